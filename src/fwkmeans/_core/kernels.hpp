@@ -1,0 +1,100 @@
+// The interface between the threads (passes.cpp) and the kernels (kernels.cpp), which is compiled
+// once per instruction set. Only plain structs cross it, so that no inline function of the
+// standard library is ever compiled for an instruction set the machine may not have.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace fwk {
+
+using index = std::ptrdiff_t;
+
+// Rows [0, n_rows) of a table; strides in elements. sample_weight may be null (all ones).
+template <class T>
+struct Rows {
+    const T* data;
+    index n_rows, n_features, row_stride, column_stride;
+    const double* sample_weight;
+    std::int64_t first_row;  // index of row 0 in the whole table
+};
+
+// R starts: what they assign by. weights has one row a cluster, or one row in all when shared.
+struct Starts {
+    index n_starts, n_clusters, n_features;
+    bool shared;
+    const double* centers;    // (R, K, M)
+    const double* weights;    // (R, K or 1, M), effective, non-negative
+    const double* offsets;    // (R, K), added to the dissimilarity
+    const double* reference;  // (R, K, M), what the sums are taken about
+    const double* shift;      // (M), subtracted while rows are packed
+};
+
+// Sums over one segment of rows for all starts; each pointer has leading axis R.
+struct Sums {
+    double* mass;                // (R, K)
+    std::int64_t* rows;          // (R, K)
+    double* sums;                // (R, K, M)  sum of s (y - reference)
+    double* squares;             // (R, K, M)  sum of s (y - reference)^2
+    std::uint64_t* fingerprint;  // (R)
+};
+
+struct Farthest {
+    const unsigned char* eligible;  // (R, K)
+    double* distance;               // (R)
+    std::int64_t* row;              // (R)
+};
+
+struct Labels {
+    std::int32_t* labels;  // (rows of the segment)
+    double* objective;     // (1) sum of s (d + offset)
+};
+
+struct Moments {
+    double* mass;             // (1)
+    std::int64_t* rows;       // (1)
+    double* sums;             // (M)
+    double* squares;          // (M)
+    double* minimum;          // (M)
+    double* maximum;          // (M)
+    std::int64_t* nonfinite;  // (M)
+};
+
+// Polled once a block; true ends the segment early (the result is then thrown away).
+struct Cancel {
+    bool (*poll)(void*);
+    void* state;
+};
+
+// What one instruction set offers for rows of type T. `prepare` lays out the tables of starts
+// [first, last); `scratch_bytes` is what one call of the others needs.
+template <class T>
+struct Kernels {
+    const char* name;
+    std::size_t (*prepared_bytes)(const Starts&);  // one start
+    void (*prepare)(const Starts&, index start, void* prepared);
+    std::size_t (*scratch_bytes)(const Rows<T>&, index n_clusters);
+    void (*accumulate)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
+                       const char* prepared, void* scratch, const Sums&, Cancel);
+    void (*farthest)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
+                     const char* prepared, void* scratch, const Farthest&, Cancel);
+    void (*assign)(const Rows<T>&, index begin, index end, const Starts&, const char* prepared,
+                   void* scratch, const Labels&, Cancel);
+    void (*distances)(const Rows<T>&, index begin, index end, const Starts&, void* scratch, T* out,
+                      Cancel);
+    void (*describe)(const Rows<T>&, index begin, index end, const double* reference, void* scratch,
+                     const Moments&, Cancel);
+    // Runs `rounds` rounds of independent multiply-adds; returns how many (for benchmarks/).
+    double (*multiply_adds)(index rounds);
+};
+
+#define FWK_DECLARE(ISA)              \
+    namespace ISA {                   \
+    extern const Kernels<double> f64; \
+    extern const Kernels<float> f32;  \
+    }
+FWK_DECLARE(baseline)
+FWK_DECLARE(x86_64_v3)
+FWK_DECLARE(x86_64_v4)
+#undef FWK_DECLARE
+
+}  // namespace fwk

@@ -1,0 +1,379 @@
+// Threads and Python around the kernels. Partial sums belong to segments of rows that are fixed by
+// the shape of the problem and are added in segment order: results are bitwise the same for any
+// number of threads. Callers (the Python wrappers in __init__.py) validate; nothing is checked here.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels.hpp"
+#include "pool.hpp"
+
+namespace nb = nanobind;
+
+namespace fwk {
+namespace {
+
+template <class T>
+using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Table = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+using SampleWeight = std::optional<In<double>>;
+
+// ---- which instruction set ----------------------------------------------------------------------
+
+int instruction_set() {
+    static const int chosen = [] {
+        int best = 0;
+#ifdef FWK_X86
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best = 1;
+        if (best == 1 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512vl"))
+            best = 2;
+#endif
+        if (const char* wanted = std::getenv("FWKMEANS_ISA")) {
+            const std::string name = wanted;
+            const int limit = name == "baseline" ? 0 : name == "x86_64_v3" ? 1 : 2;
+            best = std::min(best, limit);
+        }
+        return best;
+    }();
+    return chosen;
+}
+
+template <class T>
+const Kernels<T>& kernels();
+#ifdef FWK_X86
+template <>
+const Kernels<double>& kernels() {
+    const Kernels<double>* all[] = {&baseline::f64, &x86_64_v3::f64, &x86_64_v4::f64};
+    return *all[instruction_set()];
+}
+template <>
+const Kernels<float>& kernels() {
+    const Kernels<float>* all[] = {&baseline::f32, &x86_64_v3::f32, &x86_64_v4::f32};
+    return *all[instruction_set()];
+}
+#else
+template <>
+const Kernels<double>& kernels() {
+    return baseline::f64;
+}
+template <>
+const Kernels<float>& kernels() {
+    return baseline::f32;
+}
+#endif
+
+// ---- segments, tasks, interruption --------------------------------------------------------------
+
+index n_segments(index n_rows, index n_clusters, index n_features) {
+    const index by_rows = std::min<index>(n_rows / 1024, 64);
+    const index by_memory = (index(64) << 20) / (16 * n_clusters * n_features);
+    return std::max<index>(1, std::min(by_rows, by_memory));
+}
+
+// Worker 0 is the caller's thread: it looks for Ctrl-C some times a second.
+class Interruption {
+   public:
+    explicit Interruption(int n_threads) : clocks_(n_threads) {}
+    Cancel of(int worker) {
+        clocks_[worker].owner = this;
+        clocks_[worker].is_caller = worker == 0;
+        return {&poll, &clocks_[worker]};
+    }
+    bool interrupted() const { return stop_.load(); }
+
+   private:
+    struct Clock {
+        Interruption* owner = nullptr;
+        bool is_caller = false;
+        std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+    };
+    static bool poll(void* state) {
+        Clock& clock = *static_cast<Clock*>(state);
+        if (clock.is_caller) {
+            const auto now = std::chrono::steady_clock::now();
+            if (now - clock.last > std::chrono::milliseconds(50)) {
+                clock.last = now;
+                const nb::gil_scoped_acquire gil;
+                if (PyErr_CheckSignals() != 0) clock.owner->stop_.store(true);
+            }
+        }
+        return clock.owner->stop_.load(std::memory_order_relaxed);
+    }
+    std::atomic<bool> stop_{false};
+    std::vector<Clock> clocks_;
+};
+
+class Memory {  // uninitialised scratch for each worker, zeroed sums
+   public:
+    static std::unique_ptr<char[], void (*)(char*)> zeroed(std::size_t bytes) {
+        char* memory = static_cast<char*>(std::calloc(bytes ? bytes : 1, 1));
+        if (!memory) throw std::bad_alloc();
+        return {memory, [](char* p) { std::free(p); }};
+    }
+    Memory(int n_workers, std::size_t bytes) : bytes_(bytes), of_worker_(n_workers) {}
+    void* of(int worker) {
+        if (!of_worker_[worker]) of_worker_[worker].reset(new char[bytes_ + 64]);
+        void* memory = of_worker_[worker].get();
+        std::size_t space = bytes_ + 64;
+        return std::align(64, bytes_, memory, space);
+    }
+
+   private:
+    std::size_t bytes_;
+    std::vector<std::unique_ptr<char[]>> of_worker_;
+};
+
+// body(first start, last start, segment, rows begin, rows end, worker, cancel) over all starts and
+// segments; raises KeyboardInterrupt (or what the handler raised) if a signal came.
+template <class Body>
+void for_each_task(index n_starts, index segments, index n_rows, int n_threads, Body body) {
+    const index groups = std::min(n_starts, (index(8) * n_threads + segments - 1) / segments);
+    Interruption interruption(n_threads);
+    {
+        const nb::gil_scoped_release release;
+        Pool::of_this_process().run(groups * segments, n_threads, [&](index task, int worker) {
+            const Cancel cancel = interruption.of(worker);
+            if (cancel.poll(cancel.state)) return;
+            const index group = task / segments, segment = task % segments;
+            body(n_starts * group / groups, n_starts * (group + 1) / groups, segment,
+                 n_rows * segment / segments, n_rows * (segment + 1) / segments, worker, cancel);
+        });
+    }
+    if (interruption.interrupted()) throw nb::python_error();
+}
+
+// out[i] = sum over segments of part[segment][i], in segment order.
+template <class Number>
+void add_segments(const Number* parts, index segments, index size, Number* out, int n_threads) {
+    const index chunk = 4096, n_chunks = (size + chunk - 1) / chunk;
+    const nb::gil_scoped_release release;
+    Pool::of_this_process().run(n_chunks, n_threads, [&](index task, int) {
+        const index begin = task * chunk, end = std::min(size, begin + chunk);
+        std::copy(parts + begin, parts + end, out + begin);
+        for (index segment = 1; segment < segments; ++segment)
+            for (index i = begin; i < end; ++i) out[i] += parts[segment * size + i];
+    });
+}
+
+template <class T>
+Rows<T> rows_of(const Table<T>& X, const SampleWeight& sample_weight, std::int64_t first_row) {
+    return {X.data(),    index(X.shape(0)), index(X.shape(1)),
+            X.stride(0), X.stride(1),       sample_weight ? sample_weight->data() : nullptr,
+            first_row};
+}
+
+Starts starts_of(const In<double>& centers, const In<double>& weights, const In<double>& offsets,
+                 const In<double>& reference, const In<double>& shift) {
+    const index k = centers.shape(1);
+    return {index(centers.shape(0)), k,
+            index(centers.shape(2)), index(weights.shape(1)) != k || k == 1,
+            centers.data(),          weights.data(),
+            offsets.data(),          reference.data(),
+            shift.data()};
+}
+
+template <class T>
+std::vector<char> prepare_all(const Starts& starts, int n_threads) {
+    const std::size_t bytes = kernels<T>().prepared_bytes(starts);
+    std::vector<char> prepared(bytes * starts.n_starts + 64);
+    const index chunk = std::max<index>(1, starts.n_starts / (4 * n_threads));
+    const nb::gil_scoped_release release;
+    Pool::of_this_process().run((starts.n_starts + chunk - 1) / chunk, n_threads, [&](index task, int) {
+        const index end = std::min(starts.n_starts, (task + 1) * chunk);
+        for (index start = task * chunk; start < end; ++start)
+            kernels<T>().prepare(starts, start, prepared.data() + start * bytes);
+    });
+    return prepared;
+}
+
+// ---- what Python calls --------------------------------------------------------------------------
+
+template <class T>
+void assign_and_accumulate(Table<T> X, SampleWeight sample_weight, std::int64_t first_row,
+                           In<double> centers, In<double> weights, In<double> offsets,
+                           In<double> reference, In<double> shift, int n_threads,
+                           Out<double> mass, Out<std::int64_t> rows, Out<double> sums,
+                           Out<double> squares, Out<std::uint64_t> fingerprint) {
+    const Rows<T> table = rows_of(X, sample_weight, first_row);
+    const Starts starts = starts_of(centers, weights, offsets, reference, shift);
+    const index r = starts.n_starts, k = starts.n_clusters, m = starts.n_features;
+    const index segments = n_segments(table.n_rows, k, m);
+    const std::vector<char> prepared = prepare_all<T>(starts, n_threads);
+    // parts: one of each statistic a segment, with the starts inside
+    const auto part_sums = Memory::zeroed(sizeof(double) * segments * r * k * m);
+    const auto part_squares = Memory::zeroed(sizeof(double) * segments * r * k * m);
+    const auto part_mass = Memory::zeroed(sizeof(double) * segments * r * k);
+    const auto part_rows = Memory::zeroed(sizeof(std::int64_t) * segments * r * k);
+    const auto part_print = Memory::zeroed(sizeof(std::uint64_t) * segments * r);
+    const auto of_segment = [&](index segment) -> Sums {
+        return {reinterpret_cast<double*>(part_mass.get()) + segment * r * k,
+                reinterpret_cast<std::int64_t*>(part_rows.get()) + segment * r * k,
+                reinterpret_cast<double*>(part_sums.get()) + segment * r * k * m,
+                reinterpret_cast<double*>(part_squares.get()) + segment * r * k * m,
+                reinterpret_cast<std::uint64_t*>(part_print.get()) + segment * r};
+    };
+    Memory scratch(n_threads, kernels<T>().scratch_bytes(table, k));
+    for_each_task(r, segments, table.n_rows, n_threads,
+                  [&](index first, index last, index segment, index begin, index end, int worker,
+                      Cancel cancel) {
+                      kernels<T>().accumulate(table, begin, end, starts, first, last,
+                                              prepared.data(), scratch.of(worker),
+                                              of_segment(segment), cancel);
+                  });
+    const Sums parts = of_segment(0);
+    add_segments(parts.mass, segments, r * k, mass.data(), 1);
+    add_segments(parts.rows, segments, r * k, rows.data(), 1);
+    add_segments(parts.sums, segments, r * k * m, sums.data(), n_threads);
+    add_segments(parts.squares, segments, r * k * m, squares.data(), n_threads);
+    add_segments(parts.fingerprint, segments, r, fingerprint.data(), 1);
+}
+
+template <class T>
+void farthest(Table<T> X, SampleWeight sample_weight, std::int64_t first_row, In<double> centers,
+              In<double> weights, In<double> offsets, In<double> shift, In<std::uint8_t> eligible,
+              int n_threads, Out<double> distance, Out<std::int64_t> row) {
+    const Rows<T> table = rows_of(X, sample_weight, first_row);
+    const Starts starts = starts_of(centers, weights, offsets, centers, shift);
+    const index r = starts.n_starts;
+    const index segments = n_segments(table.n_rows, starts.n_clusters, starts.n_features);
+    const std::vector<char> prepared = prepare_all<T>(starts, n_threads);
+    std::vector<double> part_distance(segments * r, 0.0);
+    std::vector<std::int64_t> part_row(segments * r, -1);
+    Memory scratch(n_threads, kernels<T>().scratch_bytes(table, starts.n_clusters));
+    for_each_task(r, segments, table.n_rows, n_threads,
+                  [&](index first, index last, index segment, index begin, index end, int worker,
+                      Cancel cancel) {
+                      const Farthest part{eligible.data(), part_distance.data() + segment * r,
+                                          part_row.data() + segment * r};
+                      kernels<T>().farthest(table, begin, end, starts, first, last, prepared.data(),
+                                            scratch.of(worker), part, cancel);
+                  });
+    for (index start = 0; start < r; ++start) {
+        distance.data()[start] = 0;
+        row.data()[start] = -1;
+        for (index segment = 0; segment < segments; ++segment)
+            if (part_distance[segment * r + start] > distance.data()[start]) {
+                distance.data()[start] = part_distance[segment * r + start];
+                row.data()[start] = part_row[segment * r + start];
+            }
+    }
+}
+
+template <class T>
+double assign(Table<T> X, SampleWeight sample_weight, In<double> centers, In<double> weights,
+              In<double> offsets, In<double> shift, int n_threads, Out<std::int32_t> labels) {
+    const Rows<T> table = rows_of(X, sample_weight, 0);
+    const Starts starts = starts_of(centers, weights, offsets, centers, shift);
+    const index segments = n_segments(table.n_rows, starts.n_clusters, starts.n_features);
+    const std::vector<char> prepared = prepare_all<T>(starts, 1);
+    std::vector<double> objective(segments, 0.0);
+    Memory scratch(n_threads, kernels<T>().scratch_bytes(table, starts.n_clusters));
+    for_each_task(1, segments, table.n_rows, n_threads,
+                  [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
+                      const Labels part{labels.data() + begin, &objective[segment]};
+                      kernels<T>().assign(table, begin, end, starts, prepared.data(),
+                                          scratch.of(worker), part, cancel);
+                  });
+    double total = 0;
+    for (const double part : objective) total += part;
+    return total;
+}
+
+template <class T>
+void distances(Table<T> X, In<double> centers, In<double> weights, int n_threads, Out<T> out) {
+    const Rows<T> table = rows_of(X, std::nullopt, 0);
+    const Starts starts = starts_of(centers, weights, centers, centers, centers);
+    const index segments = n_segments(table.n_rows, starts.n_clusters, starts.n_features);
+    Memory scratch(n_threads, kernels<T>().scratch_bytes(table, starts.n_clusters));
+    for_each_task(1, segments, table.n_rows, n_threads,
+                  [&](index, index, index, index begin, index end, int worker, Cancel cancel) {
+                      kernels<T>().distances(table, begin, end, starts, scratch.of(worker),
+                                             out.data() + begin * starts.n_clusters, cancel);
+                  });
+}
+
+template <class T>
+void describe(Table<T> X, SampleWeight sample_weight, In<double> reference, int n_threads,
+              Out<double> mass, Out<std::int64_t> rows, Out<double> sums, Out<double> squares,
+              Out<double> minimum, Out<double> maximum, Out<std::int64_t> nonfinite) {
+    const Rows<T> table = rows_of(X, sample_weight, 0);
+    const index m = table.n_features, segments = n_segments(table.n_rows, 1, m);
+    std::vector<double> numbers(segments * (4 * m + 1), 0.0);
+    std::vector<std::int64_t> counts(segments * (m + 1), 0);
+    const auto of_segment = [&](index segment) -> Moments {
+        double* d = numbers.data() + segment * (4 * m + 1);
+        std::int64_t* c = counts.data() + segment * (m + 1);
+        return {d, c, d + 1, d + 1 + m, d + 1 + 2 * m, d + 1 + 3 * m, c + 1};
+    };
+    Memory scratch(n_threads, kernels<T>().scratch_bytes(table, 1));
+    for_each_task(1, segments, table.n_rows, n_threads,
+                  [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
+                      kernels<T>().describe(table, begin, end, reference.data(), scratch.of(worker),
+                                            of_segment(segment), cancel);
+                  });
+    for (index segment = 0; segment < segments; ++segment) {
+        const Moments part = of_segment(segment);
+        const bool first = segment == 0;
+        *mass.data() = (first ? 0 : *mass.data()) + *part.mass;
+        *rows.data() = (first ? 0 : *rows.data()) + *part.rows;
+        for (index v = 0; v < m; ++v) {
+            sums.data()[v] = (first ? 0 : sums.data()[v]) + part.sums[v];
+            squares.data()[v] = (first ? 0 : squares.data()[v]) + part.squares[v];
+            nonfinite.data()[v] = (first ? 0 : nonfinite.data()[v]) + part.nonfinite[v];
+            minimum.data()[v] = first ? part.minimum[v] : std::min(minimum.data()[v], part.minimum[v]);
+            maximum.data()[v] = first ? part.maximum[v] : std::max(maximum.data()[v], part.maximum[v]);
+        }
+    }
+}
+
+template <class T>
+double multiply_adds(In<T>, index rounds, int n_threads) {
+    std::vector<double> done(n_threads, 0.0);
+    const nb::gil_scoped_release release;
+    Pool::of_this_process().run(64 * n_threads, n_threads, [&](index, int worker) {
+        done[worker] += kernels<T>().multiply_adds(rounds);
+    });
+    double total = 0;
+    for (const double part : done) total += part;
+    return total;
+}
+
+template <class T>
+void define(nb::module_& m) {
+    m.def("assign_and_accumulate", &assign_and_accumulate<T>, nb::arg().noconvert(),
+          nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+    m.def("farthest", &farthest<T>, nb::arg().noconvert(), nb::arg().none(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+    m.def("assign", &assign<T>, nb::arg().noconvert(), nb::arg().none(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg(), nb::arg());
+    m.def("distances", &distances<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg());
+    m.def("describe", &describe<T>, nb::arg().noconvert(), nb::arg().none(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+    m.def("multiply_adds", &multiply_adds<T>, nb::arg().noconvert(), nb::arg(), nb::arg());
+}
+
+}  // namespace
+}  // namespace fwk
+
+NB_MODULE(_kernels, m) {
+    fwk::define<double>(m);
+    fwk::define<float>(m);
+    m.def("n_segments", &fwk::n_segments);
+    m.def("instruction_set", [] { return fwk::kernels<double>().name; });
+}

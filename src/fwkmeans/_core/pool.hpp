@@ -1,0 +1,97 @@
+// A thread pool of the process: tasks are taken one by one, so that a busy neighbour costs one task
+// and not a share of all. No OpenMP: libgomp breaks in forked children, clashes with other copies in
+// the process and collapses when a core is contended (benchmarks/bench_contention.py).
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include <unistd.h>
+
+namespace fwk {
+
+class Pool {
+   public:
+    // The pool of this process; a forked child gets a new one (the parent's threads are not there).
+    static Pool& of_this_process() {
+        static std::mutex guard;
+        static Pool* pool = nullptr;
+        static pid_t owner = 0;
+        static const int hooked = pthread_atfork([] { guard.lock(); }, [] { guard.unlock(); },
+                                                 [] { guard.unlock(); });
+        (void)hooked;
+        const std::lock_guard<std::mutex> lock(guard);
+        if (!pool || owner != getpid()) {
+            pool = new Pool;  // never freed: its threads sleep until the process ends
+            owner = getpid();
+        }
+        return *pool;
+    }
+
+    // body(task, worker) for every task, on at most n_threads threads of which the caller is number
+    // 0; worker < n_threads. A second caller at the same time does its tasks alone.
+    void run(std::ptrdiff_t n_tasks, int n_threads, const std::function<void(std::ptrdiff_t, int)>& body) {
+        std::unique_lock<std::mutex> alone(one_caller_, std::try_to_lock);
+        const std::ptrdiff_t useful = n_threads < n_tasks ? n_threads : n_tasks;
+        if (useful <= 1 || !alone.owns_lock()) {
+            for (std::ptrdiff_t task = 0; task < n_tasks; ++task) body(task, 0);
+            return;
+        }
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            while (n_workers_ < useful - 1) start_worker();
+            body_ = &body;
+            n_tasks_ = n_tasks;
+            next_.store(0, std::memory_order_relaxed);
+            wanted_ = int(useful) - 1;
+            busy_ = 0;
+            ++job_;
+        }
+        wake_.notify_all();
+        work(body, n_tasks, 0);
+        std::unique_lock<std::mutex> lock(mutex_);
+        wanted_ = 0;  // workers that have not woken yet are not needed any more
+        done_.wait(lock, [this] { return busy_ == 0; });
+        body_ = nullptr;
+    }
+
+   private:
+    void work(const std::function<void(std::ptrdiff_t, int)>& body, std::ptrdiff_t n_tasks, int worker) {
+        for (;;) {
+            const std::ptrdiff_t task = next_.fetch_add(1, std::memory_order_relaxed);
+            if (task >= n_tasks) return;
+            body(task, worker);
+        }
+    }
+
+    void start_worker() {
+        const int worker = ++n_workers_;
+        std::thread([this, worker] {
+            unsigned long seen = 0;
+            std::unique_lock<std::mutex> lock(mutex_);
+            for (;;) {
+                wake_.wait(lock, [&] { return job_ != seen && worker <= wanted_; });
+                seen = job_;
+                ++busy_;
+                const auto* body = body_;
+                const std::ptrdiff_t n_tasks = n_tasks_;
+                lock.unlock();
+                work(*body, n_tasks, worker);
+                lock.lock();
+                if (--busy_ == 0) done_.notify_one();
+            }
+        }).detach();
+    }
+
+    std::mutex one_caller_, mutex_;
+    std::condition_variable wake_, done_;
+    const std::function<void(std::ptrdiff_t, int)>* body_ = nullptr;
+    std::ptrdiff_t n_tasks_ = 0;
+    std::atomic<std::ptrdiff_t> next_{0};
+    int n_workers_ = 0, wanted_ = 0, busy_ = 0;
+    unsigned long job_ = 0;
+};
+
+}  // namespace fwk

@@ -1,0 +1,8 @@
+"""How the center of a cluster follows from its rows."""
+
+from fwkmeans.centers.mean import MeanCenter
+
+#: Every center rule of the package, by name.
+CENTER_RULES = {"mean": MeanCenter}
+
+__all__ = ["CENTER_RULES", "MeanCenter"]

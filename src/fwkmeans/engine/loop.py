@@ -1,0 +1,184 @@
+"""The one alternating loop behind every algorithm, batched over starts."""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+import numpy as np
+
+from fwkmeans._typing import (
+    Assignment,
+    BoolArray,
+    Description,
+    FloatArray,
+    IntArray,
+    Source,
+    WeightContext,
+    Weights,
+)
+from fwkmeans.engine.empty import relocate_empty_clusters
+from fwkmeans.engine.recipe import Recipe
+from fwkmeans.engine.state import assignment_of, weighted_dispersion
+
+logger = logging.getLogger("fwkmeans")
+
+# What tol=0 means: the same labels, and nothing moves by more than rounding.
+_CENTER_REST = 1e-13  # of the feature's range
+_WEIGHT_REST = 1e-12
+
+
+class Run(NamedTuple):
+    """How one start ended."""
+
+    centers: FloatArray  # (K, M)
+    weights: Weights  # leading axis of length one
+    objective: float
+    history: FloatArray  # (n_iter,) objective after each weight step
+    n_iter: int
+    converged: bool
+    has_empty: bool  # a cluster stayed without rows
+
+
+def alternate(
+    source: Source,
+    recipe: Recipe,
+    table: Description,
+    centers: FloatArray,
+    weights: Weights,
+    *,
+    max_iter: int,
+    tol: float,
+) -> list[Run]:
+    """Assign, center, weigh until nothing changes; starts that have converged leave the batch.
+
+    Parameters
+    ----------
+    source : Source
+        Where the rows live; touched by `reduce` only.
+    recipe : Recipe
+        Dissimilarity, center rule, and weight rule (bound to the table).
+    table : Description
+        What is known of the features beforehand.
+    centers : ndarray of shape (n_starts, n_clusters, n_features)
+        Initial centers.
+    weights : Weights
+        Initial weights.
+    max_iter : int
+        Number of iterations at most.
+    tol : float
+        A run of a monotone rule ends when the objective falls by no more than ``tol`` times its
+        weighted dispersion, one of another rule when labels stay and weights move by at most
+        ``tol``. 0 waits until nothing moves.
+
+    Returns
+    -------
+    list of Run
+        In the order of the starts.
+    """
+    dissimilarity, center_rule, _ = recipe
+    runs: dict[int, Run] = {}
+    active: IntArray = np.arange(centers.shape[0])
+    history: list[FloatArray] = []
+    fingerprint: IntArray | None = None
+    assignment = assignment_of(recipe.weighting, centers, weights, table)
+    for iteration in range(1, max_iter + 1):
+        statistics = source.reduce(dissimilarity.accumulation(assignment))
+        assignment, weights, statistics, has_empty = relocate_empty_clusters(
+            source, recipe, table, assignment, weights, statistics
+        )
+        centers = center_rule.update(statistics, assignment, source)
+        dispersion = dissimilarity.dispersion(statistics, assignment, centers, source, table)
+        context = WeightContext(statistics.mass, weights, table)
+        updated = _as_weights(recipe.weighting.update(dispersion, context), weights)
+        moved = assignment_of(recipe.weighting, centers, updated, table)
+        part, objective = evaluate(recipe, moved, dispersion, updated, context)
+        history.append(_on_all_starts(objective, active, len(runs) + active.size))
+
+        same_labels = (
+            np.zeros(active.size, np.bool_)
+            if fingerprint is None
+            else statistics.fingerprint == fingerprint
+        )
+        stopped = same_labels & _at_rest(assignment, weights, moved, updated, table, recipe, tol)
+        if tol > 0 and recipe.weighting.monotone and iteration > 1:
+            stopped |= history[-2][active] - objective <= tol * part
+        logger.debug(
+            "iteration %d: %d starts, best objective %.10g", iteration, active.size, objective.min()
+        )
+        assignment, weights, fingerprint = moved, updated, statistics.fingerprint
+        for at in np.flatnonzero(stopped | (iteration == max_iter)):
+            runs[int(active[at])] = Run(
+                centers[at],
+                weights.take(np.asarray([at])),
+                float(objective[at]),
+                np.asarray([entry[active[at]] for entry in history]),
+                iteration,
+                bool(stopped[at]),
+                bool(has_empty[at]),
+            )
+        if stopped.all():
+            break
+        if stopped.any():
+            going = ~stopped
+            active, fingerprint = active[going], fingerprint[going]
+            assignment, weights = assignment.take(going), weights.take(going)
+            recipe = recipe._replace(weighting=recipe.weighting.take(going))
+    return [runs[start] for start in sorted(runs)]
+
+
+def evaluate(
+    recipe: Recipe,
+    assignment: Assignment,
+    dispersion: FloatArray,
+    weights: Weights,
+    context: WeightContext,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the weighted dispersion and the objective of each start."""
+    part = weighted_dispersion(assignment, dispersion)
+    by_rows = part + assignment.scale * (assignment.offsets * context.mass).sum(axis=-1)
+    objective = recipe.weighting.objective(by_rows, weights, context)
+    if not np.all(np.isfinite(objective)):
+        raise ValueError(
+            f"{recipe.weighting!r} led to an objective that is not finite. Are its weights finite, "
+            "and are the values of X below 1e150 in size? Rescale the columns, for example with "
+            "fwkmeans.preprocessing.RangeStandardizer."
+        )
+    return part, objective
+
+
+def _as_weights(result: FloatArray | Weights, previous: Weights) -> Weights:
+    return result if isinstance(result, Weights) else Weights(result, previous.memory)
+
+
+def _on_all_starts(values: FloatArray, active: IntArray, n_starts: int) -> FloatArray:
+    if active.size == n_starts:
+        return values
+    spread = np.full(n_starts, np.nan)
+    spread[active] = values
+    return spread
+
+
+def _at_rest(
+    before: Assignment,
+    weights_before: Weights,
+    after: Assignment,
+    weights_after: Weights,
+    table: Description,
+    recipe: Recipe,
+    tol: float,
+) -> BoolArray:
+    rule, limit = recipe.weighting, _WEIGHT_REST
+    if not rule.monotone:
+        limit = max(tol, limit)
+    rest = _CENTER_REST * (table.maximum - table.minimum)
+    still = _all(np.abs(after.centers - before.centers) <= rest)
+    still &= _all(np.abs(weights_after.values - weights_before.values) <= limit)
+    for key, earlier in weights_before.memory.items():
+        if earlier.shape[-1] > 1:  # weights of another kind, not a constant
+            still &= _all(np.abs(weights_after.memory[key] - earlier) <= limit)
+    return still
+
+
+def _all(facts: BoolArray) -> BoolArray:
+    return np.asarray(facts.all(axis=(-2, -1)))

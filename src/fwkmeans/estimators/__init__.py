@@ -1,0 +1,30 @@
+"""The algorithms of the survey behind the scikit-learn interface."""
+
+from fwkmeans.estimators.awk import AWKMeans
+from fwkmeans.estimators.ewk import EWKMeans
+from fwkmeans.estimators.fgk import FGKMeans
+from fwkmeans.estimators.fwsa import FWSAKMeans
+from fwkmeans.estimators.general import FeatureWeightedKMeans
+from fwkmeans.estimators.kmeans import KMeans
+from fwkmeans.estimators.wk import WKMeans
+
+#: Every named algorithm of the package, by the survey's name.
+ALGORITHMS = {
+    "K-Means": KMeans,
+    "AWK": AWKMeans,
+    "WK-Means": WKMeans,
+    "EW-KM": EWKMeans,
+    "FWSA": FWSAKMeans,
+    "FG-K-Means": FGKMeans,
+}
+
+__all__ = [
+    "ALGORITHMS",
+    "AWKMeans",
+    "EWKMeans",
+    "FGKMeans",
+    "FWSAKMeans",
+    "FeatureWeightedKMeans",
+    "KMeans",
+    "WKMeans",
+]

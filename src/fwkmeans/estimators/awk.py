@@ -1,0 +1,96 @@
+"""AWK: weights of the features in each cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fwkmeans.centers import MeanCenter
+from fwkmeans.dissimilarities import SquaredEuclidean
+from fwkmeans.engine import Recipe
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.estimators.docstrings import documented
+from fwkmeans.weighting import ClusterPowerWeights
+
+
+@documented("Weights of the features in each cluster, each row sums to 1.")
+class AWKMeans(BaseFeatureWeightedKMeans):
+    r"""AWK, attribute weighting: a weight for each feature in each cluster [1]_.
+
+    .. math:: W(S, C, w) = \sum_k \sum_{i \in S_k} \sum_v w_{kv}^\beta (y_{iv} - c_{kv})^2,
+              \qquad \sum_v w_{kv} = 1
+
+    .. math:: w_{kv} = \Big[\sum_u \big(D_{kv} / D_{ku}\big)^{1/(\beta-1)}\Big]^{-1}, \qquad
+              D_{kv} = \sum_{i \in S_k} (y_{iv} - c_{kv})^2
+
+    Parameters
+    ----------
+    {n_clusters}
+    beta : float, default=2.0
+        Exponent of the weights, ``beta <= 0`` or ``beta >= 1``. Towards 1 the weight goes to the
+        least dispersed feature alone, large values make weights equal.
+    smoothing : float or {"frozen", "refresh", "inside"}, default=0.0
+        Constant added to the dispersions, see `WKMeans`.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    WKMeans : One weight per feature for all clusters, or smoothed weights in each.
+    EWKMeans : Weights in each cluster held apart by their entropy.
+
+    Notes
+    -----
+    A feature without dispersion in a cluster takes all the cluster's weight there: on discrete or
+    nearly constant columns clusters then swallow every row that shares one value. Use
+    ``smoothing="frozen"`` if that happens. Cost of an iteration O(N K M).
+
+    References
+    ----------
+    .. [1] Chan, Ching, Ng & Huang (2004). An optimization algorithm for clustering using weighted
+       dissimilarity measures. Pattern Recognition 37(5). doi:10.1016/j.patcog.2003.11.003
+
+    Examples
+    --------
+    >>> from fwkmeans import AWKMeans
+    >>> from fwkmeans.datasets import add_noise_features, load_uci
+    >>> from fwkmeans.preprocessing import RangeStandardizer
+    >>> X = load_uci("iris").data
+    >>> X = RangeStandardizer().fit_transform(add_noise_features(X, random_state=0))
+    >>> model = AWKMeans(3, random_state=0).fit(X)
+    >>> model.feature_weights_.shape
+    (3, 8)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        beta: float = 2.0,
+        smoothing: Any = 0.0,
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        weight_init: Any = "uniform",
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.beta = beta
+        self.smoothing = smoothing
+        self.init = init
+        self.n_init = n_init
+        self.weight_init = weight_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _recipe(self) -> Recipe:
+        rule = ClusterPowerWeights(beta=self.beta, smoothing=self.smoothing)
+        return Recipe(SquaredEuclidean(), MeanCenter(), rule)

@@ -1,0 +1,104 @@
+"""EW-KM: weights of the features in each cluster, spread by their entropy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fwkmeans._typing import Description, Source
+from fwkmeans.centers import MeanCenter
+from fwkmeans.dissimilarities import SquaredEuclidean
+from fwkmeans.engine import Recipe, Run
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.estimators.docstrings import documented
+from fwkmeans.weighting import EntropyWeights
+
+
+@documented("Weights of the features in each cluster, each row sums to 1.")
+class EWKMeans(BaseFeatureWeightedKMeans):
+    r"""EW-KM, entropy weighting: a weight for each feature in each cluster [1]_.
+
+    .. math:: W(S, C, w) = \sum_k \Big[\sum_{i \in S_k} \sum_v w_{kv} (y_{iv} - c_{kv})^2
+              + \gamma \sum_v w_{kv} \log w_{kv}\Big], \qquad \sum_v w_{kv} = 1
+
+    .. math:: w_{kv} = \frac{\exp(-D_{kv}/\gamma)}{\sum_u \exp(-D_{ku}/\gamma)}, \qquad
+              D_{kv} = \sum_{i \in S_k} (y_{iv} - c_{kv})^2
+
+    Parameters
+    ----------
+    {n_clusters}
+    gamma : float or "auto", default="auto"
+        Strength of the entropy term, absolute as in the paper: in units of D, so it grows with the
+        number of rows and the square of the data's scale. "auto" is the mean of the total scatter
+        over clusters and features (over rows and features for mean dispersions).
+    dispersion : {"sum", "mean"}, default="sum"
+        "mean" divides D by the size of the cluster, so that gamma no longer depends on it; the
+        entropy term then counts once for every row and takes part in the assignment.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+    gamma_ : float
+        The strength that was used.
+
+    See Also
+    --------
+    FGKMeans : The same with groups of features.
+    AWKMeans : Weights in each cluster with an exponent.
+
+    Notes
+    -----
+    gamma = 0 puts all weight of a cluster on one feature, a large gamma is K-Means. A gamma that
+    suits one table does not suit another; start from "auto". Cost of an iteration O(N K M).
+
+    References
+    ----------
+    .. [1] Jing, Ng & Huang (2007). An entropy weighting k-means algorithm for subspace clustering
+       of high-dimensional sparse data. IEEE TKDE 19(8). doi:10.1109/TKDE.2007.1048
+
+    Examples
+    --------
+    >>> from fwkmeans import EWKMeans
+    >>> from fwkmeans.datasets import add_noise_features, load_uci
+    >>> from fwkmeans.preprocessing import RangeStandardizer
+    >>> X = load_uci("iris").data
+    >>> X = RangeStandardizer().fit_transform(add_noise_features(X, random_state=0))
+    >>> model = EWKMeans(3, random_state=0).fit(X)
+    >>> model.feature_weights_.shape
+    (3, 8)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        gamma: Any = "auto",
+        dispersion: str = "sum",
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        weight_init: Any = "uniform",
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.gamma = gamma
+        self.dispersion = dispersion
+        self.init = init
+        self.n_init = n_init
+        self.weight_init = weight_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _recipe(self) -> Recipe:
+        rule = EntropyWeights(gamma=self.gamma, dispersion=self.dispersion)
+        return Recipe(SquaredEuclidean(), MeanCenter(), rule)
+
+    def _set_fitted(self, source: Source, recipe: Recipe, table: Description, run: Run) -> None:
+        self.gamma_ = recipe.weighting.gamma  # type: ignore[attr-defined]
+        super()._set_fitted(source, recipe, table, run)

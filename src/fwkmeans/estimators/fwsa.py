@@ -1,0 +1,98 @@
+"""FWSA: weights that adjust themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fwkmeans.centers import MeanCenter
+from fwkmeans.dissimilarities import SquaredEuclidean
+from fwkmeans.engine import Recipe
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.estimators.docstrings import documented
+from fwkmeans.weighting import SelfAdjustingWeights
+
+
+@documented(
+    "Weights of the features; sum to 1, all rows are equal.",
+    tol="""tol : float, default=1e-6
+    A run ends when labels stay the same and no weight moves by more than `tol`.""",
+)
+class FWSAKMeans(BaseFeatureWeightedKMeans):
+    r"""FWSA, feature weight self-adjustment: one weight per feature, no parameter [1]_.
+
+    .. math:: w_v \leftarrow \tfrac12 \Big(w_v + \frac{b_v/a_v}{\sum_u b_u/a_u}\Big), \qquad
+              a_v = \sum_k \sum_{i \in S_k} (y_{iv} - c_{kv})^2, \quad
+              b_v = \sum_k n_k (c_{kv} - \bar y_v)^2
+
+    with assignments by :math:`\sum_v w_v (y_{iv} - c_{kv})^2`.
+
+    Parameters
+    ----------
+    {n_clusters}
+    safeguard : bool, default=False
+        Take a weight step only where it does not raise the objective. False is as published.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    WKMeans : One weight per feature with an exponent.
+
+    Notes
+    -----
+    The algorithm does not minimise the weighted dispersion. The objective reported is its ratio to
+    the weighted total scatter, :math:`\sum_v w_v a_v / \sum_v w_v T_v`: assignment and center
+    steps never raise it, the published weight step sometimes does. Weights approach their limit by
+    halves, so `tol` is compared with their largest step once the labels stand still. Cost of an
+    iteration O(N K M).
+
+    References
+    ----------
+    .. [1] Tsai & Chiu (2008). Developing a feature weight self-adjustment mechanism for a K-means
+       clustering algorithm. Computational Statistics & Data Analysis 52(10).
+       doi:10.1016/j.csda.2008.03.002
+
+    Examples
+    --------
+    >>> from fwkmeans import FWSAKMeans
+    >>> from fwkmeans.datasets import add_noise_features, load_uci
+    >>> from fwkmeans.preprocessing import RangeStandardizer
+    >>> X = load_uci("iris").data
+    >>> X = RangeStandardizer().fit_transform(add_noise_features(X, random_state=0))
+    >>> model = FWSAKMeans(3, random_state=0).fit(X)
+    >>> model.feature_weights_.shape
+    (3, 8)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        safeguard: bool = False,
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        weight_init: Any = "uniform",
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.safeguard = safeguard
+        self.init = init
+        self.n_init = n_init
+        self.weight_init = weight_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            SquaredEuclidean(), MeanCenter(), SelfAdjustingWeights(safeguard=self.safeguard)
+        )

@@ -1,0 +1,94 @@
+"""Any recipe: the estimator for parts of one's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fwkmeans.centers import MeanCenter
+from fwkmeans.dissimilarities import SquaredEuclidean
+from fwkmeans.engine import Recipe
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.estimators.docstrings import documented
+from fwkmeans.weighting import UniformWeights
+
+
+@documented("What the weight rule returned for the best start.")
+class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
+    """K-Means with a dissimilarity, a center rule and a weight rule of choice.
+
+    The named algorithms are fixed choices of these parts. Parameters of parts are reached through
+    their name, as in ``weighting__gamma``.
+
+    Parameters
+    ----------
+    {n_clusters}
+    weighting : WeightRule, default=None
+        How feature weights follow from dispersions; None is `UniformWeights`. See
+        `fwkmeans.weighting` for the rules there are, and `WeightRule` for writing one.
+    dissimilarity : Dissimilarity, default=None
+        How far a row is from a center; None is `SquaredEuclidean`.
+    center : CenterRule, default=None
+        How centers follow from rows; None is `MeanCenter`.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    EWKMeans : The same with ``weighting=EntropyWeights()``.
+
+    Notes
+    -----
+    Whether the objective can rise, and what it is, is up to the weight rule. Cost of an iteration
+    O(N K M) plus that of the rule.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from fwkmeans import FeatureWeightedKMeans
+    >>> from fwkmeans.datasets import load_uci
+    >>> from fwkmeans.weighting import EntropyWeights
+    >>> X = load_uci("iris").data
+    >>> model = FeatureWeightedKMeans(3, weighting=EntropyWeights(), random_state=0)
+    >>> search = GridSearchCV(model, {"weighting__gamma": [1.0, 10.0]}, cv=2).fit(X)
+    >>> sorted(search.best_params_)
+    ['weighting__gamma']
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        weighting: Any = None,
+        dissimilarity: Any = None,
+        center: Any = None,
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        weight_init: Any = "uniform",
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.weighting = weighting
+        self.dissimilarity = dissimilarity
+        self.center = center
+        self.init = init
+        self.n_init = n_init
+        self.weight_init = weight_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            SquaredEuclidean() if self.dissimilarity is None else self.dissimilarity,
+            MeanCenter() if self.center is None else self.center,
+            UniformWeights() if self.weighting is None else self.weighting,
+        )

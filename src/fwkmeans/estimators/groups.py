@@ -1,0 +1,120 @@
+"""Groups of columns, however the user names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fwkmeans._columns import resolve_columns
+from fwkmeans._typing import IntArray
+
+
+class Groups(NamedTuple):
+    """A partition of the columns."""
+
+    names: list[Any]
+    numbers: IntArray  # (n_features,) number of each column's group
+
+
+def resolve_groups(
+    groups: Any, feature_names: Sequence[str] | None, n_features: int, what: str = "groups"
+) -> Groups:
+    """Return which group each column is in.
+
+    Parameters
+    ----------
+    groups : None, mapping, sequence of columns, or one label per column
+        A mapping from group name to columns; a sequence with the columns of each group; or a flat
+        sequence of ``n_features`` labels. Columns are names, indices, a mask or a slice. None is
+        one group of all columns.
+    feature_names : sequence of str, default=None
+        Names of the columns, if they have any.
+    n_features : int
+        Number of columns.
+    what : str, default="groups"
+        The parameter's name, for messages.
+
+    Returns
+    -------
+    Groups
+        Groups in the order given; labels in order of first appearance.
+    """
+    if groups is None:
+        return Groups(["all"], np.zeros(n_features, dtype=np.int64))
+    if isinstance(groups, Mapping):
+        names, members = list(groups), list(groups.values())
+    elif isinstance(groups, str) or not hasattr(groups, "__len__"):
+        raise TypeError(
+            f"{what}={groups!r}: expected the columns of each group, a mapping from group names to "
+            "columns, or one label per column."
+        )
+    elif np.ndim(groups) == 1 and all(_is_label(entry) for entry in groups):
+        return _from_labels(groups, n_features, what)
+    else:
+        members = list(groups)
+        names = list(range(len(members)))
+    columns = [_columns_of(m, feature_names, n_features, what) for m in members]
+    return Groups(names, _partition(names, columns, feature_names, n_features, what))
+
+
+def _is_label(entry: Any) -> bool:
+    return isinstance(entry, str | Integral | np.bool_)
+
+
+def _from_labels(labels: Any, n_features: int, what: str) -> Groups:
+    labels = [entry.item() if isinstance(entry, np.generic) else entry for entry in labels]
+    if len(labels) != n_features:
+        raise ValueError(
+            f"{what} has {len(labels)} labels for {n_features} columns; expected one label per "
+            "column. To list columns, give one list per group."
+        )
+    names = list(dict.fromkeys(labels))
+    return Groups(names, np.asarray([names.index(label) for label in labels], dtype=np.int64))
+
+
+def _columns_of(
+    member: Any, feature_names: Sequence[str] | None, n_features: int, what: str
+) -> IntArray:
+    if isinstance(member, slice):
+        return np.arange(n_features, dtype=np.int64)[member]
+    return resolve_columns(member, feature_names, n_features, what).astype(np.int64)
+
+
+def _partition(
+    names: list[Any],
+    columns: list[IntArray],
+    feature_names: Sequence[str] | None,
+    n_features: int,
+    what: str,
+) -> IntArray:
+    empty = [name for name, members in zip(names, columns, strict=True) if not members.size]
+    if empty:
+        raise ValueError(f"{what}: group {empty[0]!r} has no column. Leave it out.")
+    counts = np.bincount(np.concatenate(columns), minlength=n_features)
+    if (counts > 1).any():
+        raise ValueError(
+            f"{what} overlap: {describe_columns(counts > 1, feature_names)} in more than one "
+            "group. Each column belongs to exactly one."
+        )
+    if (counts == 0).any():
+        raise ValueError(
+            f"{what} leave out {describe_columns(counts == 0, feature_names)}. Each column belongs "
+            "to exactly one group; put the rest into a group of its own, or drop those columns."
+        )
+    numbers = np.empty(n_features, dtype=np.int64)
+    for number, members in enumerate(columns):
+        numbers[members] = number
+    return numbers
+
+
+def describe_columns(mask: Any, feature_names: Sequence[str] | None, most: int = 5) -> str:
+    """Return e.g. ``columns 'age', 'height' and 3 more``, or ``column 4``."""
+    indices = np.flatnonzero(mask)
+    shown = [
+        repr(str(feature_names[int(i)])) if feature_names is not None else str(i) for i in indices
+    ]
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return f"column{'s' if len(shown) > 1 else ''} {', '.join(shown[:most])}{more}"

@@ -1,0 +1,139 @@
+"""From what users hand to `fit` to a source of rows, or a sentence that says what is wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_array, validate_data
+
+from fwkmeans._threads import effective_n_threads
+from fwkmeans._typing import Description, FloatArray, IntArray, RowArray, Source
+from fwkmeans.estimators.groups import describe_columns
+from fwkmeans.sources import (
+    BLOCK_BYTES,
+    ChunkedSource,
+    MemorySource,
+    count_nonfinite,
+    describe,
+)
+
+
+def open_source(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> Source:
+    """Return the source of the rows: in memory, or in blocks for paths and large memory maps."""
+    n_threads = effective_n_threads(estimator.n_jobs)
+    if isinstance(X, str | os.PathLike):
+        X = ChunkedSource(X)
+    elif isinstance(X, np.memmap) and X.ndim == 2 and X.nbytes > BLOCK_BYTES:
+        X = ChunkedSource(X)
+    if isinstance(X, ChunkedSource):
+        _check_chunked(estimator, X, reset=reset)
+        weights = check_sample_weight(sample_weight, X.n_rows)
+        return X.with_(weights if sample_weight is not None else X.sample_weight, n_threads)
+    _refuse_sparse(estimator, X)
+    _refuse_text(estimator, X)
+    rows: RowArray = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,  # our own check names the columns
+    )
+    return MemorySource(np.asarray(rows), check_sample_weight(sample_weight, len(rows)), n_threads)
+
+
+def describe_rows(estimator: Any, source: Source) -> Description:
+    """Describe a table in which every cell is a number."""
+    table, nonfinite = describe(source)
+    _refuse_nonfinite(estimator, source, nonfinite)
+    return table
+
+
+def check_finite(estimator: Any, source: Source) -> None:
+    """Raise if a cell is NaN or infinite."""
+    _refuse_nonfinite(estimator, source, count_nonfinite(source))
+
+
+def check_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
+    """Return the weights as float64, None if there are none."""
+    if sample_weight is None:
+        return None
+    if np.isscalar(sample_weight):
+        sample_weight = np.full(n_rows, sample_weight)
+    weights: FloatArray = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: one weight per row."
+        )
+    if (weights < 0).any():
+        raise ValueError(
+            f"Negative values in sample_weight (the smallest is {weights.min():g}); weights are "
+            ">= 0."
+        )
+    if not (weights > 0).any():
+        raise ValueError("sample_weight is zero for every row; at least one must be positive.")
+    return np.ascontiguousarray(weights)
+
+
+def _check_chunked(estimator: Any, source: ChunkedSource, *, reset: bool) -> None:
+    if source.n_rows == 0 or source.n_features == 0:
+        raise ValueError(
+            f"Found array with shape {source.rows.shape}; at least one row and column is needed."
+        )
+    if reset:
+        estimator.n_features_in_ = source.n_features
+        if hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+    elif source.n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+
+
+def _refuse_sparse(estimator: Any, X: Any) -> None:
+    if issparse(X):
+        raise TypeError(
+            f"X is sparse ({type(X).__name__}, shape {X.shape}); {type(estimator).__name__} needs "
+            "dense rows. If they fit into memory use X.toarray(); otherwise reduce the columns "
+            "first, for example with sklearn.decomposition.TruncatedSVD."
+        )
+
+
+def _refuse_text(estimator: Any, X: Any) -> None:
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return
+    schema = frame.schema
+    text = [name for name, dtype in schema.items() if not _is_numeric(dtype)]
+    if text:
+        marked = [name in text for name in schema]
+        raise ValueError(
+            f"{describe_columns(marked, list(schema))} of X not numeric "
+            f"({', '.join(sorted({str(schema[name]) for name in text}))}); "
+            f"{type(estimator).__name__} takes numbers. Encode categories with "
+            "fwkmeans.preprocessing.TableEncoder, or drop the column."
+        )
+
+
+def _is_numeric(dtype: Any) -> bool:
+    # Object columns of pandas may hold numbers: scikit-learn's conversion decides
+    return bool(dtype.is_numeric()) or isinstance(dtype, nw.Boolean | nw.Object | nw.Unknown)
+
+
+def _refuse_nonfinite(estimator: Any, source: Source, nonfinite: IntArray) -> None:
+    if not nonfinite.any():
+        return
+    names: Sequence[str] | None = getattr(estimator, "feature_names_in_", None)
+    raise ValueError(
+        f"Input X contains NaN or infinity in {describe_columns(nonfinite > 0, names)} "
+        f"({int(nonfinite.sum())} cell{'s' if nonfinite.sum() > 1 else ''}). "
+        f"{type(estimator).__name__} needs finite numbers: fill or drop those rows, for example "
+        "with sklearn.impute.SimpleImputer or fwkmeans.preprocessing.TableEncoder(impute='median')."
+    )

@@ -1,0 +1,76 @@
+"""K-Means, the baseline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fwkmeans.centers import MeanCenter
+from fwkmeans.dissimilarities import SquaredEuclidean
+from fwkmeans.engine import Recipe
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.estimators.docstrings import documented
+from fwkmeans.weighting import UniformWeights
+
+
+@documented("Equal weights of the features that vary; the objective does not use them.")
+class KMeans(BaseFeatureWeightedKMeans):
+    r"""K-Means: every feature counts the same.
+
+    .. math:: W(S, C) = \sum_k \sum_{i \in S_k} \sum_v (y_{iv} - c_{kv})^2
+
+    The baseline the feature-weighted algorithms are compared with; from the same centers it gives
+    the labels, centers and inertia of `sklearn.cluster.KMeans`.
+
+    Parameters
+    ----------
+    {n_clusters}
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    WKMeans : One learned weight per feature.
+    EWKMeans : Learned weights in each cluster.
+
+    Notes
+    -----
+    Fails when noise features drown the useful ones. Cost of an iteration O(N K M).
+
+    Examples
+    --------
+    >>> from fwkmeans import KMeans
+    >>> from fwkmeans.datasets import add_noise_features, load_uci
+    >>> from fwkmeans.preprocessing import RangeStandardizer
+    >>> X = load_uci("iris").data
+    >>> X = RangeStandardizer().fit_transform(add_noise_features(X, random_state=0))
+    >>> model = KMeans(3, random_state=0).fit(X)
+    >>> model.feature_weights_.shape
+    (3, 8)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _recipe(self) -> Recipe:
+        return Recipe(SquaredEuclidean(), MeanCenter(), UniformWeights())

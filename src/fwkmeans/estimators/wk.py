@@ -1,0 +1,112 @@
+"""WK-Means: weights of the features with an exponent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fwkmeans.centers import MeanCenter
+from fwkmeans.dissimilarities import SquaredEuclidean
+from fwkmeans.engine import Recipe
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.estimators.docstrings import documented
+from fwkmeans.weighting import ClusterPowerWeights, SharedPowerWeights
+
+
+@documented("Weights of the features; each row sums to 1, all rows are equal for global weights.")
+class WKMeans(BaseFeatureWeightedKMeans):
+    r"""WK-Means: weights with an exponent, for all clusters [1]_ or in each [2]_.
+
+    .. math:: W(S, C, w) = \sum_k \sum_{i \in S_k} \sum_v w_v^\beta (y_{iv} - c_{kv})^2,
+              \qquad \sum_v w_v = 1
+
+    .. math:: w_v = \Big[\sum_u \big(D_v / D_u\big)^{1/(\beta-1)}\Big]^{-1}, \qquad
+              D_v = \sum_k \sum_{i \in S_k} (y_{iv} - c_{kv})^2
+
+    With ``weights="cluster"`` weights and dispersions have an index k, and a constant c is added
+    to every dispersion.
+
+    Parameters
+    ----------
+    {n_clusters}
+    beta : float, default=2.0
+        Exponent of the weights, ``beta <= 0`` or ``beta >= 1``. Towards 1 the weight goes to the
+        least dispersed feature alone, large values make weights equal. 0 is K-Means; for negative
+        values w grows with the dispersion and its power falls.
+    weights : {"global", "cluster"}, default="global"
+        Whether all clusters share their weights.
+    smoothing : {"frozen", "refresh", "inside"} or float, default="frozen"
+        The constant c, for ``weights="cluster"`` only. A number: that constant. "frozen": mean of
+        D over clusters and features in the first iteration. "refresh": that mean, taken anew each
+        iteration (the objective may then rise; this is what the survey's author ran). "inside":
+        the mean feature variance, added for every row, also in the assignment.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    AWKMeans : Weights in each cluster without a constant.
+    FWSAKMeans : One weight per feature without a parameter.
+
+    Notes
+    -----
+    Fails when the least dispersed feature is not the most useful one, for example a nearly constant
+    column. Cost of an iteration O(N K M).
+
+    References
+    ----------
+    .. [1] Huang, Ng, Rong & Li (2005). Automated variable weighting in k-means type clustering.
+       IEEE TPAMI 27(5). doi:10.1109/TPAMI.2005.95
+    .. [2] Huang, Xu, Ng & Ye (2008). Weighting method for feature selection in k-means.
+       Computational Methods of Feature Selection, Chapman & Hall/CRC.
+
+    Examples
+    --------
+    >>> from fwkmeans import WKMeans
+    >>> from fwkmeans.datasets import add_noise_features, load_uci
+    >>> from fwkmeans.preprocessing import RangeStandardizer
+    >>> X = load_uci("iris").data
+    >>> X = RangeStandardizer().fit_transform(add_noise_features(X, random_state=0))
+    >>> model = WKMeans(3, random_state=0).fit(X)
+    >>> model.feature_weights_.shape
+    (3, 8)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        beta: float = 2.0,
+        weights: str = "global",
+        smoothing: Any = "frozen",
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        weight_init: Any = "uniform",
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.beta = beta
+        self.weights = weights
+        self.smoothing = smoothing
+        self.init = init
+        self.n_init = n_init
+        self.weight_init = weight_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _recipe(self) -> Recipe:
+        if self.weights not in ("global", "cluster"):
+            raise ValueError(f"weights={self.weights!r}: expected 'global' or 'cluster'.")
+        if self.weights == "global":
+            return Recipe(SquaredEuclidean(), MeanCenter(), SharedPowerWeights(beta=self.beta))
+        rule = ClusterPowerWeights(beta=self.beta, smoothing=self.smoothing)
+        return Recipe(SquaredEuclidean(), MeanCenter(), rule)

@@ -1,0 +1,74 @@
+"""Centers at rows of the table: at random, or spread by k-means++."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.cluster import kmeans_plusplus
+from threadpoolctl import threadpool_limits
+
+from fwkmeans._typing import FloatArray, IntArray, Source
+from fwkmeans.init.seeds import Seeds
+
+#: k-means++ looks at no more rows than this (or 50 per cluster), drawn at random.
+SEEDING_ROWS = 100_000
+
+
+def random_entities(
+    source: Source, n_clusters: int, seeds: Seeds, starts: Sequence[int]
+) -> FloatArray:
+    """Return K distinct rows, drawn at random, for each of the starts: (R, K, M)."""
+    present = rows_with_weight(source)
+    n_present = source.n_rows if present is None else present.size
+    drawn = np.stack(
+        [seeds.of_start(s).choice(n_present, n_clusters, replace=False) for s in starts]
+    )
+    indices = drawn if present is None else present[drawn]
+    rows = source.take(indices.ravel())
+    return rows.astype(np.float64).reshape(len(starts), n_clusters, source.n_features)
+
+
+def spread_entities(
+    source: Source, n_clusters: int, seeds: Seeds, starts: Sequence[int]
+) -> FloatArray:
+    """Return K rows chosen by (greedy) k-means++ for each of the starts: (R, K, M)."""
+    rows, weights = _seeding_sample(source, n_clusters, seeds)
+    with threadpool_limits(1, user_api="blas"):  # the same digits whatever the number of threads
+        chosen = [
+            kmeans_plusplus(
+                rows,
+                n_clusters,
+                sample_weight=weights,
+                random_state=int(seeds.of_start(start).integers(2**31 - 1)),
+            )[1]
+            for start in starts
+        ]
+    centers: FloatArray = rows[np.stack(chosen)].astype(np.float64)
+    return centers
+
+
+def rows_with_weight(source: Source) -> IntArray | None:
+    """Return the indices of the rows with positive weight, None if all have it."""
+    weight = source.sample_weight
+    if weight is None or bool(np.all(weight > 0)):
+        return None
+    return np.flatnonzero(weight > 0)
+
+
+def _seeding_sample(
+    source: Source, n_clusters: int, seeds: Seeds
+) -> tuple[FloatArray, FloatArray | None]:
+    present = rows_with_weight(source)
+    n_present = source.n_rows if present is None else present.size
+    limit = max(SEEDING_ROWS, 50 * n_clusters)
+    if n_present <= limit and present is None:
+        return source.take(np.arange(n_present)), source.sample_weight
+    if n_present <= limit:
+        indices = np.arange(n_present)
+    else:
+        indices = np.sort(seeds.common().choice(n_present, limit, replace=False))
+    if present is not None:
+        indices = present[indices]
+    weight = source.sample_weight
+    return source.take(indices), None if weight is None else weight[indices]

@@ -1,0 +1,66 @@
+"""Initial feature weights: uniform, random, or given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fwkmeans._typing import Description, FloatArray, WeightRuleProtocol, Weights
+from fwkmeans.init.seeds import Seeds
+
+
+def initial_weights(
+    how: Any,
+    rule: WeightRuleProtocol,
+    n_clusters: int,
+    table: Description,
+    seeds: Seeds,
+    starts: Sequence[int],
+) -> Weights:
+    """Return the weights each start begins with."""
+    uniform = rule.initial(len(starts), n_clusters, table)
+    if isinstance(how, str) and how == "uniform":
+        return uniform
+    if isinstance(how, str) and how == "random":
+        values = np.stack([_random(rule, n_clusters, table, seeds, start) for start in starts])
+    elif isinstance(how, str):
+        raise ValueError(f"weight_init={how!r}: expected 'uniform', 'random' or an array.")
+    else:
+        given = _given(how, rule, n_clusters, table)
+        values = np.broadcast_to(given, (len(starts), *given.shape))
+    return Weights(rule.normalize(values, table), uniform.memory)
+
+
+def _random(
+    rule: WeightRuleProtocol, n_clusters: int, table: Description, seeds: Seeds, start: int
+) -> FloatArray:
+    shape = (1 if rule.shared else n_clusters, table.varying.size)
+    drawn = seeds.of_start(start, purpose=1).standard_exponential(shape)
+    return np.broadcast_to(drawn, (n_clusters, shape[1]))
+
+
+def _given(
+    weights: Any, rule: WeightRuleProtocol, n_clusters: int, table: Description
+) -> FloatArray:
+    values = np.asarray(weights, dtype=np.float64)
+    n_features = table.varying.size
+    if values.shape not in ((n_features,), (n_clusters, n_features)):
+        raise ValueError(
+            f"weight_init has shape {values.shape}; expected ({n_features},) or "
+            f"({n_clusters}, {n_features}): one weight a feature, or one a cluster and feature."
+        )
+    if not np.all(np.isfinite(values) & (values >= 0)):
+        raise ValueError("weight_init has negative, infinite or missing entries.")
+    values = np.broadcast_to(values, (n_clusters, n_features))
+    if rule.shared and not np.all(values == values[0]):
+        raise ValueError(
+            "weight_init has different rows, but all clusters share their weights here. "
+            f"Give one row of shape ({n_features},)."
+        )
+    if not np.all(rule.normalize(values, table).sum(axis=-1) > 0):
+        raise ValueError(
+            "weight_init leaves a cluster without any positive weight on a feature that varies."
+        )
+    return values

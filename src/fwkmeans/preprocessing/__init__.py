@@ -1,0 +1,6 @@
+"""The survey's preparation of a table: range standardisation and centred binary columns."""
+
+from fwkmeans.preprocessing.range_standardizer import RangeStandardizer
+from fwkmeans.preprocessing.table_encoder import TableEncoder
+
+__all__ = ["RangeStandardizer", "TableEncoder"]

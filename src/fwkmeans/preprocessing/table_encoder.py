@@ -1,0 +1,343 @@
+"""Encoding of a table with numerical and categorical columns as one numerical matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fwkmeans import _columns
+from fwkmeans.preprocessing.range_standardizer import (
+    FloatArray,
+    find_mean_and_range,
+    nothing_left,
+    standardize,
+)
+
+__all__ = ["TableEncoder"]
+
+
+class Columns(NamedTuple):
+    """A table read into arrays: all numerical columns, and each categorical one."""
+
+    numeric: FloatArray
+    categorical: list[NDArray[Any]]
+
+
+class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    r"""Turn a table of numerical and categorical columns into standardised numbers.
+
+    This is the preparation of the survey [1]_. A numerical column becomes
+    :math:`(y_{iv} - \bar y_v) / range(y_v)`. A categorical column with q categories becomes q
+    binary columns, each minus its mean, which is the frequency of the category: rare categories
+    then count for more than frequent ones. Columns that do not vary are removed.
+
+    Parameters
+    ----------
+    categorical_features : "from_dtype", None, or array-like of str, int or bool, \
+            default="from_dtype"
+        The categorical columns: names, positions, or a boolean mask; None for no column.
+        ``"from_dtype"`` takes the Categorical, Enum, String and Boolean columns of a pandas or
+        polars dataframe, all columns of an array of text or booleans, and the columns of an
+        object array that hold text or booleans.
+    categorical : {"onehot"}, default="onehot"
+        How a categorical column is encoded. ``"onehot"``, one binary column per category minus
+        its mean, is the only way.
+    impute : {None, "median"}, default=None
+        What to put in place of missing values: None raises an error that names the columns,
+        ``"median"`` takes the median of a numerical column and the most frequent category of a
+        categorical one (of several, the first). Means, ranges and frequencies are those of the
+        imputed table. A column that is missing in every row is removed.
+    handle_unknown : {"ignore", "error"}, default="ignore"
+        What `transform` does with a category that `fit` has not seen: ``"ignore"`` sets all its
+        binary columns to 0 (before the mean is subtracted), ``"error"`` raises.
+
+    Attributes
+    ----------
+    categorical_features_ : ndarray of int
+        Positions of the categorical columns.
+    numerical_features_ : ndarray of int
+        Positions of the numerical columns.
+    categories_ : list of ndarray
+        The categories of each categorical column; those of ordered dtypes in their declared
+        order, all others ascending. Only categories that occur are listed.
+    frequencies_ : list of ndarray
+        The mean of each binary column, in the order of `categories_`.
+    mean_, range_ : ndarray of float64
+        Mean and range of each numerical column.
+    fill_values_ : list or None
+        What replaces a missing value in each column; None if ``impute=None``.
+    n_features_in_ : int
+        Number of columns seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns seen during `fit`, if they all have names that are strings.
+
+    See Also
+    --------
+    RangeStandardizer : The numerical part alone.
+    sklearn.preprocessing.OneHotEncoder : Binary columns without the subtraction.
+
+    Notes
+    -----
+    The columns keep their order; the binary columns of a category column take its place. The
+    output is float32 if there are numerical columns and all of them are float32, else float64.
+    Two algorithms of the survey, AWK and IK-P, compare categories directly: give them the table
+    as it is, with its numerical columns standardised.
+
+    References
+    ----------
+    .. [1] R. C. de Amorim, "A survey on feature weighting based K-Means algorithms", Journal of
+       Classification 33 (2016), 210-242. :doi:`10.1007/s00357-016-9208-4`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fwkmeans.preprocessing import TableEncoder
+    >>> X = np.array([[1.0, "red"], [2.0, "red"], [3.0, "blue"], [5.0, "red"]], dtype=object)
+    >>> encoder = TableEncoder().fit(X)
+    >>> encoder.transform(X)
+    array([[-0.4375, -0.25  ,  0.25  ],
+           [-0.1875, -0.25  ,  0.25  ],
+           [ 0.0625,  0.75  , -0.75  ],
+           [ 0.5625, -0.25  ,  0.25  ]])
+    >>> encoder.get_feature_names_out(["size", "color"])
+    array(['size', 'color=blue', 'color=red'], dtype=object)
+    """
+
+    def __init__(
+        self,
+        *,
+        categorical_features: Any = "from_dtype",
+        categorical: Literal["onehot"] = "onehot",
+        impute: Literal["median"] | None = None,
+        handle_unknown: Literal["ignore", "error"] = "ignore",
+    ) -> None:
+        self.categorical_features = categorical_features
+        self.categorical = categorical
+        self.impute = impute
+        self.handle_unknown = handle_unknown
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn means, ranges, categories and their frequencies.
+
+        Parameters
+        ----------
+        X : dataframe or array-like of shape (n_samples, n_features)
+            The table.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : TableEncoder
+            The fitted encoder.
+        """
+        self._check_parameters()
+        X = self._validate(X, reset=True)
+        self.categorical_features_ = _columns.resolve_categorical(X, self.categorical_features)
+        self.numerical_features_ = np.setdiff1d(
+            np.arange(self.n_features_in_), self.categorical_features_
+        )
+        columns = self._read(X)
+        self.categories_ = [
+            _object_array(_columns.ordered_categories(X, v, values))
+            for v, values in zip(self.categorical_features_, columns.categorical, strict=True)
+        ]
+        self.fill_values_ = self._find_fill_values(columns) if self.impute else None
+        columns = self._fill(columns)
+        self.mean_, self.range_ = find_mean_and_range(columns.numeric)
+        self.frequencies_ = [
+            _indicators(values, categories).mean(axis=0)
+            for values, categories in zip(columns.categorical, self.categories_, strict=True)
+        ]
+        if not sum(self._widths()):
+            raise ValueError(nothing_left(X.shape[0], self.n_features_in_))
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Encode the table `X`.
+
+        Parameters
+        ----------
+        X : dataframe or array-like of shape (n_samples, n_features)
+            A table with the columns seen during `fit`.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_features_out)
+            The encoded table.
+        """
+        check_is_fitted(self)
+        self._check_parameters()
+        columns = self._fill(self._read(self._validate(X, reset=False)))
+        stops = np.cumsum([0, *self._widths()])
+        Z = np.empty((columns.numeric.shape[0], stops[-1]), dtype=columns.numeric.dtype)
+        varies = self.range_ > 0
+        Z[:, stops[self.numerical_features_[varies]]] = standardize(
+            columns.numeric[:, varies], self.mean_[varies], self.range_[varies]
+        )
+        for j, v in enumerate(self.categorical_features_):
+            indicators = _indicators(columns.categorical[j], self.categories_[j])
+            if self.handle_unknown == "error":
+                self._refuse_unknown(v, columns.categorical[j][~indicators.any(axis=1)])
+            if stops[v] < stops[v + 1]:
+                np.subtract(indicators, self.frequencies_[j], out=Z[:, stops[v] : stops[v + 1]])
+        return Z
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """Return the names of the output columns, such as ``size`` and ``color=red``.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the input columns; by default `feature_names_in_`, or x0, x1, ...
+
+        Returns
+        -------
+        names : ndarray of str objects
+            One name per column of the output.
+        """
+        check_is_fitted(self)
+        inputs = super().get_feature_names_out(input_features)
+        categories = dict(zip(self.categorical_features_, self.categories_, strict=True))
+        names: list[str] = []
+        for v, width in enumerate(self._widths()):
+            if width and v in categories:
+                names += [f"{inputs[v]}={category}" for category in categories[v]]
+            elif width:
+                names.append(inputs[v])
+        return np.asarray(names, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags, which depend on the parameters."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = self.categorical_features is not None
+        tags.input_tags.allow_nan = self.impute is not None
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check_parameters(self) -> None:
+        allowed: dict[str, tuple[Any, ...]] = {
+            "categorical": ("onehot",),
+            "impute": (None, "median"),
+            "handle_unknown": ("ignore", "error"),
+        }
+        for name, values in allowed.items():
+            value = getattr(self, name)
+            if not any(value is one or (isinstance(value, str) and value == one) for one in values):
+                expected = " or ".join(map(repr, values))
+                raise ValueError(f"{name}={value!r}: expected {expected}. Set one of these.")
+
+    def _validate(self, X: Any, *, reset: bool) -> Any:
+        table = _columns.as_table(X, estimator=self, input_name="X")
+        if _columns.is_frame(X) and 0 in X.shape:
+            raise ValueError(
+                f"Found a table with {X.shape[0]} row(s) and {X.shape[1]} column(s) "
+                f"(shape={X.shape}) while a minimum of 1 is required by {type(self).__name__}."
+            )
+        validate_data(self, table, reset=reset, skip_check_array=True)
+        return table
+
+    def _names(self) -> NDArray[Any]:
+        names: NDArray[Any] = super().get_feature_names_out()
+        return names
+
+    def _read(self, X: Any) -> Columns:
+        """Read the table into arrays and refuse infinite values."""
+        numeric = _columns.read_numeric(X, self.numerical_features_)
+        infinite = np.isinf(numeric).any(axis=0)
+        if infinite.any():
+            names = self._names()[self.numerical_features_[infinite]]
+            raise ValueError(
+                f"Input X contains infinity in column(s) {_quote(names)}, expected finite numbers. "
+                "Remove or replace these values."
+            )
+        return Columns(
+            numeric, [_columns.read_categorical(X, v) for v in self.categorical_features_]
+        )
+
+    def _find_fill_values(self, columns: Columns) -> list[Any]:
+        """Return the median or most frequent category of each column, NaN or None if all miss."""
+        fill: list[Any] = [None] * self.n_features_in_
+        for v, column in zip(self.numerical_features_, columns.numeric.T, strict=True):
+            present = column[~np.isnan(column)]
+            fill[v] = np.median(present) if present.size else np.nan
+        for v, values, categories in zip(
+            self.categorical_features_, columns.categorical, self.categories_, strict=True
+        ):
+            if categories.size:
+                present = values[~_columns.is_missing(values)]
+                fill[v] = categories[_indicators(present, categories).sum(axis=0).argmax()]
+        return fill
+
+    def _fill(self, columns: Columns) -> Columns:
+        """Replace the missing values, or raise an error that names their columns."""
+        holes = np.isnan(columns.numeric)
+        gaps = [_columns.is_missing(values) for values in columns.categorical]
+        if self.fill_values_ is not None:
+            medians = np.array([self.fill_values_[v] for v in self.numerical_features_], float)
+            numeric = np.where(holes, medians, columns.numeric) if holes.any() else columns.numeric
+            categorical = [
+                _fill_categorical(values, gap, self.fill_values_[v])
+                for v, values, gap in zip(
+                    self.categorical_features_, columns.categorical, gaps, strict=True
+                )
+            ]
+            return Columns(numeric.astype(columns.numeric.dtype, copy=False), categorical)
+        missing = [
+            *self.numerical_features_[holes.any(axis=0)],
+            *[v for v, gap in zip(self.categorical_features_, gaps, strict=True) if gap.any()],
+        ]
+        if missing:
+            raise ValueError(
+                f"Input X contains NaN or other missing values in column(s) "
+                f"{_quote(self._names()[sorted(missing)])}, expected none. Set impute='median', or "
+                "remove or replace them."
+            )
+        return columns
+
+    def _widths(self) -> list[int]:
+        """Return the number of output columns of each input column, 0 if it does not vary."""
+        widths = np.zeros(self.n_features_in_, dtype=np.intp)
+        widths[self.numerical_features_] = self.range_ > 0
+        for v, categories in zip(self.categorical_features_, self.categories_, strict=True):
+            widths[v] = categories.size if categories.size > 1 else 0
+        return [int(width) for width in widths]
+
+    def _refuse_unknown(self, v: int, unknown: NDArray[Any]) -> None:
+        if unknown.size:
+            found = _quote(sorted(set(unknown.tolist()), key=str)[:10])
+            raise ValueError(
+                f"Column {self._names()[v]!r} holds categories that fit has not seen: {found}. "
+                "Fit on a table that has them, or set handle_unknown='ignore'."
+            )
+
+
+def _indicators(values: NDArray[Any], categories: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return one boolean column per category: where it occurs."""
+    indicators = np.empty((values.shape[0], categories.size), dtype=bool)
+    for j, category in enumerate(categories):
+        indicators[:, j] = values == category
+    return indicators
+
+
+def _fill_categorical(values: NDArray[Any], gaps: NDArray[np.bool_], fill: Any) -> NDArray[Any]:
+    if not gaps.any():
+        return values
+    filled = values.astype(object)
+    filled[gaps] = fill
+    return filled
+
+
+def _object_array(values: list[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _quote(names: Iterable[Any]) -> str:
+    return ", ".join(repr(name) for name in names)

@@ -1,0 +1,118 @@
+"""Rows in a file: blocks of a memory-mapped array, a bounded number of bytes at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fwkmeans._typing import Block, FloatArray, IntArray, Reduction, Result, RowArray
+
+#: Bytes of rows in one block, unless a source is told otherwise.
+BLOCK_BYTES = 64 * 2**20
+
+
+class ChunkedSource:
+    """Blocks of consecutive rows of an array too large to hold, such as a memory-mapped file.
+
+    Private memory stays bounded by one block (only rows of another type than float32 or float64 are
+    converted, block by block) plus the labels at the end.
+
+    Parameters
+    ----------
+    rows : path to a ``.npy`` file, or array of shape (n_rows, n_features)
+        A path is opened as a read-only memory map.
+    sample_weight : ndarray of shape (n_rows,), default=None
+        Non-negative weights; a row of weight zero counts as absent.
+    n_threads : int, default=1
+        Threads of the compiled core. The result does not depend on them.
+    block_bytes : int, default=64 MiB
+        Size of a block. The result depends on it only through the rounding of sums.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> from fwkmeans import EWKMeans
+    >>> from fwkmeans.sources import ChunkedSource
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.npy"
+    >>> np.save(path, np.random.default_rng(0).random((1000, 3)))
+    >>> EWKMeans(2, random_state=0).fit(ChunkedSource(path, block_bytes=4096)).labels_.shape
+    (1000,)
+    """
+
+    def __init__(
+        self,
+        rows: str | os.PathLike[str] | RowArray,
+        sample_weight: FloatArray | None = None,
+        n_threads: int = 1,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        self.rows = open_npy(rows) if isinstance(rows, str | os.PathLike) else rows
+        self.sample_weight = sample_weight
+        self.n_threads = n_threads
+        self.block_bytes = block_bytes
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.rows.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.rows.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Floating point type the rows are computed in."""
+        return np.dtype(np.float32 if self.rows.dtype == np.float32 else np.float64)
+
+    def with_(self, sample_weight: FloatArray | None, n_threads: int) -> ChunkedSource:
+        """Return the same rows with other weights and threads."""
+        return ChunkedSource(self.rows, sample_weight, n_threads, self.block_bytes)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the rows, block by block."""
+        row_bytes = max(1, self.n_features * self.rows.dtype.itemsize)
+        step = max(1, self.block_bytes // row_bytes)
+        for begin in range(0, self.n_rows, step):
+            piece = slice(begin, begin + step)
+            weight = None if self.sample_weight is None else self.sample_weight[piece]
+            yield Block(self._plain(self.rows[piece]), weight, begin, self.n_threads)
+
+    def reduce(self, reduction: Reduction[Result]) -> Result:
+        """Run a reduction over all rows."""
+        return reduction.merge(reduction.on_block(block) for block in self.blocks())
+
+    def take(self, indices: IntArray) -> RowArray:
+        """Return the rows with these indices, in that order."""
+        distinct, inverse = np.unique(indices, return_inverse=True)
+        return self._plain(self.rows[distinct])[inverse]
+
+    def _plain(self, rows: RowArray) -> RowArray:
+        return np.asarray(rows, dtype=self.dtype)
+
+
+def open_npy(path: str | os.PathLike[str]) -> RowArray:
+    """Map a ``.npy`` file of a numeric matrix, or say what is wrong with it."""
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file. Give the path of a .npy file.")
+    try:
+        rows = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        raise ValueError(
+            f"{path}: not a .npy file of plain numbers ({error}). Write one with "
+            "numpy.save(path, X)."
+        ) from error
+    if not isinstance(rows, np.ndarray) or rows.ndim != 2 or rows.dtype.kind not in "fiub":
+        found = (
+            f"shape {rows.shape} and type {rows.dtype}"
+            if isinstance(rows, np.ndarray)
+            else "several arrays"
+        )
+        raise ValueError(f"{path} holds {found}; expected one matrix of numbers, rows x features.")
+    return rows

@@ -1,0 +1,54 @@
+"""Rows in memory: the whole table is one block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fwkmeans._typing import Block, FloatArray, IntArray, Reduction, Result, RowArray
+
+
+class MemorySource:
+    """A float32 or float64 matrix, in C or Fortran order or strided, used in place.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features)
+        The table. It is never copied.
+    sample_weight : ndarray of shape (n_rows,), default=None
+        Non-negative weights; a row of weight zero counts as absent.
+    n_threads : int, default=1
+        Threads of the compiled core. The result does not depend on them.
+    """
+
+    def __init__(
+        self, rows: RowArray, sample_weight: FloatArray | None = None, n_threads: int = 1
+    ) -> None:
+        self.rows = rows
+        self.sample_weight = sample_weight
+        self.n_threads = n_threads
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.rows.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.rows.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Floating point type of the rows."""
+        return self.rows.dtype
+
+    def reduce(self, reduction: Reduction[Result]) -> Result:
+        """Run a reduction over all rows."""
+        block = Block(self.rows, self.sample_weight, 0, self.n_threads)
+        return reduction.merge([reduction.on_block(block)])
+
+    def take(self, indices: IntArray) -> RowArray:
+        """Return the rows with these indices, in that order."""
+        return self.rows[indices]

@@ -1,0 +1,29 @@
+"""How feature weights follow from dispersions: one rule a file."""
+
+from fwkmeans.weighting.base import WeightRule
+from fwkmeans.weighting.entropy import EntropyWeights
+from fwkmeans.weighting.group_entropy import GroupEntropyWeights
+from fwkmeans.weighting.power import ClusterPowerWeights, SharedPowerWeights
+from fwkmeans.weighting.self_adjusting import SelfAdjustingWeights
+from fwkmeans.weighting.uniform import UniformWeights
+
+#: Every weight rule of the package, by name.
+WEIGHT_RULES: dict[str, type[WeightRule]] = {
+    "uniform": UniformWeights,
+    "shared-power": SharedPowerWeights,
+    "cluster-power": ClusterPowerWeights,
+    "entropy": EntropyWeights,
+    "self-adjusting": SelfAdjustingWeights,
+    "group-entropy": GroupEntropyWeights,
+}
+
+__all__ = [
+    "WEIGHT_RULES",
+    "ClusterPowerWeights",
+    "EntropyWeights",
+    "GroupEntropyWeights",
+    "SelfAdjustingWeights",
+    "SharedPowerWeights",
+    "UniformWeights",
+    "WeightRule",
+]

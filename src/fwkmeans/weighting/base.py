@@ -1,0 +1,120 @@
+"""What every weight rule has in common; a new rule needs only `update`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from fwkmeans._typing import (
+    BoolArray,
+    Description,
+    Effective,
+    FloatArray,
+    IntArray,
+    WeightContext,
+    Weights,
+)
+
+
+class WeightRule(BaseEstimator, ABC):
+    """Base of all weight rules: uniform start, weights used as they are, nothing remembered.
+
+    All arrays have a leading axis of starts, so one rule serves one start and thousands. A rule's
+    own parameters may be numbers, or arrays of shape (n_starts, 1, 1): one value a start.
+
+    Attributes
+    ----------
+    shared : bool
+        Whether all clusters have the same weights (then the rows of the values are equal).
+    monotone : bool
+        Whether `update` never raises the objective; decides what ``tol`` is compared with.
+
+    Examples
+    --------
+    A rule of one's own is one method:
+
+    >>> import numpy as np
+    >>> from fwkmeans import FeatureWeightedKMeans
+    >>> from fwkmeans.weighting import WeightRule
+    >>> class InverseDispersion(WeightRule):
+    ...     def update(self, dispersion, context):
+    ...         weights = context.table.varying / (dispersion + 1e-9)
+    ...         return weights / weights.sum(axis=-1, keepdims=True)
+    >>> X = np.random.default_rng(0).random((50, 3))
+    >>> model = FeatureWeightedKMeans(2, weighting=InverseDispersion(), random_state=0).fit(X)
+    >>> model.feature_weights_.shape
+    (2, 3)
+    """
+
+    shared: bool = False
+    monotone: bool = True
+
+    @abstractmethod
+    def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray | Weights:
+        """Return the weights for fixed labels and centers.
+
+        Parameters
+        ----------
+        dispersion : ndarray of shape (n_starts, n_clusters, n_features)
+            ``D_kv``, the dispersion of feature v in cluster k about its center.
+        context : WeightContext
+            Mass of the clusters, previous weights, description of the table.
+
+        Returns
+        -------
+        ndarray of the same shape, or Weights
+            `Weights` if the rule remembers something.
+        """
+
+    def bind(self, table: Description, n_clusters: int) -> Self:
+        """Return the rule with every "auto" replaced by the value for this table."""
+        return self
+
+    def take(self, starts: IntArray | BoolArray) -> Self:
+        """Return the rule for these starts of the batch only."""
+        parameters = self.get_params(deep=False)
+        batched = {k: v[starts] for k, v in parameters.items() if _one_value_a_start(v)}
+        return clone(self).set_params(**batched) if batched else self
+
+    def normalize(self, values: FloatArray, table: Description) -> FloatArray:
+        """Scale non-negative values to sum to one the way the rule's weights do."""
+        values = np.where(table.varying, values, 0.0)
+        normalized: FloatArray = values / values.sum(axis=-1, keepdims=True)
+        return normalized
+
+    def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
+        """Return equal weights on all features that are not constant."""
+        shape = (n_starts, n_clusters, table.varying.size)
+        return Weights(self.normalize(np.ones(shape), table))
+
+    def effective(self, weights: Weights) -> Effective:
+        """Return the weights as they multiply the dissimilarity in the objective."""
+        values = weights.values[:, :1] if self.shared else weights.values
+        return Effective(values, np.ones(values.shape[0]))
+
+    def offsets(self, weights: Weights) -> FloatArray:
+        """Return what the objective adds for every row of a cluster."""
+        return np.zeros(weights.values.shape[:2])
+
+    def objective(
+        self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
+    ) -> FloatArray:
+        """Return the objective from the sum over rows of weighted dissimilarity plus offset."""
+        return weighted_dispersion
+
+
+def _one_value_a_start(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim == 3
+
+
+def check_number(value: Any, what: str, accepted: str, valid: Any) -> None:
+    """Raise unless every entry of a number or batch of numbers is finite and valid."""
+    try:
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what}={value!r}: expected {accepted}.") from None
+    if not np.all(np.isfinite(numbers) & valid(numbers)):
+        raise ValueError(f"{what}={value!r}: expected {accepted}.")

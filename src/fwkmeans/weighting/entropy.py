@@ -1,0 +1,79 @@
+"""Weights held apart by their entropy: EW-KM."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from fwkmeans._typing import Description, FloatArray, WeightContext, Weights
+from fwkmeans.weighting.base import WeightRule, check_number
+from fwkmeans.weighting.simplex import entropy, sum_x_log_x
+
+
+class EntropyWeights(WeightRule):
+    r"""One weight per cluster and feature, spread by an entropy term (EW-KM [1]_).
+
+    .. math:: w_{kv} = \frac{\exp(-D_{kv}/\gamma)}{\sum_u \exp(-D_{ku}/\gamma)}, \qquad
+              D_{kv} = \sum_{i \in S_k} (y_{iv} - c_{kv})^2
+
+    minimises :math:`\sum_k \big[\sum_v w_{kv} D_{kv} + \gamma \sum_v w_{kv} \log w_{kv}\big]`.
+
+    Parameters
+    ----------
+    gamma : float or "auto", default="auto"
+        Strength of the entropy term, in units of D. "auto" is the mean over clusters and features
+        of the total scatter: :math:`\sum_v T_v / (K M)`, or :math:`\sum_v T_v / (N M)` for
+        ``dispersion="mean"``. 0 puts all weight on the least dispersed feature.
+    dispersion : {"sum", "mean"}, default="sum"
+        "mean" divides :math:`D_{kv}` by the size of the cluster; the entropy term then counts once
+        for every row and takes part in the assignment.
+
+    References
+    ----------
+    .. [1] Jing, Ng & Huang (2007). An entropy weighting k-means algorithm for subspace clustering
+       of high-dimensional sparse data. IEEE TKDE 19(8). doi:10.1109/TKDE.2007.1048
+    """
+
+    def __init__(self, gamma: Any = "auto", dispersion: str = "sum") -> None:
+        self.gamma = gamma
+        self.dispersion = dispersion
+
+    def bind(self, table: Description, n_clusters: int) -> Self:
+        """Return the rule with gamma as a number."""
+        if self.dispersion not in ("sum", "mean"):
+            raise ValueError(f"dispersion={self.dispersion!r}: expected 'sum' or 'mean'.")
+        if isinstance(self.gamma, str) and self.gamma == "auto":
+            parts = table.mass if self.dispersion == "mean" else n_clusters
+            gamma = float(table.scatter.sum() / (parts * table.varying.sum()))
+            bound: Self = clone(self).set_params(gamma=gamma)
+            return bound
+        check_number(self.gamma, "gamma", "'auto' or a number >= 0", lambda g: g >= 0)
+        return self
+
+    def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
+        """Return the weights that minimise the criterion for fixed labels and centers."""
+        # dividing D by the mass is multiplying gamma by it
+        mass = context.mass[..., None] if self.dispersion == "mean" else 1.0
+        return entropy(dispersion, np.multiply(self.gamma, mass), context.table)
+
+    def offsets(self, weights: Weights) -> FloatArray:
+        r"""Return :math:`\gamma \sum_v w_{kv} \log w_{kv}` for mean dispersions, else zero."""
+        if self.dispersion == "sum":
+            return super().offsets(weights)
+        return self._entropy_term(weights)
+
+    def objective(
+        self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
+    ) -> FloatArray:
+        """Add the entropy term of every cluster, unless each row has brought it."""
+        if self.dispersion == "mean":
+            return weighted_dispersion
+        total: FloatArray = weighted_dispersion + self._entropy_term(weights).sum(axis=-1)
+        return total
+
+    def _entropy_term(self, weights: Weights) -> FloatArray:
+        gamma = np.asarray(self.gamma, dtype=np.float64)
+        term: FloatArray = (gamma[..., 0] if gamma.ndim else gamma) * sum_x_log_x(weights.values)
+        return term

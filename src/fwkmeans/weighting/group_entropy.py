@@ -1,0 +1,166 @@
+"""Weights for groups of features and for features within their group: FG-K-Means."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from fwkmeans._typing import (
+    BoolArray,
+    Description,
+    Effective,
+    FloatArray,
+    IntArray,
+    WeightContext,
+    Weights,
+)
+from fwkmeans.weighting.base import WeightRule, check_number
+from fwkmeans.weighting.simplex import TIE, ZERO, sum_x_log_x
+
+
+class GroupEntropyWeights(WeightRule):
+    r"""Entropy weights on two levels: features in a group, and groups (FG-K-Means [1]_).
+
+    .. math:: w_{kv} \propto \exp(-\omega_{kt} D_{kv} / \eta) \text{ within each group } G_t,
+              \qquad \omega_{kt} \propto \exp\Big(-\sum_{v \in G_t} w_{kv} D_{kv} / \lambda\Big)
+
+    each minimise :math:`\sum_k \big[\sum_t \omega_{kt} \sum_{v \in G_t} w_{kv} D_{kv} + \lambda
+    \sum_t \omega_{kt} \log \omega_{kt} + \eta \sum_v w_{kv} \log w_{kv}\big]`.
+
+    Parameters
+    ----------
+    groups : array of shape (n_features,), default=None
+        Number 0, 1, ... of each feature's group; None is one group.
+    lam : float or "auto", default="auto"
+        Strength of the entropy of group weights. "auto" is :math:`\sum_v T_v / (K T)`.
+    eta : float or "auto", default="auto"
+        Strength of the entropy of feature weights. "auto" is :math:`\sum_v T_v / (K M)`.
+
+    References
+    ----------
+    .. [1] Chen, Ye, Xu & Huang (2012). A feature group weighting method for subspace clustering of
+       high-dimensional data. Pattern Recognition 45(1). doi:10.1016/j.patcog.2011.06.004
+    """
+
+    def __init__(self, groups: Any = None, lam: Any = "auto", eta: Any = "auto") -> None:
+        self.groups = groups
+        self.lam = lam
+        self.eta = eta
+
+    def bind(self, table: Description, n_clusters: int) -> Self:
+        """Return the rule with groups and both strengths as numbers."""
+        groups = self._groups(table)
+        scatter = table.scatter.sum() / n_clusters
+        n_groups = len(np.unique(groups[table.varying]))
+        automatic = {"lam": scatter / n_groups, "eta": scatter / table.varying.sum()}
+        numbers: dict[str, Any] = {"groups": groups}
+        for name, value in automatic.items():
+            given = getattr(self, name)
+            if isinstance(given, str) and given == "auto":
+                numbers[name] = float(value)
+            else:
+                check_number(given, name, "'auto' or a number >= 0", lambda g: g >= 0)
+        bound: Self = clone(self).set_params(**numbers)
+        return bound
+
+    def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
+        """Return equal weights in each group, and equal group weights."""
+        values = super().initial(n_starts, n_clusters, table).values
+        present = _Partition(self._groups(table)).any_of(table.varying)
+        omega = np.broadcast_to(present / present.sum(), (n_starts, n_clusters, present.size))
+        return Weights(values, {"group_weights": omega.copy()})
+
+    def normalize(self, values: FloatArray, table: Description) -> FloatArray:
+        """Scale to sum to one in each group that has a feature with weight."""
+        partition = _Partition(self._groups(table))
+        values = np.where(table.varying, values, 0.0)
+        total = partition.spread(partition.sum(values))
+        return values / np.where(total > 0, total, 1.0)
+
+    def update(self, dispersion: FloatArray, context: WeightContext) -> Weights:
+        """Return both kinds of weights, features first."""
+        table = context.table
+        partition = _Partition(self._groups(table))
+        omega = context.previous.memory["group_weights"]
+        values = partition.entropy(
+            partition.spread(omega) * dispersion,
+            self.eta,
+            table.varying,
+            partition.spread(omega) * ZERO * table.scatter,
+        )
+        between_groups = _Partition(np.zeros(omega.shape[-1], dtype=np.int64))
+        omega = between_groups.entropy(
+            partition.sum(values * dispersion),
+            self.lam,
+            partition.any_of(table.varying),
+            partition.sum(values * ZERO * table.scatter),
+        )
+        return Weights(values, {"group_weights": omega})
+
+    def effective(self, weights: Weights) -> Effective:
+        r"""Return :math:`\omega_{kt} w_{kv}`."""
+        omega = weights.memory["group_weights"]
+        groups = (
+            np.zeros(weights.values.shape[-1], np.int64) if self.groups is None else self.groups
+        )
+        return Effective(omega[..., groups] * weights.values, np.ones(omega.shape[0]))
+
+    def objective(
+        self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
+    ) -> FloatArray:
+        """Add both entropy terms of every cluster."""
+        lam, eta = (np.reshape(p, np.shape(p)[:1]) for p in (self.lam, self.eta))
+        over_groups = sum_x_log_x(weights.memory["group_weights"]).sum(axis=-1)
+        over_features = sum_x_log_x(weights.values).sum(axis=-1)
+        total: FloatArray = weighted_dispersion + lam * over_groups + eta * over_features
+        return total
+
+    def _groups(self, table: Description) -> IntArray:
+        if self.groups is None:
+            return np.zeros(table.varying.size, dtype=np.int64)
+        return np.asarray(self.groups, dtype=np.int64)
+
+
+class _Partition:
+    """Disjoint groups of the last axis."""
+
+    def __init__(self, groups: IntArray) -> None:
+        self.groups = groups
+        self.order = np.argsort(groups, kind="stable")
+        self.firsts = np.searchsorted(groups[self.order], np.arange(groups.max() + 1))
+
+    def sum(self, values: FloatArray) -> FloatArray:
+        """Sum over each group."""
+        sums: FloatArray = np.add.reduceat(values[..., self.order], self.firsts, axis=-1)
+        return sums
+
+    def min(self, values: FloatArray) -> FloatArray:
+        """Return the minimum of each group."""
+        minima: FloatArray = np.minimum.reduceat(values[..., self.order], self.firsts, axis=-1)
+        return minima
+
+    def any_of(self, marks: BoolArray) -> BoolArray:
+        """Return whether a group has a marked member."""
+        return self.sum(marks.astype(np.float64)) > 0
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        """Return each member's group value."""
+        return values[..., self.groups]
+
+    def entropy(
+        self, dispersion: FloatArray, strength: Any, allowed: BoolArray, zero: FloatArray
+    ) -> FloatArray:
+        """Minimise dispersion plus strength times entropy within each group."""
+        strength = np.asarray(strength, dtype=np.float64)
+        cost = np.where(allowed, dispersion, np.inf)
+        lowest = self.spread(self.min(cost))
+        finite = np.where(allowed, cost, 0.0) - np.where(np.isfinite(lowest), lowest, 0.0)
+        weights = np.where(allowed, np.exp(-finite / np.where(strength > 0, strength, 1.0)), 0.0)
+        if np.any(strength == 0):
+            tied = allowed & ((cost <= lowest * (1.0 + TIE)) | (cost <= zero))
+            weights = np.where(strength > 0, weights, tied)
+        total = self.spread(self.sum(weights))
+        normalized: FloatArray = weights / np.where(total > 0, total, 1.0)
+        return normalized

@@ -1,0 +1,177 @@
+"""Weights raised to a power: WK-Means (shared by all clusters) and AWK (own in each cluster)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from fwkmeans._typing import Description, Effective, FloatArray, WeightContext, Weights
+from fwkmeans.weighting.base import WeightRule, check_number
+from fwkmeans.weighting.simplex import power
+
+_BETA = "beta <= 0 or beta >= 1 (between 0 and 1 the formula maximises the criterion)"
+_EMPTY_MEAN = 0.01  # smoothing constant where all dispersions are zero, as in the authors' program
+
+
+def _check_beta(beta: Any) -> None:
+    check_number(beta, "beta", _BETA, lambda b: (b <= 0) | (b >= 1))
+
+
+def _raise(values: FloatArray, beta: Any) -> Effective:
+    r"""Return :math:`w^\beta` through logarithms, with the largest entry of each start as scale.
+
+    Zero weights stay zero for any beta: such a feature is dropped from the dissimilarity.
+    """
+    positive = values > 0
+    logs = np.where(positive, np.log(np.where(positive, values, 1.0)) * beta, -np.inf)
+    largest = logs.max(axis=(-2, -1), keepdims=True)
+    return Effective(np.exp(logs - largest), np.exp(largest[:, 0, 0]))
+
+
+class SharedPowerWeights(WeightRule):
+    r"""One weight per feature, shared by all clusters (W-k-means [1]_).
+
+    .. math:: w_v = \Big[\sum_u \big(D_v / D_u\big)^{1/(\beta-1)}\Big]^{-1}, \qquad
+              D_v = \sum_k \sum_{i \in S_k} (y_{iv} - c_{kv})^2
+
+    minimises :math:`\sum_v w_v^\beta D_v`.
+
+    Parameters
+    ----------
+    beta : float, default=2.0
+        Exponent of the weights; ``beta <= 0`` or ``beta >= 1``.
+
+    Notes
+    -----
+    beta = 1 puts all weight on the least dispersed feature, a large beta makes weights equal,
+    beta = 0 is K-Means; for beta < 0 weights grow with the dispersion but :math:`w^\beta` falls.
+
+    References
+    ----------
+    .. [1] Huang, Ng, Rong & Li (2005). Automated variable weighting in k-means type clustering.
+       IEEE TPAMI 27(5). doi:10.1109/TPAMI.2005.95
+    """
+
+    shared = True
+
+    def __init__(self, beta: Any = 2.0) -> None:
+        self.beta = beta
+
+    def bind(self, table: Description, n_clusters: int) -> Self:
+        """Check the exponent."""
+        _check_beta(self.beta)
+        return self
+
+    def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
+        """Return the weights that minimise the criterion for fixed labels and centers."""
+        total = dispersion.sum(axis=-2, keepdims=True)
+        return np.repeat(power(total, self.beta, context.table), dispersion.shape[-2], axis=-2)
+
+    def effective(self, weights: Weights) -> Effective:
+        r"""Return :math:`w_v^\beta`."""
+        return _raise(weights.values[:, :1], self.beta)
+
+
+class ClusterPowerWeights(WeightRule):
+    r"""One weight per cluster and feature, optionally with smoothed dispersions (AWK [1]_, [2]_).
+
+    .. math:: w_{kv} = \Big[\sum_u \big(D_{kv} / D_{ku}\big)^{1/(\beta-1)}\Big]^{-1}, \qquad
+              D_{kv} = \sum_{i \in S_k} (y_{iv} - c_{kv})^2 + c
+
+    minimises :math:`\sum_k \sum_v w_{kv}^\beta D_{kv}`.
+
+    Parameters
+    ----------
+    beta : float, default=2.0
+        Exponent of the weights; ``beta <= 0`` or ``beta >= 1``.
+    smoothing : {"frozen", "refresh", "inside"} or float, default=0.0
+        The constant c that keeps a feature without dispersion in a cluster from taking all its
+        weight. A number: that constant. "frozen": the mean of D over clusters and features in the
+        first iteration. "refresh": that mean, taken anew each iteration (the objective may then
+        rise a little). "inside": the mean feature variance, added for every row,
+        :math:`D_{kv} + n_k c`, and in the assignment too.
+
+    References
+    ----------
+    .. [1] Chan, Ching, Ng & Huang (2004). An optimization algorithm for clustering using weighted
+       dissimilarity measures. Pattern Recognition 37(5). doi:10.1016/j.patcog.2003.11.003
+    .. [2] Huang, Xu, Ng & Ye (2008). Weighting method for feature selection in k-means.
+       Computational Methods of Feature Selection, Chapman & Hall/CRC.
+    """
+
+    def __init__(self, beta: Any = 2.0, smoothing: Any = 0.0) -> None:
+        self.beta = beta
+        self.smoothing = smoothing
+
+    @property
+    def monotone(self) -> bool:  # type: ignore[override]
+        """Whether the constant stays what it was, so that the objective can only fall."""
+        return not self._is("refresh")
+
+    def bind(self, table: Description, n_clusters: int) -> Self:
+        """Check the parameters."""
+        _check_beta(self.beta)
+        if not isinstance(self.smoothing, str):
+            check_number(self.smoothing, "smoothing", "a number >= 0", lambda c: c >= 0)
+        elif self.smoothing not in ("frozen", "refresh", "inside"):
+            raise ValueError(
+                f"smoothing={self.smoothing!r}: expected 'frozen', 'refresh', 'inside' or a "
+                "number >= 0."
+            )
+        return self
+
+    def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
+        """Return equal weights, and the constant where it is known before the first pass."""
+        weights = super().initial(n_starts, n_clusters, table)
+        if self._is("inside"):
+            variance = table.scatter[table.varying] / table.mass
+            constant: Any = _or_default(variance.mean())
+        elif isinstance(self.smoothing, str):
+            return weights
+        else:
+            constant = self.smoothing
+        return Weights(weights.values, {"constant": np.broadcast_to(constant, (n_starts, 1, 1))})
+
+    def update(self, dispersion: FloatArray, context: WeightContext) -> Weights:
+        """Return the weights that minimise the criterion for fixed labels and centers."""
+        memory = dict(context.previous.memory)
+        if "constant" not in memory or self._is("refresh"):
+            over = dispersion[..., context.table.varying]
+            memory["constant"] = _or_default(over.mean(axis=(-2, -1), keepdims=True))
+        constant = memory["constant"]
+        added = constant * context.mass[..., None] if self._is("inside") else constant
+        return Weights(power(dispersion + added, self.beta, context.table), memory)
+
+    def effective(self, weights: Weights) -> Effective:
+        r"""Return :math:`w_{kv}^\beta`."""
+        return _raise(weights.values, self.beta)
+
+    def offsets(self, weights: Weights) -> FloatArray:
+        r"""Return :math:`c \sum_v w_{kv}^\beta` if the constant is inside, else zero."""
+        if not self._is("inside"):
+            return super().offsets(weights)
+        return self._constant_term(weights)
+
+    def objective(
+        self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
+    ) -> FloatArray:
+        r"""Add :math:`c \sum_k \sum_v w_{kv}^\beta` if the constant is outside."""
+        if self._is("inside"):
+            return weighted_dispersion
+        total: FloatArray = weighted_dispersion + self._constant_term(weights).sum(axis=-1)
+        return total
+
+    def _is(self, smoothing: str) -> bool:
+        return isinstance(self.smoothing, str) and self.smoothing == smoothing
+
+    def _constant_term(self, weights: Weights) -> FloatArray:
+        if "constant" not in weights.memory:
+            return np.zeros(weights.values.shape[:2])
+        values, scale = self.effective(weights)
+        term: FloatArray = values.sum(axis=-1) * scale[:, None]
+        return weights.memory["constant"][..., 0] * term
+
+
+def _or_default(mean: FloatArray) -> FloatArray:
+    return np.where(mean > 0, mean, _EMPTY_MEAN)

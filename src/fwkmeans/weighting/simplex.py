@@ -1,0 +1,98 @@
+r"""Minimisers over the simplex: the closed forms behind every weight update.
+
+Features that are constant over the table (not ``table.varying``) get weight zero. A dispersion
+counts as zero when it is at most ``1e-12`` of the feature's total scatter :math:`T_v`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fwkmeans._typing import BoolArray, Description, FloatArray
+
+ZERO = 1e-12  # of the total scatter
+TIE = 1e-12  # relative
+
+
+def softmax(logits: FloatArray) -> FloatArray:
+    """Return exp(logits) normalised over the last axis; -inf gives zero."""
+    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    normalized: FloatArray = weights / weights.sum(axis=-1, keepdims=True)
+    return normalized
+
+
+def share(among: BoolArray) -> FloatArray:
+    """Return equal weights for the features that are marked."""
+    shares: FloatArray = among / among.sum(axis=-1, keepdims=True)
+    return shares
+
+
+def vertex(dispersion: FloatArray, table: Description) -> FloatArray:
+    r"""Minimise :math:`\sum_v w_v D_v`: all weight on the least dispersed, ties share equally."""
+    allowed = np.where(table.varying, dispersion, np.inf)
+    lowest = allowed.min(axis=-1, keepdims=True)
+    return share(table.varying & ((allowed <= lowest * (1.0 + TIE)) | _zero(allowed, table)))
+
+
+def power(dispersion: FloatArray, beta: Any, table: Description) -> FloatArray:
+    r"""Minimise :math:`\sum_v w_v^\beta D_v` over :math:`w \ge 0, \sum_v w_v = 1`.
+
+    .. math:: w_v = \Big[\sum_u \big(D_v / D_u\big)^{1/(\beta-1)}\Big]^{-1}
+
+    Zero dispersions (beta > 1) share all the weight; beta = 1 is a vertex, beta = 0 leaves the
+    weights free (uniform); for beta < 0 dispersions are floored at the zero level.
+    """
+    beta = np.asarray(beta, dtype=np.float64)
+    shape = np.broadcast_shapes(dispersion.shape, beta.shape)
+    weights = np.broadcast_to(share(np.broadcast_to(table.varying, shape)), shape)
+    if np.any(beta > 1):
+        weights = np.where(beta > 1, _power_above_one(dispersion, beta, table), weights)
+    if np.any(beta == 1):
+        weights = np.where(beta == 1, vertex(dispersion, table), weights)
+    if np.any(beta < 0):
+        floored = np.maximum(dispersion, ZERO * table.scatter)
+        weights = np.where(beta < 0, _power_formula(floored, np.minimum(beta, 0.0), table), weights)
+    return weights
+
+
+def entropy(dispersion: FloatArray, gamma: Any, table: Description) -> FloatArray:
+    r"""Minimise :math:`\sum_v w_v D_v + \gamma \sum_v w_v \log w_v` over the simplex.
+
+    .. math:: w_v = \exp(-D_v/\gamma) \Big/ \sum_u \exp(-D_u/\gamma)
+
+    gamma = 0 is the vertex, its limit.
+    """
+    gamma = np.asarray(gamma, dtype=np.float64)
+    positive = np.where(gamma > 0, gamma, 1.0)
+    weights = softmax(np.where(table.varying, -dispersion / positive, -np.inf))
+    if np.any(gamma == 0):
+        weights = np.where(gamma > 0, weights, vertex(dispersion, table))
+    return weights
+
+
+def sum_x_log_x(weights: FloatArray) -> FloatArray:
+    r"""Return :math:`\sum_v w_v \log w_v` over the last axis, with 0 log 0 = 0."""
+    total: FloatArray = (weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)
+    return total
+
+
+def _zero(dispersion: FloatArray, table: Description) -> BoolArray:
+    zero: BoolArray = table.varying & (dispersion <= ZERO * table.scatter)
+    return zero
+
+
+def _power_formula(dispersion: FloatArray, beta: FloatArray, table: Description) -> FloatArray:
+    tiny = np.finfo(np.float64).tiny
+    logits = np.log(np.maximum(dispersion, tiny)) / (1.0 - beta)
+    return softmax(np.where(table.varying, logits, -np.inf))
+
+
+def _power_above_one(dispersion: FloatArray, beta: FloatArray, table: Description) -> FloatArray:
+    weights = _power_formula(dispersion, np.where(beta > 1, beta, 2.0), table)
+    zero = _zero(dispersion, table)
+    if zero.any():
+        concentrated = share(zero | ~zero.any(axis=-1, keepdims=True))
+        weights = np.where(zero.any(axis=-1, keepdims=True), concentrated, weights)
+    return weights
