@@ -1,7 +1,7 @@
 """One loop for every algorithm."""
 
-from fwkmeans.engine.loop import Run, alternate
+from fwkmeans.engine.loop import Outcome, alternate
 from fwkmeans.engine.recipe import Recipe, check_recipe
 from fwkmeans.engine.state import assignment_of
 
-__all__ = ["Recipe", "Run", "alternate", "assignment_of", "check_recipe"]
+__all__ = ["Outcome", "Recipe", "alternate", "assignment_of", "check_recipe"]

@@ -28,16 +28,20 @@ _CENTER_REST = 1e-13  # of the feature's range
 _WEIGHT_REST = 1e-12
 
 
-class Run(NamedTuple):
-    """How one start ended."""
+class Outcome(NamedTuple):
+    """How the starts of a batch ended; every array has leading axis R."""
 
-    centers: FloatArray  # (K, M)
-    weights: Weights  # leading axis of length one
-    objective: float
-    history: FloatArray  # (n_iter,) objective after each weight step
-    n_iter: int
-    converged: bool
-    has_empty: bool  # a cluster stayed without rows
+    centers: FloatArray  # (R, K, M)
+    weights: Weights
+    objective: FloatArray
+    history: FloatArray  # (R, most iterations) objective after each weight step, then NaN
+    n_iter: IntArray
+    converged: BoolArray
+    has_empty: BoolArray  # a cluster stayed without rows
+
+    def best(self) -> int:
+        """Return the start with the lowest objective, the first one on ties."""
+        return int(np.argmin(self.objective))
 
 
 def alternate(
@@ -49,7 +53,7 @@ def alternate(
     *,
     max_iter: int,
     tol: float,
-) -> list[Run]:
+) -> Outcome:
     """Assign, center, weigh until nothing changes; starts that have converged leave the batch.
 
     Parameters
@@ -73,12 +77,13 @@ def alternate(
 
     Returns
     -------
-    list of Run
+    Outcome
         In the order of the starts.
     """
     dissimilarity, center_rule, _ = recipe
-    runs: dict[int, Run] = {}
-    active: IntArray = np.arange(centers.shape[0])
+    n_starts = centers.shape[0]
+    outcome: Outcome | None = None
+    active: IntArray = np.arange(n_starts)
     history: list[FloatArray] = []
     fingerprint: IntArray | None = None
     assignment = assignment_of(recipe.weighting, centers, weights, table)
@@ -93,7 +98,7 @@ def alternate(
         updated = _as_weights(recipe.weighting.update(dispersion, context), weights)
         moved = assignment_of(recipe.weighting, centers, updated, table)
         part, objective = evaluate(recipe, moved, dispersion, updated, context)
-        history.append(_on_all_starts(objective, active, len(runs) + active.size))
+        history.append(_on_all_starts(objective, active, n_starts))
 
         same_labels = (
             np.zeros(active.size, np.bool_)
@@ -107,15 +112,18 @@ def alternate(
             "iteration %d: %d starts, best objective %.10g", iteration, active.size, objective.min()
         )
         assignment, weights, fingerprint = moved, updated, statistics.fingerprint
-        for at in np.flatnonzero(stopped | (iteration == max_iter)):
-            runs[int(active[at])] = Run(
-                centers[at],
-                weights.take(np.asarray([at])),
-                float(objective[at]),
-                np.asarray([entry[active[at]] for entry in history]),
+        if stopped.any() or iteration == max_iter:
+            ending = stopped | (iteration == max_iter)
+            outcome = outcome or _blank(n_starts, centers, weights)
+            _record(
+                outcome,
+                active[ending],
                 iteration,
-                bool(stopped[at]),
-                bool(has_empty[at]),
+                centers[ending],
+                weights.take(ending),
+                objective[ending],
+                stopped[ending],
+                has_empty[ending],
             )
         if stopped.all():
             break
@@ -124,7 +132,8 @@ def alternate(
             active, fingerprint = active[going], fingerprint[going]
             assignment, weights = assignment.take(going), weights.take(going)
             recipe = recipe._replace(weighting=recipe.weighting.take(going))
-    return [runs[start] for start in sorted(runs)]
+    assert outcome is not None
+    return outcome._replace(history=np.stack(history, axis=1))
 
 
 def evaluate(
@@ -145,6 +154,41 @@ def evaluate(
             "fwkmeans.preprocessing.RangeStandardizer."
         )
     return part, objective
+
+
+def _blank(n_starts: int, centers: FloatArray, weights: Weights) -> Outcome:
+    def like(values: FloatArray) -> FloatArray:
+        return np.empty((n_starts, *values.shape[1:]))
+
+    return Outcome(
+        like(centers),
+        Weights(like(weights.values), {key: like(m) for key, m in weights.memory.items()}),
+        np.empty(n_starts),
+        np.empty((n_starts, 0)),
+        np.empty(n_starts, dtype=np.int64),
+        np.empty(n_starts, dtype=np.bool_),
+        np.empty(n_starts, dtype=np.bool_),
+    )
+
+
+def _record(
+    outcome: Outcome,
+    starts: IntArray,
+    iteration: int,
+    centers: FloatArray,
+    weights: Weights,
+    objective: FloatArray,
+    converged: BoolArray,
+    has_empty: BoolArray,
+) -> None:
+    outcome.centers[starts] = centers
+    outcome.weights.values[starts] = weights.values
+    for key, values in weights.memory.items():
+        outcome.weights.memory[key][starts] = values
+    outcome.objective[starts] = objective
+    outcome.n_iter[starts] = iteration
+    outcome.converged[starts] = converged
+    outcome.has_empty[starts] = has_empty
 
 
 def _as_weights(result: FloatArray | Weights, previous: Weights) -> Weights:

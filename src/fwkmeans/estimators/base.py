@@ -9,7 +9,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import (
@@ -31,7 +31,7 @@ from fwkmeans._typing import (
     WeightContext,
     Weights,
 )
-from fwkmeans.engine import Recipe, Run, alternate, assignment_of, check_recipe
+from fwkmeans.engine import Outcome, Recipe, alternate, assignment_of, check_recipe
 from fwkmeans.estimators.inputs import check_finite, describe_rows, open_source
 from fwkmeans.init import INITIALISATIONS, Seeds, initial_weights
 
@@ -39,6 +39,33 @@ logger = logging.getLogger("fwkmeans")
 
 #: Bytes that the states of the starts running together may take.
 BATCH_BYTES = 64 * 2**20
+
+
+class Run(NamedTuple):
+    """How one start ended."""
+
+    centers: FloatArray  # (K, M)
+    weights: Weights  # leading axis of length one
+    objective: float
+    history: FloatArray  # (n_iter,)
+    n_iter: int
+    converged: bool
+    has_empty: bool
+
+    @classmethod
+    def best_of(cls, outcome: Outcome) -> Run:
+        """Return the best start of a batch."""
+        at = outcome.best()
+        n_iter = int(outcome.n_iter[at])
+        return cls(
+            outcome.centers[at],
+            outcome.weights.take(np.asarray([at])),
+            float(outcome.objective[at]),
+            outcome.history[at, :n_iter],
+            n_iter,
+            bool(outcome.converged[at]),
+            bool(outcome.has_empty[at]),
+        )
 
 
 class BaseFeatureWeightedKMeans(
@@ -234,9 +261,7 @@ class BaseFeatureWeightedKMeans(
             return self._check_centers(self.init)[None]
         call: Callable[..., Any] = self.init
         rows: Any = getattr(source, "rows")  # noqa: B009 - not part of the Source contract
-        states = (
-            check_random_state(int(seeds.of_start(start).integers(2**31 - 1))) for start in starts
-        )
+        states = (check_random_state(seed) for seed in seeds.integers("centers", starts))
         return np.stack(
             [self._check_centers(call(rows, self.n_clusters, random_state=s)) for s in states]
         )
@@ -261,13 +286,13 @@ class BaseFeatureWeightedKMeans(
     # ---- the fit --------------------------------------------------------------------------------
 
     def _best_run(self, source: Source, recipe: Recipe, table: Description) -> Run:
-        seeds = Seeds(self.random_state)
-        n_starts, best = self._n_starts(), None
+        seeds, n_starts = Seeds(self.random_state), self._n_starts()
         bytes_a_start = 8 * self.n_clusters * source.n_features * (32 + 2 * 64)
         batch = max(1, min(n_starts, BATCH_BYTES // bytes_a_start))
+        runs = []
         for first in range(0, n_starts, batch):
             starts = range(first, min(n_starts, first + batch))
-            runs = alternate(
+            outcome = alternate(
                 source,
                 recipe,
                 table,
@@ -276,17 +301,16 @@ class BaseFeatureWeightedKMeans(
                 max_iter=self.max_iter,
                 tol=self.tol,
             )
+            runs.append(Run.best_of(outcome))
             logger.info(
                 "%s: starts %d to %d of %d done, objective %.10g",
                 type(self).__name__,
                 starts.start + 1,
                 starts.stop,
                 n_starts,
-                min(run.objective for run in runs),
+                runs[-1].objective,
             )
-            best = min(runs if best is None else [best, *runs], key=lambda run: run.objective)
-        assert best is not None
-        return best
+        return min(runs, key=lambda run: run.objective)
 
     def _initial_weights(
         self, recipe: Recipe, table: Description, seeds: Seeds, starts: range

@@ -26,9 +26,7 @@ from fwkmeans.sources import (
 def open_source(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> Source:
     """Return the source of the rows: in memory, or in blocks for paths and large memory maps."""
     n_threads = effective_n_threads(estimator.n_jobs)
-    if isinstance(X, str | os.PathLike):
-        X = ChunkedSource(X)
-    elif isinstance(X, np.memmap) and X.ndim == 2 and X.nbytes > BLOCK_BYTES:
+    if isinstance(X, str | os.PathLike) or _is_large_map(X):
         X = ChunkedSource(X)
     if isinstance(X, ChunkedSource):
         _check_chunked(estimator, X, reset=reset)
@@ -79,6 +77,10 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
     if not (weights > 0).any():
         raise ValueError("sample_weight is zero for every row; at least one must be positive.")
     return np.ascontiguousarray(weights)
+
+
+def _is_large_map(X: Any) -> bool:
+    return isinstance(X, np.memmap) and X.ndim == 2 and X.nbytes > BLOCK_BYTES
 
 
 def _check_chunked(estimator: Any, source: ChunkedSource, *, reset: bool) -> None:

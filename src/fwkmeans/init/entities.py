@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from threadpoolctl import threadpool_limits
@@ -15,34 +13,39 @@ from fwkmeans.init.seeds import Seeds
 SEEDING_ROWS = 100_000
 
 
-def random_entities(
-    source: Source, n_clusters: int, seeds: Seeds, starts: Sequence[int]
-) -> FloatArray:
+def random_entities(source: Source, n_clusters: int, seeds: Seeds, starts: range) -> FloatArray:
     """Return K distinct rows, drawn at random, for each of the starts: (R, K, M)."""
     present = rows_with_weight(source)
     n_present = source.n_rows if present is None else present.size
-    drawn = np.stack(
-        [seeds.of_start(s).choice(n_present, n_clusters, replace=False) for s in starts]
-    )
-    indices = drawn if present is None else present[drawn]
+    indices = distinct_integers(seeds.uniform("centers", starts, n_clusters), n_present)
+    if present is not None:
+        indices = present[indices]
     rows = source.take(indices.ravel())
     return rows.astype(np.float64).reshape(len(starts), n_clusters, source.n_features)
 
 
-def spread_entities(
-    source: Source, n_clusters: int, seeds: Seeds, starts: Sequence[int]
-) -> FloatArray:
+def distinct_integers(uniform: FloatArray, below: int) -> IntArray:
+    """Turn each row of uniform numbers into as many distinct integers (Floyd's sampling).
+
+    Every subset of ``range(below)`` of that size is equally likely.
+    """
+    n = uniform.shape[1]
+    drawn = np.empty(uniform.shape, dtype=np.int64)
+    for step in range(n):
+        last = below - n + step
+        candidate = (uniform[:, step] * (last + 1)).astype(np.int64)
+        taken = (drawn[:, :step] == candidate[:, None]).any(axis=1)
+        drawn[:, step] = np.where(taken, last, candidate)
+    return drawn
+
+
+def spread_entities(source: Source, n_clusters: int, seeds: Seeds, starts: range) -> FloatArray:
     """Return K rows chosen by (greedy) k-means++ for each of the starts: (R, K, M)."""
     rows, weights = _seeding_sample(source, n_clusters, seeds)
     with threadpool_limits(1, user_api="blas"):  # the same digits whatever the number of threads
         chosen = [
-            kmeans_plusplus(
-                rows,
-                n_clusters,
-                sample_weight=weights,
-                random_state=int(seeds.of_start(start).integers(2**31 - 1)),
-            )[1]
-            for start in starts
+            kmeans_plusplus(rows, n_clusters, sample_weight=weights, random_state=seed)[1]
+            for seed in seeds.integers("centers", starts)
         ]
     centers: FloatArray = rows[np.stack(chosen)].astype(np.float64)
     return centers
@@ -67,7 +70,7 @@ def _seeding_sample(
     if n_present <= limit:
         indices = np.arange(n_present)
     else:
-        indices = np.sort(seeds.common().choice(n_present, limit, replace=False))
+        indices = np.sort(seeds.common("seeding rows").choice(n_present, limit, replace=False))
     if present is not None:
         indices = present[indices]
     weight = source.sample_weight

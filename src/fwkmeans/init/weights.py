@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,14 +16,14 @@ def initial_weights(
     n_clusters: int,
     table: Description,
     seeds: Seeds,
-    starts: Sequence[int],
+    starts: range,
 ) -> Weights:
     """Return the weights each start begins with."""
     uniform = rule.initial(len(starts), n_clusters, table)
     if isinstance(how, str) and how == "uniform":
         return uniform
     if isinstance(how, str) and how == "random":
-        values = np.stack([_random(rule, n_clusters, table, seeds, start) for start in starts])
+        values = _random(rule, n_clusters, table, seeds, starts)
     elif isinstance(how, str):
         raise ValueError(f"weight_init={how!r}: expected 'uniform', 'random' or an array.")
     else:
@@ -34,11 +33,13 @@ def initial_weights(
 
 
 def _random(
-    rule: WeightRuleProtocol, n_clusters: int, table: Description, seeds: Seeds, start: int
+    rule: WeightRuleProtocol, n_clusters: int, table: Description, seeds: Seeds, starts: range
 ) -> FloatArray:
-    shape = (1 if rule.shared else n_clusters, table.varying.size)
-    drawn = seeds.of_start(start, purpose=1).standard_exponential(shape)
-    return np.broadcast_to(drawn, (n_clusters, shape[1]))
+    """Return exponential numbers: normalised, they are uniform on the simplex."""
+    n_own = 1 if rule.shared else n_clusters
+    drawn = -np.log1p(-seeds.uniform("weights", starts, n_own * table.varying.size))
+    drawn = drawn.reshape(len(starts), n_own, table.varying.size)
+    return np.broadcast_to(drawn, (len(starts), n_clusters, table.varying.size))
 
 
 def _given(

@@ -1,0 +1,182 @@
+"""What the laws are checked on: every registered algorithm and weight rule, in its variants.
+
+An algorithm that is registered without an entry here fails `test_registries`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fwkmeans import FeatureWeightedKMeans
+from fwkmeans.estimators import ALGORITHMS
+from fwkmeans.weighting import (
+    ClusterPowerWeights,
+    EntropyWeights,
+    GroupEntropyWeights,
+    SelfAdjustingWeights,
+    SharedPowerWeights,
+    UniformWeights,
+)
+
+#: Parameters in units of a dispersion: square of the data's scale, times the rows' weight.
+ABSOLUTE = ("gamma", "lam", "eta", "smoothing")
+
+
+class Configuration(NamedTuple):
+    """An algorithm with values for its parameters."""
+
+    algorithm: str  # name in ALGORITHMS
+    parameters: dict[str, Any]
+    monotone: bool = True  # the objective never rises
+
+    @property
+    def name(self) -> str:
+        values = ",".join(f"{key}={value}" for key, value in self.parameters.items())
+        return f"{self.algorithm}({values})"
+
+    def values(self, n_features: int, *, data: float = 1.0, mass: float = 1.0) -> dict[str, Any]:
+        """Return the parameters for such a table, scaled along with data and sample weights."""
+        values = dict(self.parameters)
+        if isinstance(values.get("groups"), int):
+            values["groups"] = np.arange(n_features) % min(values["groups"], n_features)
+        for key in ABSOLUTE:
+            if isinstance(values.get(key), float):
+                by_mass = 1.0 if values.get("dispersion") == "mean" else mass
+                values[key] *= data**2 * by_mass
+        return values
+
+    def estimator(
+        self,
+        n_clusters: int,
+        n_features: int,
+        *,
+        data: float = 1.0,
+        mass: float = 1.0,
+        **common: Any,
+    ) -> Any:
+        """Return the estimator, by default with exact stopping."""
+        common = {"tol": 0, "n_jobs": 1} | common
+        values = self.values(n_features, data=data, mass=mass)
+        return ALGORITHMS[self.algorithm](n_clusters, **values, **common)
+
+    def reference(self, n_features: int) -> tuple[str, dict[str, Any]]:
+        """Return name and parameters of the same thing in the reference implementation."""
+        names = {
+            "K-Means": "kmeans",
+            "AWK": "awk",
+            "WK-Means": "wk",
+            "EW-KM": "ewk",
+            "FWSA": "fwsa",
+            "FG-K-Means": "fgk",
+        }
+        values = self.values(n_features)
+        if "weights" in values:
+            values["weights_mode"] = values.pop("weights")
+        if self.algorithm == "FG-K-Means":
+            values.setdefault("groups", np.zeros(n_features, dtype=int))
+        return names[self.algorithm], values
+
+
+def _cluster(beta: float, smoothing: Any) -> Configuration:
+    values = {"beta": beta, "weights": "cluster", "smoothing": smoothing}
+    return Configuration("WK-Means", values, monotone=smoothing != "refresh")
+
+
+CONFIGURATIONS = [
+    Configuration("K-Means", {}),
+    *(Configuration("AWK", {"beta": beta}) for beta in (2.0, 1.0, 1.3, 6.0, 0.0, -2.0)),
+    Configuration("AWK", {"beta": 2.0, "smoothing": 0.7}),
+    Configuration("AWK", {"beta": 1.5, "smoothing": "frozen"}),
+    *(Configuration("WK-Means", {"beta": beta}) for beta in (2.0, 1.0, 1.3, 6.0, 0.0, -2.0, -0.5)),
+    *(_cluster(2.0, smoothing) for smoothing in ("frozen", "refresh", "inside", 0.5, 0.0)),
+    _cluster(1.0, "frozen"),
+    _cluster(-1.5, "inside"),
+    _cluster(1.3, "inside"),
+    _cluster(4.0, "refresh"),
+    Configuration("EW-KM", {}),
+    *(Configuration("EW-KM", {"gamma": gamma}) for gamma in (0.0, 0.3, 20.0)),
+    Configuration("EW-KM", {"dispersion": "mean"}),
+    *(Configuration("EW-KM", {"gamma": g, "dispersion": "mean"}) for g in (0.0, 0.2, 3.0)),
+    Configuration("FWSA", {}, monotone=False),
+    Configuration("FWSA", {"safeguard": True}),
+    Configuration("FG-K-Means", {}),
+    Configuration("FG-K-Means", {"groups": 2}),
+    *(
+        Configuration("FG-K-Means", {"groups": 2, "lam": lam, "eta": eta})
+        for lam, eta in ((5.0, 1.0), (0.3, 4.0), (0.0, 2.0), (2.0, 0.0), (0.0, 0.0))
+    ),
+]
+
+#: One of each kind, for laws that cost more.
+FEW = [
+    c
+    for c in CONFIGURATIONS
+    if c.name
+    in {
+        "K-Means()",
+        "AWK(beta=2.0)",
+        "AWK(beta=2.0,smoothing=0.7)",
+        "WK-Means(beta=2.0)",
+        "WK-Means(beta=-2.0)",
+        "WK-Means(beta=2.0,weights=cluster,smoothing=frozen)",
+        "WK-Means(beta=2.0,weights=cluster,smoothing=refresh)",
+        "WK-Means(beta=1.3,weights=cluster,smoothing=inside)",
+        "EW-KM()",
+        "EW-KM(gamma=20.0)",
+        "EW-KM(gamma=0.2,dispersion=mean)",
+        "FWSA()",
+        "FWSA(safeguard=True)",
+        "FG-K-Means(groups=2)",
+        "FG-K-Means(groups=2,lam=5.0,eta=1.0)",
+    }
+]
+
+#: Instances of every registered weight rule, for tables of four features.
+RULES = {
+    "uniform": [UniformWeights()],
+    "shared-power": [SharedPowerWeights(), SharedPowerWeights(beta=-1.5)],
+    "cluster-power": [
+        ClusterPowerWeights(),
+        ClusterPowerWeights(beta=1.5, smoothing="frozen"),
+        ClusterPowerWeights(beta=3.0, smoothing="refresh"),
+        ClusterPowerWeights(smoothing="inside"),
+        ClusterPowerWeights(smoothing=0.5),
+    ],
+    "entropy": [
+        EntropyWeights(),
+        EntropyWeights(gamma=2.0),
+        EntropyWeights(gamma=0.3, dispersion="mean"),
+    ],
+    "self-adjusting": [SelfAdjustingWeights(), SelfAdjustingWeights(safeguard=True)],
+    "group-entropy": [
+        GroupEntropyWeights(),
+        GroupEntropyWeights(groups=np.array([0, 1, 0, 1]), lam=3.0, eta=1.0),
+    ],
+}
+
+RULE_LIST = [rule for rules in RULES.values() for rule in rules]
+
+
+def name_of(thing: Any) -> str:
+    return thing.name if isinstance(thing, Configuration) else repr(thing).replace("\n", "")
+
+
+def with_rule(rule: Any, n_clusters: int, **common: Any) -> FeatureWeightedKMeans:
+    common = {"tol": 0, "n_jobs": 1} | common
+    return FeatureWeightedKMeans(n_clusters, weighting=rule, **common)
+
+
+def make_rows(rng: Any, n_rows: int = 60, n_features: int = 4, n_clusters: int = 3) -> Any:
+    """Return clusters in the first half of the columns, noise in the rest."""
+    centers = 3.0 * rng.standard_normal((n_clusters, n_features))
+    centers[:, (n_features + 1) // 2 :] = 0.0
+    spread = rng.uniform(0.5, 1.5, n_features)
+    labels = rng.integers(0, n_clusters, n_rows)
+    return centers[labels] + spread * rng.standard_normal((n_rows, n_features))
+
+
+def some_rows(rng: Any, X: Any, n_clusters: int) -> Any:
+    """Return different rows of X, as initial centers."""
+    return X[rng.choice(len(X), n_clusters, replace=False)]

@@ -1,0 +1,208 @@
+"""From given centers every algorithm does, step by step, what the slow reference does."""
+
+import numpy as np
+import pytest
+import reference
+from laws.configurations import CONFIGURATIONS, make_rows, name_of, some_rows
+from sklearn.cluster import KMeans as ScikitLearnKMeans
+
+from fwkmeans import KMeans
+
+TOLERANCE = 1e-9
+
+
+def plain(rng):
+    X = make_rows(rng)
+    return X, some_rows(rng, X, 3)
+
+
+def many_clusters(rng):
+    X = make_rows(rng, 50, 3, 5)
+    return X, some_rows(rng, X, 7)
+
+
+def wide(rng):
+    X = make_rows(rng, 25, 9)
+    return X, some_rows(rng, X, 3)
+
+
+def one_feature(rng):
+    X = make_rows(rng, 40, 1)
+    return X, some_rows(rng, X, 3)
+
+
+def constant_feature(rng):
+    X = make_rows(rng)
+    X[:, 1] = 0.3
+    return X, some_rows(rng, X, 3)
+
+
+def constant_within_a_cluster(rng):
+    X = make_rows(rng)
+    X[:25, 0] = 50.0
+    return X, np.vstack([X[:1], some_rows(rng, X[25:], 2)])
+
+
+def duplicate_rows(rng):
+    X = make_rows(rng, 12)[rng.integers(0, 12, 60)]
+    return X, some_rows(rng, np.unique(X, axis=0), 3)
+
+
+def one_cluster(rng):
+    X = make_rows(rng)
+    return X, X[:1]
+
+
+def as_many_clusters_as_rows(rng):
+    X = make_rows(rng, 9)
+    return X, X.copy()
+
+
+def more_clusters_than_distinct_rows(rng):
+    distinct = make_rows(rng, 3)
+    X = np.repeat(distinct, 4, axis=0)
+    return X, X[[0, 1, 4, 8, 11]]
+
+
+def singletons(rng):
+    X = make_rows(rng, 30)
+    X[:2] += [[80.0], [-90.0]]
+    return X, np.vstack([X[:2], some_rows(rng, X[2:], 2)])
+
+
+def equal_rows(rng):
+    X = np.repeat(rng.standard_normal((1, 4)), 8, axis=0)
+    return X, X[:2]
+
+
+def unequal_units(rng):
+    X = make_rows(rng) * [1e8, 1e-8, 1.0, 1.0]
+    return X, some_rows(rng, X, 3)
+
+
+def far_from_the_origin(rng):
+    X = make_rows(rng) + 1e5
+    return X, some_rows(rng, X, 3)
+
+
+def centers_far_outside(rng):
+    X = make_rows(rng)
+    return X, some_rows(rng, X, 3) * [[1e3], [1.0], [1.0]] + [[0.0], [0.0], [700.0]]
+
+
+def duplicated_seeds(rng):
+    X = make_rows(rng)
+    return X, X[[0, 0, 0, 5]]
+
+
+TABLES = [
+    plain,
+    many_clusters,
+    wide,
+    one_feature,
+    constant_feature,
+    constant_within_a_cluster,
+    duplicate_rows,
+    one_cluster,
+    as_many_clusters_as_rows,
+    more_clusters_than_distinct_rows,
+    singletons,
+    equal_rows,
+    unequal_units,
+    far_from_the_origin,
+    centers_far_outside,
+    duplicated_seeds,
+]
+
+
+def untied(X, sample_weight, expected, algorithm, parameters):
+    """Return which rows have a nearest center that rounding cannot dispute."""
+    if len(expected.centers) == 1:
+        return np.ones(len(X), dtype=bool)
+    present = np.ones(len(X), bool) if sample_weight is None else sample_weight > 0
+    mass = np.ones(len(X)) if sample_weight is None else sample_weight
+    problem = reference._Problem(
+        X[present], mass[present], len(expected.centers), algorithm, parameters
+    )
+    problem.c = expected.smoothing_constant
+    weights = problem.effective(expected.weights, expected.group_weights)
+    offsets = problem.constant(expected.weights, expected.group_weights)
+    cost = np.einsum("kv,ikv->ik", weights, (X[:, None] - expected.centers) ** 2)
+    size = cost + np.abs(offsets)
+    cost = cost + offsets
+    first, second = np.argsort(cost, axis=1)[:, :2].T
+    every = np.arange(len(X))
+    gap = cost[every, second] - cost[every, first]
+    return gap > 1e-12 * size[every, second]
+
+
+def assert_agrees(model, expected, X, sample_weight, algorithm, parameters):
+    spread = np.ptp(X, axis=0)
+    steps = np.abs(model.cluster_centers_ - expected.centers)
+    assert np.all(steps <= TOLERANCE * (spread + np.abs(expected.centers)))
+    np.testing.assert_allclose(model.feature_weights_, expected.weights, rtol=0, atol=TOLERANCE)
+    if expected.group_weights is not None:
+        np.testing.assert_allclose(
+            model.group_weights_, expected.group_weights, rtol=0, atol=TOLERANCE
+        )
+    clear = untied(X, sample_weight, expected, algorithm, parameters)
+    np.testing.assert_array_equal(model.labels_[clear], expected.labels[clear])
+    size = np.abs(expected.history) + expected.dispersion
+    both = min(model.n_iter_, expected.n_iter)
+    assert len(model.objective_history_) == model.n_iter_
+    assert np.all(
+        np.abs(model.objective_history_[:both] - expected.history[:both])
+        <= TOLERANCE * size[:both]
+    )
+    assert abs(model.inertia_ - expected.objective) <= TOLERANCE * size[-1]
+    assert model.n_iter_ == expected.n_iter
+    assert model.converged_ == expected.converged
+
+
+def check(configuration, X, centers, sample_weight, source, max_iter=300):
+    algorithm, parameters = configuration.reference(X.shape[1])
+    expected = reference.fit(
+        X, algorithm, centers, sample_weight=sample_weight, max_iter=max_iter, **parameters
+    )
+    model = configuration.estimator(len(centers), X.shape[1], init=centers, max_iter=max_iter)
+    model.fit(source(X), sample_weight=sample_weight)
+    assert_agrees(model, expected, X, sample_weight, algorithm, parameters)
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
+def test_agrees_on_degenerate_and_plain_tables(configuration, table, rng, source):
+    X, centers = table(rng)
+    check(configuration, X, centers, None, source)
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+@pytest.mark.parametrize("max_iter", [1, 2, 3])
+def test_agrees_step_by_step(configuration, max_iter, rng, source):
+    X, centers = plain(rng)
+    sample_weight = rng.random(len(X)) * (rng.random(len(X)) > 0.2)
+    check(configuration, X, centers, sample_weight, source, max_iter=max_iter)
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_agrees_on_random_tables(configuration, weighted, rng):
+    for _ in range(4):
+        n_features, n_clusters = rng.integers(2, 7), rng.integers(2, 6)
+        X = make_rows(rng, 45, n_features, n_clusters)
+        sample_weight = rng.random(45) * (rng.random(45) > 0.2) if weighted else None
+        check(configuration, X, some_rows(rng, X, n_clusters), sample_weight, lambda rows: rows)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_kmeans_is_that_of_scikit_learn(weighted, rng, source):
+    for n_clusters in (1, 2, 5, 8):
+        X = make_rows(rng, 200, 4, 4)
+        sample_weight = rng.random(200) if weighted else None
+        centers = some_rows(rng, X, n_clusters)
+        ours = KMeans(n_clusters, init=centers, tol=0).fit(source(X), sample_weight=sample_weight)
+        theirs = ScikitLearnKMeans(n_clusters, init=centers, n_init=1, tol=0)
+        theirs.fit(X, sample_weight=sample_weight)
+        np.testing.assert_array_equal(ours.labels_, theirs.labels_)
+        np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_, atol=1e-12)
+        assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-12)
