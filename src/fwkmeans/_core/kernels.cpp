@@ -1,4 +1,4 @@
-// The only code that reads a row. Tricks, with what benchmarks/bench_pass.py shows for them:
+// The only code that reads a row. Tricks, with what benchmarks/bench_iteration.py shows for them:
 //  * lanes run over rows: a block is transposed while it is packed, then a register tile of
 //    ROW_VECTORS x a few clusters is filled at two multiply-adds an element, t = s y + e, acc += t t
 //    (one, y g, when all clusters share their weights), without a horizontal sum anywhere;
@@ -14,8 +14,8 @@ namespace FWK_ISA {
 namespace {
 
 constexpr int BYTES = FWK_BYTES;
-constexpr int ROW_VECTORS = BYTES == 64 ? 4 : 2;  // 32 or 16 registers
-constexpr int MAX_TILE = 5;                       // clusters in a register tile
+constexpr int ROW_VECTORS = 2;
+constexpr int MAX_TILE = BYTES == 64 ? 12 : 5;  // clusters in a register tile: 32 or 16 registers
 constexpr index BLOCK_BYTES = 128 * 1024;         // packed rows of a block: half an L2 cache
 constexpr index MAX_BLOCK = 1024;
 
@@ -77,6 +77,8 @@ struct Scratch {
     std::int32_t* position;  // (K + 1)
     const T* rows;           // rows of the block, row_stride apart, columns contiguous
     index row_stride, n_rows, first;
+    const char* ahead;  // what the next block will read, if that is known
+    index ahead_bytes;
 
     Scratch(void* memory, index n_features, index n_clusters) {
         char* cursor = static_cast<char*>(memory);
@@ -192,6 +194,20 @@ void pack_partial_tile(const T* rows, index n, index row_stride, index m, const 
 }
 
 template <class T>
+void measure_rows(Scratch<T>& block, index m) {
+    for (index i = 0; i < block.n_rows; i += TILE_ROWS<T>) {
+        const T* panel = block.panels + i * m;
+        V<T> norm[ROW_VECTORS] = {};
+        for (index v = 0; v < m; ++v)
+            for (int r = 0; r < ROW_VECTORS; ++r) {
+                const V<T> y = load<V<T>>(panel + v * TILE_ROWS<T> + r * WIDTH<T>);
+                norm[r] += y * y;
+            }
+        for (int r = 0; r < ROW_VECTORS; ++r) store(block.norms + i + r * WIDTH<T>, norm[r]);
+    }
+}
+
+template <class T>
 void pack(Scratch<T>& block, index m, const T* shift) {
     for (index i = 0; i < block.n_rows; i += TILE_ROWS<T>) {
         const T* rows = block.rows + i * block.row_stride;
@@ -208,13 +224,6 @@ void pack(Scratch<T>& block, index m, const T* shift) {
             pack_tile<T, 2>(rows, block.row_stride, m, shift, panel);
         else
             pack_partial_tile(rows, TILE_ROWS<T>, block.row_stride, m, shift, panel);
-        V<T> norm[ROW_VECTORS] = {};
-        for (index v = 0; v < m; ++v)
-            for (int r = 0; r < ROW_VECTORS; ++r) {
-                const V<T> y = load<V<T>>(panel + v * TILE_ROWS<T> + r * WIDTH<T>);
-                norm[r] += y * y;
-            }
-        for (int r = 0; r < ROW_VECTORS; ++r) store(block.norms + i + r * WIDTH<T>, norm[r]);
     }
 }
 
@@ -338,16 +347,11 @@ void race_tile(const T* panel, const T* constants, index m, index first, Best<T>
         }
 }
 
-template <class T, bool SHARED>
+template <class T, bool SHARED, int K = MAX_TILE>
 inline void race_tile(int size, const T* panel, const T* constants, index m, index first,
                       Best<T>& best) {
-    switch (size) {
-        case 1: return race_tile<T, 1, SHARED>(panel, constants, m, first, best);
-        case 2: return race_tile<T, 2, SHARED>(panel, constants, m, first, best);
-        case 3: return race_tile<T, 3, SHARED>(panel, constants, m, first, best);
-        case 4: return race_tile<T, 4, SHARED>(panel, constants, m, first, best);
-        default: return race_tile<T, 5, SHARED>(panel, constants, m, first, best);
-    }
+    if (size == K) return race_tile<T, K, SHARED>(panel, constants, m, first, best);
+    if constexpr (K > 1) race_tile<T, SHARED, K - 1>(size, panel, constants, m, first, best);
 }
 
 // sum_v w (y - c)^2 in double precision, in an order that depends on m alone.
@@ -389,6 +393,17 @@ struct Start {
     }
 };
 
+// Asks for the part of the next block's memory that belongs to tile number `tile` of this one, so that
+// it arrives while the tile is computed.
+template <class T>
+inline void fetch_ahead(const Scratch<T>& block, index first_row) {
+    const index whole = block.ahead_bytes;
+    const char* from = block.ahead + whole * first_row / block.n_rows;
+    const char* to = block.ahead + whole * (first_row + TILE_ROWS<T>) / block.n_rows;
+    const char* end = block.ahead + whole;
+    for (; from < to && from < end; from += 64) __builtin_prefetch(from, 0, 2);
+}
+
 // Labels of the packed block for one start.
 template <class T, bool SHARED>
 void assign_block(Scratch<T>& block, const Starts& starts, index start, const void* prepared) {
@@ -408,6 +423,7 @@ void assign_block(Scratch<T>& block, const Starts& starts, index start, const vo
             best.second[r] = best.value[r];
             best.label[r] = V<T>{};
         }
+        if (block.ahead) fetch_ahead(block, i0);
         const T* constants = shift_of<T>(prepared) + m;
         index first = 0;
         for (index tile = 0; tile < n_tiles(k); ++tile) {
@@ -448,16 +464,31 @@ inline void assign_block(Scratch<T>& block, const Starts& starts, index start, c
         assign_block<T, false>(block, starts, start, own);
 }
 
-// Calls body(block) for each packed block of rows [begin, end).
+// Calls body() for each block of rows [begin, end).
 template <class T, class Body>
-inline void for_each_block(const Rows<T>& table, index begin, index end, const T* shift,
-                           Scratch<T>& block, Cancel cancel, Body body) {
+inline void for_each_block(const Rows<T>& table, index begin, index end, Scratch<T>& block,
+                           Cancel cancel, Body body) {
     const index step = block_rows<T>(table.n_features);
     for (index at = begin; at < end && !cancel.poll(cancel.state); at += step) {
-        stage(table, at, at + step < end ? at + step : end, block);
-        if (shift) pack(block, table.n_features, shift);
+        const index stop = at + step < end ? at + step : end;
+        stage(table, at, stop, block);
+        const index next = stop + step < end ? step : end - stop;
+        const bool known = next > 0 && table.column_stride == 1 && table.row_stride > 0;
+        block.ahead = known ? reinterpret_cast<const char*>(table.data + stop * table.row_stride) : nullptr;
+        block.ahead_bytes = next * table.row_stride * index(sizeof(T));
         body();
     }
+}
+
+// The same with packed blocks, ready for assign_block.
+template <class T, class Body>
+inline void for_each_packed_block(const Rows<T>& table, index begin, index end, const Starts& starts,
+                                  const char* prepared, Scratch<T>& block, Cancel cancel, Body body) {
+    for_each_block(table, begin, end, block, cancel, [&] {
+        pack(block, table.n_features, shift_of<T>(prepared));
+        if (starts.shared) measure_rows(block, table.n_features);
+        body();
+    });
 }
 
 // ---- statistics ---------------------------------------------------------------------------------
@@ -527,11 +558,12 @@ void accumulate(const Rows<T>& table, index begin, index end, const Starts& star
                 index last, const char* prepared, void* scratch, const Sums& out, Cancel cancel) {
     const index k = starts.n_clusters, m = starts.n_features;
     Scratch<T> block(scratch, m, k);
-    for_each_block(table, begin, end, shift_of<T>(prepared), block, cancel, [&] {
+    for_each_packed_block(table, begin, end, starts, prepared, block, cancel, [&] {
         draw_keys(table, block);
         const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
         for (index start = first; start < last; ++start) {
             assign_block(block, starts, start, prepared);
+            block.ahead = nullptr;  // asked for once
             sort_by_label(block, k);
             std::uint64_t fingerprint = 0;
             for (index i = 0; i < block.n_rows; ++i)
@@ -569,7 +601,7 @@ void farthest(const Rows<T>& table, index begin, index end, const Starts& starts
               index last, const char* prepared, void* scratch, const Farthest& out, Cancel cancel) {
     const index k = starts.n_clusters;
     Scratch<T> block(scratch, starts.n_features, k);
-    for_each_block(table, begin, end, shift_of<T>(prepared), block, cancel, [&] {
+    for_each_packed_block(table, begin, end, starts, prepared, block, cancel, [&] {
         for (index start = first; start < last; ++start) {
             const Start<T> exactly(starts, start);
             assign_block(block, starts, start, prepared);
@@ -593,7 +625,7 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
     const Start<T> exactly(starts, 0);
     Scratch<T> block(scratch, starts.n_features, starts.n_clusters);
     double objective = 0;
-    for_each_block(table, begin, end, shift_of<T>(prepared), block, cancel, [&] {
+    for_each_packed_block(table, begin, end, starts, prepared, block, cancel, [&] {
         assign_block(block, starts, 0, prepared);
         for (index i = 0; i < block.n_rows; ++i) {
             const index label = block.labels[i];
@@ -611,12 +643,48 @@ void distances(const Rows<T>& table, index begin, index end, const Starts& start
                T* out, Cancel cancel) {
     const Start<T> exactly(starts, 0);
     Scratch<T> block(scratch, starts.n_features, starts.n_clusters);
-    const T* unpacked = nullptr;
-    for_each_block(table, begin, end, unpacked, block, cancel, [&] {
+    for_each_block(table, begin, end, block, cancel, [&] {
         for (index i = 0; i < block.n_rows; ++i)
             for (index j = 0; j < starts.n_clusters; ++j)
                 *out++ = T(square_root(exactly(block.rows + i * block.row_stride, j)));
     });
+}
+
+// L features from v on, over the rows of a block, with everything held in registers.
+template <class T, int L, bool WEIGHTED>
+void describe_features(const Scratch<T>& block, const double* sample_weight, index v,
+                       const double* reference, const Moments& out) {
+    using D = Vector<double, L>;
+    const D origin = load<D>(reference + v), one = D{} + 1.0;
+    D sum = load<D>(out.sums + v), square = load<D>(out.squares + v), nonfinite = {};
+    D minimum = load<D>(out.minimum + v), maximum = load<D>(out.maximum + v);
+    for (index i = 0; i < block.n_rows; ++i) {
+        const auto cells = load<Vector<T, L>>(block.rows + i * block.row_stride + v);
+        const D y = __builtin_convertvector(cells, D), t = y - origin;
+        nonfinite += y - y == D{} ? D{} : one;
+        const double s = WEIGHTED ? sample_weight[i] : 1;
+        if (WEIGHTED && !(s > 0)) continue;
+        const D st = WEIGHTED ? t * s : t;
+        sum += st;
+        square += st * t;
+        minimum = y < minimum ? y : minimum;
+        maximum = y > maximum ? y : maximum;
+    }
+    store(out.sums + v, sum);
+    store(out.squares + v, square);
+    store(out.minimum + v, minimum);
+    store(out.maximum + v, maximum);
+    for (int j = 0; j < L; ++j) out.nonfinite[v + j] += std::int64_t(nonfinite[j]);
+}
+
+template <class T, bool WEIGHTED>
+void describe_block(const Scratch<T>& block, const double* sample_weight, index m,
+                    const double* reference, const Moments& out) {
+    constexpr int L = WIDTH<double>;
+    index v = 0;
+    for (; v + L <= m; v += L)
+        describe_features<T, L, WEIGHTED>(block, sample_weight, v, reference, out);
+    for (; v < m; ++v) describe_features<T, 1, WEIGHTED>(block, sample_weight, v, reference, out);
 }
 
 template <class T>
@@ -624,24 +692,19 @@ void describe(const Rows<T>& table, index begin, index end, const double* refere
               const Moments& out, Cancel cancel) {
     const index m = table.n_features;
     Scratch<T> block(scratch, m, 1);
-    const T* unpacked = nullptr;
     for (index v = 0; v < m; ++v) out.minimum[v] = __builtin_inf(), out.maximum[v] = -__builtin_inf();
-    for_each_block(table, begin, end, unpacked, block, cancel, [&] {
-        for (index i = 0; i < block.n_rows; ++i) {
-            const T* row = block.rows + i * block.row_stride;
-            const double s = table.sample_weight ? table.sample_weight[block.first + i] : 1;
-            for (index v = 0; v < m; ++v) out.nonfinite[v] += !(row[v] - row[v] == 0);
-            if (!(s > 0)) continue;
-            *out.mass += s;
-            *out.rows += 1;
-            for (index v = 0; v < m; ++v) {
-                const double y = row[v], t = y - reference[v];
-                out.sums[v] += s * t;
-                out.squares[v] += s * t * t;
-                out.minimum[v] = y < out.minimum[v] ? y : out.minimum[v];
-                out.maximum[v] = y > out.maximum[v] ? y : out.maximum[v];
-            }
+    for_each_block(table, begin, end, block, cancel, [&] {
+        if (!table.sample_weight) {
+            *out.mass += double(block.n_rows);
+            *out.rows += block.n_rows;
+            return describe_block<T, false>(block, nullptr, m, reference, out);
         }
+        const double* s = table.sample_weight + block.first;
+        for (index i = 0; i < block.n_rows; ++i) {
+            *out.mass += s[i];
+            *out.rows += s[i] > 0;
+        }
+        describe_block<T, true>(block, s, m, reference, out);
     });
 }
 

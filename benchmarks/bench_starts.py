@@ -1,0 +1,83 @@
+"""Starts a second on small tables, beside `sklearn.cluster.KMeans(init="random", n_init=1000)`.
+
+1000 random starts in one call; contestants in turn in one process. Also checks that starts in a
+batch end at the same objectives as starts run one by one.
+Run it alone: python benchmarks/bench_starts.py [--repeats 7]
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.stats import ks_2samp
+from sklearn.cluster import KMeans as PeerKMeans
+
+from common import header, interleave, timed
+from fwkmeans import EWKMeans, KMeans, WKMeans
+from fwkmeans.datasets import load_uci
+from fwkmeans.engine import alternate
+from fwkmeans.init import Seeds, random_entities
+from fwkmeans.preprocessing import RangeStandardizer
+from fwkmeans.sources import MemorySource, describe
+
+N_STARTS = 1000
+OURS = {"EWKMeans": EWKMeans, "WKMeans": WKMeans, "KMeans": KMeans}
+
+
+def seconds_of_fit(make: Callable[..., Any], X: np.ndarray) -> float:
+    return timed(lambda: make(3, init="random", n_init=N_STARTS, random_state=0).fit(X))[0]
+
+
+def batched_objectives(model: Any, X: np.ndarray) -> np.ndarray:
+    """Return the objective of every start of a batch."""
+    model.fit(X)  # sets what the recipe needs to know of the columns
+    source = MemorySource(X)
+    table, _ = describe(source)
+    recipe = model._recipe()
+    recipe = recipe._replace(weighting=recipe.weighting.bind(table, model.n_clusters))
+    centers = random_entities(source, model.n_clusters, Seeds(0), range(N_STARTS))
+    weights = recipe.weighting.initial(N_STARTS, model.n_clusters, table)
+    return alternate(source, recipe, table, centers, weights, max_iter=300, tol=1e-6).objective
+
+
+def single_objectives(make: Callable[..., Any], X: np.ndarray) -> np.ndarray:
+    """Return the objective of as many starts, each a fit of its own."""
+    models = (make(3, init="random", n_init=1, random_state=seed) for seed in range(N_STARTS))
+    return np.asarray([model.fit(X).objective_history_[-1] for model in models])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=7)
+    repeats = parser.parse_args().repeats
+    warnings.simplefilter("ignore")
+    header()
+    print(f"\nstarts a second, {N_STARTS} in one call; ratio = ours / scikit-learn")
+    for table in ("iris", "wine"):
+        X = RangeStandardizer().fit_transform(load_uci(table, frame=None).data)
+        makers: dict[str, Callable[..., Any]] = {"scikit-learn": PeerKMeans, **OURS}
+        runs = {name: partial(seconds_of_fit, make, X) for name, make in makers.items()}
+        seconds = {name: np.asarray(s) for name, s in interleave(runs, repeats).items()}
+        for name, own in seconds.items():
+            ratio = float(np.median(seconds["scikit-learn"] / own))
+            print(f"{table:6}{name:14}{N_STARTS / np.median(own):10.0f}{ratio:8.2f}")
+    print("\nobjectives of batched starts and of starts one by one (Kolmogorov-Smirnov)")
+    for table in ("iris", "wine"):
+        X = RangeStandardizer().fit_transform(load_uci(table, frame=None).data)
+        for name, make in OURS.items():
+            together = np.round(batched_objectives(make(3), X), 9)  # equal up to rounding
+            alone = np.round(single_objectives(make, X), 9)
+            p = ks_2samp(together, alone).pvalue
+            print(
+                f"{table:6}{name:14} mean {together.mean():.6g} / {alone.mean():.6g}, "
+                f"best {together.min():.8g} / {alone.min():.8g}, p = {p:.2f}"
+            )
+
+
+if __name__ == "__main__":
+    main()
