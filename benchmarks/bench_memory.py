@@ -70,7 +70,8 @@ def measure(dtype: str, algorithm: str, how: str) -> None:
 
 def main() -> None:
     if len(sys.argv) > 1:
-        return measure(*sys.argv[1:])
+        measure(*sys.argv[1:])
+        return
     header()
     print(f"\n{ROWS:_} x {FEATURES}, {CLUSTERS} clusters: peak private memory above the input")
     for dtype in ("float64", "float32"):

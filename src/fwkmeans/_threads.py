@@ -9,6 +9,9 @@ from typing import Any
 import joblib
 
 
+_MOST = 256  # threads; more never helped anybody
+
+
 def effective_n_threads(n_jobs: Any = None) -> int:
     """Turn ``n_jobs`` into a number of threads.
 
@@ -26,4 +29,4 @@ def effective_n_threads(n_jobs: Any = None) -> int:
     wanted = int(n_jobs)
     if wanted == 0:
         raise ValueError("n_jobs=0 makes no sense; expected None, -1 (all cores) or 1, 2, ...")
-    return wanted if wanted > 0 else max(1, cores + 1 + wanted)
+    return min(wanted, _MOST) if wanted > 0 else max(1, cores + 1 + wanted)

@@ -117,24 +117,32 @@ class Interruption {
     std::vector<Clock> clocks_;
 };
 
-class Memory {  // uninitialised scratch for each worker, zeroed sums
+using Zeroed = std::unique_ptr<char[], void (*)(char*)>;
+
+Zeroed zeroed(std::size_t bytes) {
+    char* memory = static_cast<char*>(std::calloc(bytes ? bytes : 1, 1));
+    if (!memory) throw std::bad_alloc();
+    return {memory, [](char* p) { std::free(p); }};
+}
+
+// Aligned scratch for each worker, taken before the threads start: none of them may throw.
+class Scratch {
    public:
-    static std::unique_ptr<char[], void (*)(char*)> zeroed(std::size_t bytes) {
-        char* memory = static_cast<char*>(std::calloc(bytes ? bytes : 1, 1));
-        if (!memory) throw std::bad_alloc();
-        return {memory, [](char* p) { std::free(p); }};
+    Scratch(int n_workers, std::size_t bytes) : bytes_((bytes + 63) / 64 * 64) {
+        memory_.resize(bytes_ * n_workers + 64);
     }
-    Memory(int n_workers, std::size_t bytes) : bytes_(bytes), of_worker_(n_workers) {}
     void* of(int worker) {
-        if (!of_worker_[worker]) of_worker_[worker].reset(new char[bytes_ + 64]);
-        void* memory = of_worker_[worker].get();
-        std::size_t space = bytes_ + 64;
-        return std::align(64, bytes_, memory, space);
+        const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+        return reinterpret_cast<void*>((address + 63) / 64 * 64 + bytes_ * worker);
     }
 
    private:
+    struct Uninitialised {
+        char byte;
+        Uninitialised() {}  // leaves the byte alone: pages nobody uses are never touched
+    };
     std::size_t bytes_;
-    std::vector<std::unique_ptr<char[]>> of_worker_;
+    std::vector<Uninitialised> memory_;
 };
 
 // body(first start, last start, segment, rows begin, rows end, worker, cancel) over all starts and
@@ -214,11 +222,11 @@ void assign_and_accumulate(Table<T> X, SampleWeight sample_weight, std::int64_t 
     const index segments = n_segments(table.n_rows, k, m);
     const std::vector<char> prepared = prepare_all<T>(starts, n_threads);
     // parts: one of each statistic a segment, with the starts inside
-    const auto part_sums = Memory::zeroed(sizeof(double) * segments * r * k * m);
-    const auto part_squares = Memory::zeroed(sizeof(double) * segments * r * k * m);
-    const auto part_mass = Memory::zeroed(sizeof(double) * segments * r * k);
-    const auto part_rows = Memory::zeroed(sizeof(std::int64_t) * segments * r * k);
-    const auto part_print = Memory::zeroed(sizeof(std::uint64_t) * segments * r);
+    const auto part_sums = zeroed(sizeof(double) * segments * r * k * m);
+    const auto part_squares = zeroed(sizeof(double) * segments * r * k * m);
+    const auto part_mass = zeroed(sizeof(double) * segments * r * k);
+    const auto part_rows = zeroed(sizeof(std::int64_t) * segments * r * k);
+    const auto part_print = zeroed(sizeof(std::uint64_t) * segments * r);
     const auto of_segment = [&](index segment) -> Sums {
         return {reinterpret_cast<double*>(part_mass.get()) + segment * r * k,
                 reinterpret_cast<std::int64_t*>(part_rows.get()) + segment * r * k,
@@ -226,7 +234,7 @@ void assign_and_accumulate(Table<T> X, SampleWeight sample_weight, std::int64_t 
                 reinterpret_cast<double*>(part_squares.get()) + segment * r * k * m,
                 reinterpret_cast<std::uint64_t*>(part_print.get()) + segment * r};
     };
-    Memory scratch(n_threads, kernels<T>().scratch_bytes(table, k));
+    Scratch scratch(n_threads, kernels<T>().scratch_bytes(table, k));
     for_each_task(r, segments, table.n_rows, n_threads,
                   [&](index first, index last, index segment, index begin, index end, int worker,
                       Cancel cancel) {
@@ -253,7 +261,7 @@ void farthest(Table<T> X, SampleWeight sample_weight, std::int64_t first_row, In
     const std::vector<char> prepared = prepare_all<T>(starts, n_threads);
     std::vector<double> part_distance(segments * r, 0.0);
     std::vector<std::int64_t> part_row(segments * r, -1);
-    Memory scratch(n_threads, kernels<T>().scratch_bytes(table, starts.n_clusters));
+    Scratch scratch(n_threads, kernels<T>().scratch_bytes(table, starts.n_clusters));
     for_each_task(r, segments, table.n_rows, n_threads,
                   [&](index first, index last, index segment, index begin, index end, int worker,
                       Cancel cancel) {
@@ -281,7 +289,7 @@ double assign(Table<T> X, SampleWeight sample_weight, In<double> centers, In<dou
     const index segments = n_segments(table.n_rows, starts.n_clusters, starts.n_features);
     const std::vector<char> prepared = prepare_all<T>(starts, 1);
     std::vector<double> objective(segments, 0.0);
-    Memory scratch(n_threads, kernels<T>().scratch_bytes(table, starts.n_clusters));
+    Scratch scratch(n_threads, kernels<T>().scratch_bytes(table, starts.n_clusters));
     for_each_task(1, segments, table.n_rows, n_threads,
                   [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
                       const Labels part{labels.data() + begin, &objective[segment]};
@@ -298,7 +306,7 @@ void distances(Table<T> X, In<double> centers, In<double> weights, int n_threads
     const Rows<T> table = rows_of(X, std::nullopt, 0);
     const Starts starts = starts_of(centers, weights, centers, centers, centers);
     const index segments = n_segments(table.n_rows, starts.n_clusters, starts.n_features);
-    Memory scratch(n_threads, kernels<T>().scratch_bytes(table, starts.n_clusters));
+    Scratch scratch(n_threads, kernels<T>().scratch_bytes(table, starts.n_clusters));
     for_each_task(1, segments, table.n_rows, n_threads,
                   [&](index, index, index, index begin, index end, int worker, Cancel cancel) {
                       kernels<T>().distances(table, begin, end, starts, scratch.of(worker),
@@ -319,7 +327,7 @@ void describe(Table<T> X, SampleWeight sample_weight, In<double> reference, int 
         std::int64_t* c = counts.data() + segment * (m + 1);
         return {d, c, d + 1, d + 1 + m, d + 1 + 2 * m, d + 1 + 3 * m, c + 1};
     };
-    Memory scratch(n_threads, kernels<T>().scratch_bytes(table, 1));
+    Scratch scratch(n_threads, kernels<T>().scratch_bytes(table, 1));
     for_each_task(1, segments, table.n_rows, n_threads,
                   [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
                       kernels<T>().describe(table, begin, end, reference.data(), scratch.of(worker),
