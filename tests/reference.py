@@ -3,14 +3,17 @@
 Independent of the package: it imports nothing from it and was written from the specification only.
 Every formula is evaluated literally, in float64, with loops over clusters and features.
 
-Public: ``fit`` -> ``Result``; building blocks for tests of single steps: ``power_weights``, ``entropy_weights``,
-``vertex_weights``, ``fwsa_target``, ``assign``, ``cluster_centers``, ``dispersions``, ``total_scatter``.
+Public: ``fit`` -> ``Result``; building blocks for tests of single steps: ``power_weights``,
+``entropy_weights``, ``vertex_weights``, ``fwsa_target``, ``assign``, ``cluster_centers``,
+``dispersions``, ``total_scatter``.
 
 Algorithms and parameters (defaults in brackets)
 
 * ``"kmeans"``
-* ``"awk"``   beta [2.0], smoothing [0.0]: number c (outside, D + c) | "frozen" | "refresh" | "inside"
-* ``"wk"``    beta [2.0], weights_mode ["global"] | "cluster", smoothing ["frozen"] as above (ignored when global)
+* ``"awk"``   beta [2.0], smoothing [0.0]: number c (outside, D + c) | "frozen" | "refresh" |
+  "inside"
+* ``"wk"``    beta [2.0], weights_mode ["global"] | "cluster", smoothing ["frozen"] as above
+  (ignored when global)
 * ``"ewk"``   gamma ["auto"], dispersion ["sum"] | "mean"
 * ``"fwsa"``  safeguard [False]
 * ``"fgk"``   groups (M labels 0..T-1), lam ["auto"], eta ["auto"]
@@ -19,7 +22,6 @@ One iteration: assign, repair empty clusters, centres, (constant c), weights, ob
 """
 
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 
@@ -39,7 +41,7 @@ class Result:
     weights: (
         np.ndarray
     )  # (K, M) feature weights (not raised to beta); global weights are repeated K times
-    group_weights: Optional[np.ndarray]  # (K, T) or None
+    group_weights: np.ndarray | None  # (K, T) or None
     objective: float  # at the returned labels, centres and weights (last c for smoothing)
     history: list  # objective after every weight step
     n_iter: int
@@ -50,7 +52,7 @@ class Result:
     dispersion: float = 0.0  # sum of effective weight times D after the last weight step
 
 
-# ------------------------------------------------------------------------------------------------ single steps
+# ---------------------------------------------------------------- single steps
 
 
 def xlogx(x):
@@ -58,7 +60,7 @@ def xlogx(x):
 
 
 def vertex_weights(D, T):
-    """All weight on the smallest dispersion; zero dispersions, else relative ties, share it equally."""
+    """All weight on the smallest dispersion; zero ones, else relative ties, share it equally."""
     D, T = np.asarray(D, float), np.asarray(T, float)
     chosen = [v for v in range(len(D)) if D[v] <= ZERO * T[v]]
     if not chosen:
@@ -71,7 +73,7 @@ def vertex_weights(D, T):
 
 
 def power_weights(D, T, beta):
-    """argmin over the simplex of sum_v w_v**beta * D_v (beta < 0 or beta >= 1); uniform for beta = 0."""
+    """argmin over the simplex of sum_v w_v**beta * D_v (beta < 0 or >= 1); uniform for beta = 0."""
     D, T = np.asarray(D, float), np.asarray(T, float)
     m = len(D)
     if 0 < beta < 1:
@@ -97,7 +99,7 @@ def power_weights(D, T, beta):
 
 
 def entropy_weights(D, T, gamma):
-    """argmin over the simplex of sum_v w_v D_v + gamma sum_v w_v log w_v; gamma = 0 is the vertex limit."""
+    """argmin over the simplex of sum_v w_v D_v + gamma sum_v w_v log w_v; gamma = 0: vertex."""
     D = np.asarray(D, float)
     if gamma < 0:
         raise ValueError("gamma < 0")
@@ -138,7 +140,7 @@ def total_scatter(X, s):
 
 
 def assign(X, C, E, const):
-    """Labels (lowest index on ties) and each row's dissimilarity to its own centre without the constant."""
+    """Labels (lowest index on ties), each row's dissimilarity to its own centre (no constant)."""
     N, K, M = X.shape[0], C.shape[0], C.shape[1]
     best = np.full(N, np.inf)
     labels = np.full(N, -1)
@@ -175,7 +177,7 @@ def dispersions(X, s, labels, C):
     return D
 
 
-# ------------------------------------------------------------------------------------------------ one problem
+# ---------------------------------------------------------------- one problem
 
 
 class _Problem:
@@ -295,7 +297,7 @@ class _Problem:
             W = np.array([W for _ in range(self.K)])
         if W.shape != (self.K, self.M) or np.any(W < 0):
             raise ValueError("weights")
-        if self.is_global and not np.all(W == W[0]):
+        if self.is_global and not np.all(W[0] == W):
             raise ValueError("global weights must be the same for every cluster")
         blocks = self.members if self.algorithm == "fgk" else [self.active]
         out = np.zeros_like(W)
@@ -330,7 +332,7 @@ class _Problem:
         return E
 
     def constant(self, W, G):
-        """What the objective adds per unit of sample weight to a row of cluster k, besides the dissimilarity."""
+        """What the objective adds per unit of sample weight to a row of cluster k, besides d."""
         const = np.zeros(self.K)
         for k in range(self.K):
             if self.inside:
@@ -422,20 +424,24 @@ class _Problem:
     def fwsa_step(self, D, n, C, W):
         """w <- (w + q)/2; with the safeguard only when J(q) >= J(w), J(x) = sum x T / sum x a - 1.
 
-        Reading of the safeguard.  Write A(x) = sum_v x_v a_v >= 0 and B(x) = sum_v x_v T_v > 0.  The step goes
-        to w' = (w+q)/2, so 1 + J(w') = (B(w)+B(q)) / (A(w)+A(q)) is the mediant of 1+J(w) = B(w)/A(w) and
-        1+J(q) = B(q)/A(q), and therefore lies between them:
+        Reading of the safeguard.  Write A(x) = sum_v x_v a_v >= 0 and B(x) = sum_v x_v T_v > 0.
+        The step goes to w' = (w+q)/2, so 1 + J(w') = (B(w)+B(q)) / (A(w)+A(q)) is the mediant of
+        1+J(w) = B(w)/A(w) and 1+J(q) = B(q)/A(q), and therefore lies between them:
             B(w') A(w) - B(w) A(w') = (B(q) A(w) - B(w) A(q)) / 2.
-        Hence J(w') >= J(w)  <=>  B(q) A(w) >= B(w) A(q)  <=>  J(q) >= J(w).  Testing J(q) and testing J of the
-        halved step are the SAME rule; the cross-multiplied form below also covers A = 0 (J = inf) correctly.
-        Monotone: assignment, repair and centre steps can only lower A(w) at fixed w while B(w) does not depend on
-        the partition, so J does not fall; an accepted weight step does not lower J by the line above; a rejected
-        one leaves J alone.  (Stepping all the way to q would be monotone under the same test.)
-        Finite: the returned w' keeps w'_v >= w_v/2 > 0 when the start is positive, so A(w') = 0 only if every a_v
-        of a non-constant feature is 0, in which case the reported objective A/B is exactly 0.
-        What does NOT follow is finite termination: J may rise for ever by smaller and smaller amounts, since w only
-        approaches q.  Once the labels stand still |w-q| halves each time, so the tolerance 1e-12 is met after at
-        most 40 further iterations (or at once after a rejection, since nothing moves any more).
+        Hence J(w') >= J(w)  <=>  B(q) A(w) >= B(w) A(q)  <=>  J(q) >= J(w).  Testing J(q) and
+        testing J of the halved step are the SAME rule; the cross-multiplied form below also
+        covers A = 0 (J = inf) correctly.
+        Monotone: assignment, repair and centre steps can only lower A(w) at fixed w while B(w)
+        does not depend on the partition, so J does not fall; an accepted weight step does not
+        lower J by the line above; a rejected one leaves J alone.  (Stepping all the way to q
+        would be monotone under the same test.)
+        Finite: the returned w' keeps w'_v >= w_v/2 > 0 when the start is positive, so A(w') = 0
+        only if every a_v of a non-constant feature is 0, in which case the reported objective A/B
+        is exactly 0.
+        What does NOT follow is finite termination: J may rise for ever by smaller and smaller
+        amounts, since w only approaches q.  Once the labels stand still |w-q| halves each time,
+        so the tolerance 1e-12 is met after at most 40 further iterations (or at once after a
+        rejection, since nothing moves any more).
         """
         A = self.active
         b = np.zeros(self.M)
@@ -456,7 +462,7 @@ class _Problem:
         return W
 
 
-# ------------------------------------------------------------------------------------------------ the run
+# ---------------------------------------------------------------- the run
 
 
 def fit(

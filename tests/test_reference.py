@@ -1,19 +1,15 @@
 """Tests of the reference implementation itself, against brute force, scipy and scikit-learn."""
 
 import itertools
-import os
-import sys
 
 import numpy as np
 import pytest
+import reference as ref
 from scipy.optimize import minimize
 from sklearn.cluster import KMeans
 
-sys.path.insert(0, os.path.dirname(__file__))
-import reference as ref  # noqa: E402
 
-
-# ---------------------------------------------------------------- independent objectives (einsum, no shared code)
+# ---------------------------------------- independent objectives (einsum, no shared code)
 
 
 def xlx(a):
@@ -21,8 +17,11 @@ def xlx(a):
 
 
 def full_objective(X, s, labels, C, W, G, algorithm, p, c=0.0):
-    """Objective of section 4/5/6/9/10 from scratch; constant columns are assumed absent unless their weight is 0."""
-    K, M = C.shape
+    """Objective of section 4/5/6/9/10 from scratch.
+
+    Constant columns are assumed absent unless their weight is 0.
+    """
+    K, _M = C.shape
     U = np.eye(K)[labels] * s[:, None]
     D = np.einsum("ik,ikv->kv", U, (X[:, None, :] - C[None]) ** 2)
     n = U.sum(0)
@@ -48,22 +47,22 @@ def configs(M, negative=True):
     g = np.arange(M) % 2
     out = [("kmeans", {})]
     betas = (1.0, 1.3, 2.0, 4.0) + ((-2.0, -0.5) if negative else ())
-    out += [("awk", dict(beta=b)) for b in betas]
-    out += [("awk", dict(beta=2.0, smoothing=0.7))]
-    out += [("wk", dict(beta=b, weights_mode="global")) for b in betas + (0.0,)]
+    out += [("awk", {"beta": b}) for b in betas]
+    out += [("awk", {"beta": 2.0, "smoothing": 0.7})]
+    out += [("wk", {"beta": b, "weights_mode": "global"}) for b in betas + (0.0,)]
     for sm in ("frozen", "inside", 0.5):
         out += [
-            ("wk", dict(beta=b, weights_mode="cluster", smoothing=sm))
+            ("wk", {"beta": b, "weights_mode": "cluster", "smoothing": sm})
             for b in (1.0, 2.5) + ((-1.5,) if negative else ())
         ]
     out += [
-        ("ewk", dict(gamma=g_, dispersion=d)) for g_ in (0.0, 0.3, 4.0) for d in ("sum", "mean")
+        ("ewk", {"gamma": g_, "dispersion": d}) for g_ in (0.0, 0.3, 4.0) for d in ("sum", "mean")
     ]
     out += [
-        ("fgk", dict(groups=g, lam=l, eta=e))
-        for l, e in ((1.0, 0.3), (5.0, 5.0), (0.0, 1.0), (1.0, 0.0))
+        ("fgk", {"groups": g, "lam": lam, "eta": e})
+        for lam, e in ((1.0, 0.3), (5.0, 5.0), (0.0, 1.0), (1.0, 0.0))
     ]
-    out += [("fwsa", dict(safeguard=True))]
+    out += [("fwsa", {"safeguard": True})]
     return out
 
 
@@ -81,7 +80,7 @@ def make(seed, N=40, M=4):
     return X, rng
 
 
-# ---------------------------------------------------------------- single steps
+# ---------------------------------------- single steps
 
 
 @pytest.mark.parametrize("beta", [-3.0, -0.5, 1.0, 1.2, 2.0, 6.0])
@@ -91,8 +90,12 @@ def test_power_weights_minimise(beta):
         M = rng.integers(2, 6)
         D = rng.gamma(1.0, 2.0, M) + 0.01
         w = ref.power_weights(D, D * 3, beta)
-        f = lambda w: (w**beta * D).sum()
-        assert w.sum() == pytest.approx(1, abs=1e-14) and (w >= 0).all()
+
+        def f(w, D=D):
+            return (w**beta * D).sum()
+
+        assert w.sum() == pytest.approx(1, abs=1e-14)
+        assert (w >= 0).all()
         R = rng.dirichlet(np.ones(M), 2000)
         assert f(w) <= min((r**beta * D).sum() for r in R) * (1 + 1e-12)
         if beta != 1:
@@ -103,7 +106,7 @@ def test_power_weights_minimise(beta):
                 bounds=[(1e-9, 1)] * M,
                 constraints={"type": "eq", "fun": lambda w: w.sum() - 1},
                 method="SLSQP",
-                options=dict(ftol=1e-14, maxiter=500),
+                options={"ftol": 1e-14, "maxiter": 500},
             )
             assert f(w) <= o.fun * (1 + 1e-9)
             assert f(w) <= M**-beta * D.sum() * (1 + 1e-12)
@@ -120,7 +123,8 @@ def test_power_weights_special():
     assert np.array_equal(ref.power_weights([3, 1e-13, 1, 0], T, 1.0), [0, 0.5, 0, 0.5])
     assert np.array_equal(ref.power_weights([3, 1, 1, 2], T, 0.0), [0.25] * 4)
     w = ref.power_weights([0, 1, 1, 1], T, -2.0)
-    assert w[0] == pytest.approx(1e-4 * w[1]) and w.sum() == pytest.approx(1)
+    assert w[0] == pytest.approx(1e-4 * w[1])
+    assert w.sum() == pytest.approx(1)
     with pytest.raises(ValueError):
         ref.power_weights([1, 2], [1, 1], 0.5)
     assert ref.power_weights([1, 2], [9, 9], 1.0001) == pytest.approx([1, 0])
@@ -141,7 +145,10 @@ def test_entropy_weights_minimise(gamma):
         M = rng.integers(2, 6)
         D = rng.gamma(1.0, 2.0, M)
         w = ref.entropy_weights(D, D * 3, gamma)
-        f = lambda w: (w * D).sum() + gamma * xlx(w).sum()
+
+        def f(w, D=D):
+            return (w * D).sum() + gamma * xlx(w).sum()
+
         assert w.sum() == pytest.approx(1, abs=1e-14)
         assert f(w) <= min(f(r) for r in rng.dirichlet(np.ones(M), 2000)) + 1e-12
         if gamma >= 0.05:
@@ -155,7 +162,7 @@ def test_entropy_weights_minimise(gamma):
                 bounds=[(0, 1)] * M,
                 constraints={"type": "eq", "fun": lambda w: w.sum() - 1},
                 method="SLSQP",
-                options=dict(ftol=1e-14, maxiter=500),
+                options={"ftol": 1e-14, "maxiter": 500},
             )
             assert f(w) <= o.fun + 1e-9
     assert np.array_equal(ref.entropy_weights([1, 1, 2], [9, 9, 9], 0.0), [0.5, 0.5, 0])
@@ -168,7 +175,10 @@ def test_fwsa_target_and_safeguard_readings_agree():
         M = rng.integers(2, 6)
         a, b, w = rng.gamma(0.5, 1, M) + 1e-3, rng.gamma(0.5, 1, M), rng.dirichlet(np.ones(M))
         q = ref.fwsa_target(a, b, a + b)
-        J = lambda x: (x * (a + b)).sum() / (x * a).sum() - 1
+
+        def J(x, a=a, b=b):
+            return (x * (a + b)).sum() / (x * a).sum() - 1
+
         if abs(J(q) - J(w)) > 1e-9:
             assert (J(q) >= J(w)) == (J((w + q) / 2) >= J(w))
         falls += J(q) < J(w)
@@ -182,7 +192,7 @@ def test_fwsa_target_and_safeguard_readings_agree():
     )
 
 
-# ---------------------------------------------------------------- K-Means against scikit-learn
+# ---------------------------------------- K-Means against scikit-learn
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -198,15 +208,13 @@ def test_kmeans_is_sklearn(weighted):
         assert np.array_equal(r.labels, sk.labels_)
         np.testing.assert_allclose(r.centers, sk.cluster_centers_, atol=1e-12)
         assert r.objective == pytest.approx(sk.inertia_, rel=1e-12)
-        assert (
-            r.converged
-            and r.n_relocations == 0
-            and r.history[-1] == pytest.approx(r.objective, rel=1e-12)
-        )
+        assert r.converged
+        assert r.n_relocations == 0
+        assert r.history[-1] == pytest.approx(r.objective, rel=1e-12)
         np.testing.assert_array_equal(r.weights, np.full((4, 4), 0.25))
 
 
-# ---------------------------------------------------------------- optimality of the end point
+# ---------------------------------------- optimality of the end point
 
 
 @pytest.mark.parametrize("cfg", CONFIGS, ids=ident)
@@ -223,10 +231,11 @@ def test_no_single_block_improves(cfg):
             max_iter=3000,
             **p,
         )
-        assert r.converged and not r.unrepaired_empty
+        assert r.converged
+        assert not r.unrepaired_empty
         c, K, M = r.smoothing_constant, 3, 4
 
-        def f(labels=r.labels, C=r.centers, W=r.weights, G=r.group_weights):
+        def f(labels=r.labels, C=r.centers, W=r.weights, G=r.group_weights, X=X, s=s, c=c):
             return full_objective(X, s, labels, C, W, G, algorithm, p, c)
 
         best = f()
@@ -301,7 +310,9 @@ def test_global_optimum_by_enumeration_is_a_fixed_point(cfg):
             best, at = value, (labels, C, W)
     labels, C, W = at
     r = ref.fit(X, algorithm, C, weights=W, **p)
-    assert np.array_equal(r.labels, labels) and r.n_iter == 2 and r.converged
+    assert np.array_equal(r.labels, labels)
+    assert r.n_iter == 2
+    assert r.converged
     assert r.objective == pytest.approx(best, rel=1e-11)
     np.testing.assert_allclose(r.weights, W, atol=1e-12)
     values = [
@@ -311,7 +322,7 @@ def test_global_optimum_by_enumeration_is_a_fixed_point(cfg):
     assert min(values) >= best - 1e-10 * abs(best)
 
 
-# ---------------------------------------------------------------- descent
+# ---------------------------------------- descent
 
 
 def degenerate(kind, rng):
@@ -341,7 +352,7 @@ def test_objective_never_rises(kind):
     for K in (1, 2, 4, 7, None):
         X = degenerate(kind, rng)
         K = K or len(X)
-        s = None if K == len(X) else rng.integers(0, 3, len(X)) + 0.25 * (np.arange(len(X)) < 8)
+        s = None if len(X) == K else rng.integers(0, 3, len(X)) + 0.25 * (np.arange(len(X)) < 8)
         C = X[rng.choice(len(X), K, replace=False)]
         if K in (4, 7):
             C[1] = C[0]  # an empty cluster to begin with
@@ -349,11 +360,8 @@ def test_objective_never_rises(kind):
             r = ref.fit(X, algorithm, C, sample_weight=s, max_iter=500, **p)
             h = np.array(r.history + [r.objective])
             assert r.converged, (algorithm, p)
-            assert np.isfinite(h).all() and (np.diff(h) <= 1e-11 * np.abs(h).max()).all(), (
-                algorithm,
-                p,
-                h,
-            )
+            assert np.isfinite(h).all(), (algorithm, p, h)
+            assert (np.diff(h) <= 1e-11 * np.abs(h).max()).all(), (algorithm, p, h)
             if algorithm == "fgk":
                 assert np.allclose(r.group_weights.sum(1), 1)
             else:
@@ -377,16 +385,20 @@ def test_plain_fwsa_rises_sometimes():
 
 
 def test_refresh_can_rise_a_lot():
-    """The refreshed constant changes the objective: 1.607 -> 3.375 on four rows (the '< 1 %' of section 5.2 is no bound)."""
+    """The refreshed constant changes the objective: 1.607 -> 3.375 on four rows.
+
+    The '< 1 %' of section 5.2 is no bound.
+    """
     X = np.array([[3.0, 0], [2, 1], [3, 2], [3, 4]])
     r = ref.fit(X, "wk", X[[0, 2]], beta=1.5, weights_mode="cluster", smoothing="refresh")
-    assert r.converged and (np.diff(r.history) / r.history[:-1]).max() > 1.0
+    assert r.converged
+    assert (np.diff(r.history) / r.history[:-1]).max() > 1.0
     assert (
         np.diff(ref.fit(X, "wk", X[[0, 2]], beta=1.5, weights_mode="cluster").history) <= 1e-12
     ).all()
 
 
-# ---------------------------------------------------------------- equivalences and invariances
+# ---------------------------------------- equivalences and invariances
 
 
 def same(a, b, atol=1e-9, weights=True):
@@ -469,7 +481,8 @@ def test_invariances(cfg):
     # a zero-weight row is absent, however wild, but gets a label
     X2, s2 = np.vstack([X, [[90.0, -90, 90, 90]]]), np.r_[s, 0.0]
     t = ref.fit(X2, algorithm, X[rows], sample_weight=s2, **p)
-    assert np.array_equal(t.labels[:-1], r.labels) and 0 <= t.labels[-1] < 3
+    assert np.array_equal(t.labels[:-1], r.labels)
+    assert 0 <= t.labels[-1] < 3
     np.testing.assert_array_equal(t.weights, r.weights)
     # integer sample weights are repeated rows
     n = rng.integers(1, 4, len(X))
@@ -481,16 +494,16 @@ def test_invariances(cfg):
 
 
 def test_scaling():
-    X, rng = make(6)
+    X, _rng = make(6)
     C = X[:3]
     z = 37.0
     for algorithm, p, pz in [
-        ("ewk", dict(gamma=2.0), dict(gamma=2.0 * z * z)),
-        ("ewk", dict(gamma=0.2, dispersion="mean"), dict(gamma=0.2 * z * z, dispersion="mean")),
+        ("ewk", {"gamma": 2.0}, {"gamma": 2.0 * z * z}),
+        ("ewk", {"gamma": 0.2, "dispersion": "mean"}, {"gamma": 0.2 * z * z, "dispersion": "mean"}),
         (
             "fgk",
-            dict(groups=[0, 0, 1, 1], lam=1.0, eta=2.0),
-            dict(groups=[0, 0, 1, 1], lam=z * z, eta=2.0 * z * z),
+            {"groups": [0, 0, 1, 1], "lam": 1.0, "eta": 2.0},
+            {"groups": [0, 0, 1, 1], "lam": z * z, "eta": 2.0 * z * z},
         ),
     ] + [
         (a, p, p)
@@ -502,18 +515,21 @@ def test_scaling():
         np.testing.assert_allclose(a.weights, b.weights, atol=1e-9)
 
 
-# ---------------------------------------------------------------- repair, ties, degenerate data, stopping
+# ---------------------------------------- repair, ties, degenerate data, stopping
 
 
 def test_repair_by_hand():
     X = np.array([[0.0], [1.0], [10.0], [30.0]])
     r = ref.fit(X, "kmeans", [[0.0], [0.0], [0.0]], max_iter=1)
     # all to 0; row 3 -> cluster 1; then row 2 (d = 100) -> cluster 2
-    assert r.n_relocations == 2 and r.labels.tolist() == [0, 0, 2, 1]
-    assert r.centers.ravel().tolist() == [0.5, 30.0, 10.0] and not r.unrepaired_empty
+    assert r.n_relocations == 2
+    assert r.labels.tolist() == [0, 0, 2, 1]
+    assert r.centers.ravel().tolist() == [0.5, 30.0, 10.0]
+    assert not r.unrepaired_empty
     # sample weight does not enter the choice, a zero-weight row is never chosen
     r = ref.fit(X, "kmeans", [[0.0], [0.0]], sample_weight=[1, 1, 50, 0], max_iter=1)
-    assert r.centers.ravel().tolist() == [0.5, 10.0] and r.labels.tolist() == [0, 0, 1, 1]
+    assert r.centers.ravel().tolist() == [0.5, 10.0]
+    assert r.labels.tolist() == [0, 0, 1, 1]
     # equal dissimilarities: lowest row
     r = ref.fit([[-1.0], [1.0], [0.0]], "kmeans", [[0.0], [0.0]], max_iter=1)
     assert r.centers[1, 0] == -1.0
@@ -527,23 +543,26 @@ def test_more_clusters_than_distinct_rows():
     X = np.repeat([[0.1, 1.0], [0.3, 2.0], [0.7, 5.0]], 3, axis=0)
     for algorithm, p in configs(2):
         r = ref.fit(X, algorithm, X[[0, 1, 3, 6, 8]], **p)
-        assert r.converged and r.unrepaired_empty and len(set(r.labels)) <= 3
+        assert r.converged
+        assert r.unrepaired_empty
+        assert len(set(r.labels)) <= 3
         if r.weights.shape[0] == 5 and algorithm in ("awk", "ewk"):
             for k in set(range(5)) - set(r.labels):
                 np.testing.assert_allclose(r.weights[k], 0.5)
 
 
 def test_zero_dissimilarity_with_enough_distinct_rows():
-    """AWK: weights on zero-dispersion features make every dissimilarity 0, so a cluster stays empty although there
-    are more distinct rows than clusters (the specification's remark on 'fewer distinct rows' does not hold)."""
+    """AWK: weights on zero-dispersion features make every dissimilarity 0.
+
+    So a cluster stays empty although there are more distinct rows than clusters (the
+    specification's remark on 'fewer distinct rows' does not hold).
+    """
     X = np.array([[0.0, 1.0], [0.0, 2.0], [1.0, 1.0], [1.0, 2.0]])
     r = ref.fit(X, "awk", [[0.0, 1.5], [1.0, 1.5], [9.0, 9.0]], beta=2, weights=[1, 0])
-    assert (
-        r.unrepaired_empty
-        and r.objective == 0
-        and r.labels.tolist() == [0, 0, 1, 1]
-        and r.n_relocations == 0
-    )
+    assert r.unrepaired_empty
+    assert r.objective == 0
+    assert r.labels.tolist() == [0, 0, 1, 1]
+    assert r.n_relocations == 0
     r = ref.fit(X, "kmeans", [[0.0, 1.5], [1.0, 1.5], [9.0, 9.0]])
     assert not r.unrepaired_empty
 
@@ -552,19 +571,24 @@ def test_one_cluster_and_all_singletons():
     X, _ = make(8, 9)
     T = ((X - X.mean(0)) ** 2).sum(0)
     r = ref.fit(X, "fwsa", X[:1])
-    assert r.objective == pytest.approx(1) and np.allclose(r.weights, 0.25) and r.n_iter == 2
+    assert r.objective == pytest.approx(1)
+    assert np.allclose(r.weights, 0.25)
+    assert r.n_iter == 2
     r = ref.fit(X, "awk", X[:1], beta=3.0)
     assert r.objective == pytest.approx((T**-0.5).sum() ** -2)
     r = ref.fit(X, "ewk", X[:1], gamma=10.0)
     assert r.objective == pytest.approx(-10 * np.log(np.exp(-(T - T.min()) / 10).sum()) + T.min())
     r = ref.fit(X, "awk", X)
-    assert r.objective == 0 and np.allclose(r.weights, 0.25) and r.labels.tolist() == list(range(9))
+    assert r.objective == 0
+    assert np.allclose(r.weights, 0.25)
+    assert r.labels.tolist() == list(range(9))
     r = ref.fit(X, "wk", X, weights_mode="cluster")
-    assert r.smoothing_constant == 0.01 and r.objective == pytest.approx(0.01 * 9 * 4 / 16)
+    assert r.smoothing_constant == 0.01
+    assert r.objective == pytest.approx(0.01 * 9 * 4 / 16)
 
 
 def test_smoothing_constants():
-    X, rng = make(9)
+    X, _rng = make(9)
     C = X[:3]
     one = ref.fit(X, "wk", C, weights_mode="cluster", max_iter=1)
     labels, _ = ref.assign(X, C, np.ones((3, 4)), np.zeros(3))
@@ -586,7 +610,9 @@ def test_stopping():
     C = X[:5]
     r = ref.fit(X, "ewk", C, gamma=1.0)
     t = ref.fit(X, "ewk", C, gamma=1.0, tol=1e-2)
-    assert t.converged and t.n_iter < r.n_iter and t.history == r.history[: t.n_iter]
+    assert t.converged
+    assert t.n_iter < r.n_iter
+    assert t.history == r.history[: t.n_iter]
     assert t.history[-2] - t.history[-1] <= 1e-2 * t.dispersion
     assert (
         t.n_iter == 2
@@ -594,20 +620,24 @@ def test_stopping():
         > 1e-2 * ref.fit(X, "ewk", C, gamma=1.0, max_iter=t.n_iter - 1).dispersion
     )
     cut = ref.fit(X, "ewk", C, gamma=1.0, max_iter=2)
-    assert not cut.converged and cut.n_iter == 2 and cut.objective <= cut.history[-1]
+    assert not cut.converged
+    assert cut.n_iter == 2
+    assert cut.objective <= cut.history[-1]
     a, b = ref.fit(X, "fwsa", C), ref.fit(X, "fwsa", C, tol=1e-3)
-    assert a.converged and b.converged and b.n_iter < a.n_iter
+    assert a.converged
+    assert b.converged
+    assert b.n_iter < a.n_iter
     assert ref.fit(X, "kmeans", X.mean(0, keepdims=True)).n_iter == 2
 
 
 def test_bad_input():
     X, _ = make(0)
     for algorithm, p in [
-        ("awk", dict(beta=0.5)),
-        ("ewk", dict(gamma=-1)),
+        ("awk", {"beta": 0.5}),
+        ("ewk", {"gamma": -1}),
         ("nope", {}),
-        ("fgk", dict(groups=[0, 0, 2, 2])),
-        ("wk", dict(smoothing="x", weights_mode="cluster")),
+        ("fgk", {"groups": [0, 0, 2, 2]}),
+        ("wk", {"smoothing": "x", "weights_mode": "cluster"}),
     ]:
         with pytest.raises(ValueError):
             ref.fit(X, algorithm, X[:2], **p)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import reference
 from fwkmeans import FeatureWeightedKMeans
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.weighting import (
@@ -180,3 +181,50 @@ def make_rows(rng: Any, n_rows: int = 60, n_features: int = 4, n_clusters: int =
 def some_rows(rng: Any, X: Any, n_clusters: int) -> Any:
     """Return different rows of X, as initial centers."""
     return X[rng.choice(len(X), n_clusters, replace=False)]
+
+
+def exact_costs(configuration: Configuration, model: Any, X: Any, sample_weight: Any = None) -> Any:
+    """Return dissimilarity plus offset of each row and public center, from differences in float64.
+
+    Also their size, which rounding errors are measured by.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    mass = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, float)
+    present = mass > 0
+    algorithm, parameters = configuration.reference(X.shape[1])
+    n_clusters = len(model.cluster_centers_)
+    problem = reference._Problem(X[present], mass[present], n_clusters, algorithm, parameters)
+    groups = getattr(model, "group_weights_", None)
+    weights = problem.effective(model.feature_weights_, groups)
+    offsets = problem.constant(model.feature_weights_, groups)
+    centers = np.asarray(model.cluster_centers_, dtype=np.float64)
+    costs = np.einsum("kv,ikv->ik", weights, (X[:, None] - centers) ** 2)
+    return costs + offsets, costs + np.abs(offsets)
+
+
+def untied(costs: Any, sizes: Any, tolerance: float) -> Any:
+    """Return which rows have a nearest center that rounding cannot dispute."""
+    if costs.shape[1] == 1:
+        return np.ones(len(costs), dtype=bool)
+    every, order = np.arange(len(costs)), np.argsort(costs, axis=1)
+    first, second = order[:, 0], order[:, 1]
+    return costs[every, second] - costs[every, first] > tolerance * sizes[every, second]
+
+
+def assert_same_fit(
+    a: Any, b: Any, *, rtol: float = 1e-9, clusters: Any = slice(None), features: Any = slice(None)
+) -> None:
+    """Compare two fits; `a` is reordered first."""
+    spread = np.ptp(np.asarray(b.cluster_centers_, float), axis=0).max() + 1e-300
+    centers = a.cluster_centers_[clusters][:, features]
+    np.testing.assert_allclose(centers, b.cluster_centers_, rtol=rtol, atol=rtol * spread)
+    weights = a.feature_weights_[clusters][:, features]
+    np.testing.assert_allclose(weights, b.feature_weights_, rtol=0, atol=rtol)
+
+
+def assert_identical(a: Any, b: Any) -> None:
+    """Compare two fits bit by bit."""
+    for name in ("labels_", "cluster_centers_", "feature_weights_", "objective_history_"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+    assert a.inertia_ == b.inertia_
+    assert a.n_iter_ == b.n_iter_

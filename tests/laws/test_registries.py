@@ -1,10 +1,9 @@
 """Whatever is registered is tested."""
 
-from laws.configurations import CONFIGURATIONS, FEW, RULES
-
 import fwkmeans
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.weighting import WEIGHT_RULES, WeightRule
+from laws.configurations import CONFIGURATIONS, FEW, RULES
 
 
 def test_every_algorithm_has_a_configuration():

@@ -1,0 +1,84 @@
+import re
+import tomllib
+from importlib.util import find_spec
+from pathlib import Path
+
+from docutils import nodes
+
+ROOT = Path(__file__).resolve().parent.parent
+
+project = "fwkmeans"
+author = "The fwkmeans developers"
+copyright = author
+release = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+version = release
+
+# No intersphinx: the documentation builds without a network.
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.extlinks",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+default_role = "py:obj"
+highlight_language = "python"
+
+autosummary_generate = True
+autodoc_typehints = "none"  # types are in the numpydoc sections
+numpydoc_class_members_toctree = False
+numpydoc_show_class_members = False  # the class template lists methods once, with their text
+extlinks = {"doi": ("https://doi.org/%s", "doi:%s")}
+
+html_math_renderer = "mathml" if find_spec("latex2mathml") else "mathjax"
+html_theme = "pydata_sphinx_theme"
+html_title = f"fwkmeans {release}"
+html_theme_options = {
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": False,
+    "show_nav_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {
+    "index": [],
+    "getting_started": [],
+    "algorithms": [],
+    "own_weight_rule": [],
+    "rows_in_files": [],
+}
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_show_sourcelink = False
+
+
+def clean_docstring(app, what, name, obj, options, lines):
+    """Keep what docutils would misread from it, before numpydoc sees the lines."""
+    # "shape (n_features_in_,)" is no link
+    lines[:] = [re.sub(r"(?<![`\w])(n_\w+)_(?=[,)])", r"\1\\_", line) for line in lines]
+    # summaries are quoted in tables, where a citation has no list of references to point at
+    lines[:1] = [re.sub(r" \[\d+\]_", "", line) for line in lines[:1]]
+
+
+def visit_math(self, node):
+    """Write MathML, which browsers show without a script, so that pages work offline."""
+    from latex2mathml.converter import convert
+
+    block = isinstance(node, nodes.math_block)
+    # brackets that fit what they hold, where the source sets their size by hand
+    latex = re.sub(r"\\[bB]ig([(\[])", r"\\left\1", node.astext())
+    latex = re.sub(r"\\[bB]ig([)\]])", r"\\right\1", latex)
+    latex = re.sub(r"\\[bB]ig(?=/)", "", latex)
+    markup = convert(latex, display="block" if block else "inline")
+    self.body.append(f'<div class="formula">{markup}</div>' if block else markup)
+    raise nodes.SkipNode
+
+
+def setup(app):
+    """Connect the functions above; numpydoc has priority 500."""
+    app.connect("autodoc-process-docstring", clean_docstring, priority=400)
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))

@@ -1,0 +1,179 @@
+"""Problems for the kernels, their exact answers in NumPy, and Python in a fresh process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+LAYOUTS = {
+    "C": lambda n, m, dtype: np.empty((n, m), dtype),
+    "Fortran": lambda n, m, dtype: np.empty((n, m), dtype, order="F"),
+    "every other row": lambda n, m, dtype: np.empty((2 * n, m), dtype)[::2],
+    "every other column": lambda n, m, dtype: np.empty((n, 2 * m), dtype)[:, ::2],
+    "both, Fortran": lambda n, m, dtype: np.empty((3 * n, 2 * m), dtype, order="F")[::3, ::2],
+    "rows backwards": lambda n, m, dtype: np.empty((n, m), dtype)[::-1],
+    "all backwards": lambda n, m, dtype: np.empty((n, m), dtype, order="F")[::-1, ::-1],
+    "slice of columns": lambda n, m, dtype: np.empty((n, m + 5), dtype)[:, 2 : 2 + m],
+}
+
+
+class Problem(NamedTuple):
+    """The arguments of the kernels."""
+
+    rows: Any
+    sample_weight: Any
+    first_row: int
+    centers: Any
+    weights: Any
+    offsets: Any
+    reference: Any
+    shift: Any
+    eligible: Any
+
+    def accumulate(self, kernels, n_threads=1):
+        return kernels.assign_and_accumulate(*self[:8], n_threads)
+
+    def farthest(self, kernels, n_threads=1):
+        rows, sample_weight, first_row, centers, weights, offsets, _, shift, eligible = self
+        return kernels.find_farthest(
+            rows, sample_weight, first_row, centers, weights, offsets, shift, eligible, n_threads
+        )
+
+    def assign(self, kernels, n_threads=1):
+        rows, sample_weight, _, centers, weights, offsets, _, shift, _ = self.of_start(0)
+        return kernels.assign(rows, sample_weight, centers, weights, offsets, shift, n_threads)
+
+    def distances(self, kernels, n_threads=1):
+        one = self.of_start(0)
+        return kernels.distances(one.rows, one.centers, one.weights, n_threads)
+
+    def describe(self, kernels, n_threads=1):
+        return kernels.describe(self.rows, self.sample_weight, self.reference[0, 0, :], n_threads)
+
+    def of_start(self, start):
+        return self.of_starts(slice(start, start + 1))
+
+    def of_starts(self, starts):
+        parts = {
+            name: getattr(self, name)[starts, ...]
+            for name in ("centers", "weights", "offsets", "reference", "eligible")
+        }
+        return self._replace(**parts)
+
+
+def relaid(rows, layout):
+    """Return the same rows in another memory layout."""
+    table = LAYOUTS[layout](*rows.shape, rows.dtype)
+    table[...] = rows
+    return table
+
+
+def make_problem(
+    seed,
+    n_rows,
+    n_features,
+    n_clusters,
+    n_starts=1,
+    *,
+    dtype=np.float64,
+    shared=False,
+    layout="C",
+    sample_weight=False,
+    offsets=False,
+    zero_weights=False,
+    other_reference=False,
+    first_row=0,
+    scale=1.0,
+    origin=0.0,
+):
+    """Return a random problem without ties."""
+    rng = np.random.default_rng(seed)
+    shape = (n_starts, n_clusters, n_features)
+    rows = relaid((scale * (rng.normal(size=(n_rows, n_features)) + origin)).astype(dtype), layout)
+    centers = scale * (rng.normal(size=shape) + origin)
+    weights = rng.uniform(0.05, 1, size=(n_starts, 1 if shared else n_clusters, n_features))
+    if zero_weights:
+        weights[rng.random(weights.shape) < 0.4] = 0.0
+        weights[..., 0] = 0.5  # a cluster without any weight ties with others like it
+    weighting = None
+    if sample_weight:
+        weighting = rng.integers(0, 4, n_rows) * rng.uniform(0.5, 1.5, n_rows)
+    return Problem(
+        rows,
+        weighting,
+        first_row,
+        centers,
+        weights,
+        scale**2 * rng.normal(size=shape[:2]) * (1.0 if offsets else 0.0),
+        centers + scale * rng.normal(size=shape) if other_reference else centers,
+        np.full(n_features, scale * origin),
+        rng.random(shape[:2]) < 0.7,
+    )
+
+
+def exact_dissimilarities(problem, start=0):
+    """Return d + offset of one start, (n, K), in extended precision."""
+    wide = np.longdouble
+    rows = np.asarray(problem.rows).astype(wide)
+    weights = np.broadcast_to(problem.weights[start], problem.centers[start].shape).astype(wide)
+    return np.stack(
+        [
+            (w * (rows - c.astype(wide)) ** 2).sum(axis=1) + wide(o)
+            for c, w, o in zip(problem.centers[start], weights, problem.offsets[start], strict=True)
+        ],
+        axis=1,
+    )
+
+
+def assert_labels_exact(labels, problem, start=0, tol=1e-12):
+    """Assert the exact argmin wherever the best two differ by more than tol."""
+    d = exact_dissimilarities(problem, start)
+    labels = np.asarray(labels)
+    assert labels.min() >= 0
+    assert labels.max() < d.shape[1]
+    best = d.min(axis=1)
+    chosen = np.take_along_axis(d, labels[:, None].astype(np.int64), axis=1)[:, 0]
+    size = np.maximum(np.abs(chosen), np.abs(best)) + np.abs(problem.offsets[start]).max()
+    wrong = chosen - best > tol * size
+    assert not wrong.any(), f"{wrong.sum()} of {wrong.size} rows, first {np.flatnonzero(wrong)[:5]}"
+
+
+def assert_same_statistics(got, expected, rtol=1e-12):
+    """Assert equal counts and fingerprints, and sums that differ by rounding alone."""
+    np.testing.assert_array_equal(got.rows, expected.rows)
+    np.testing.assert_array_equal(got.fingerprint, expected.fingerprint)
+    np.testing.assert_allclose(got.mass, expected.mass, rtol=rtol)
+    np.testing.assert_allclose(got.squares, expected.squares, rtol=rtol)
+    # |sum of s t| <= sqrt(mass) sqrt(squares), the size rounding is measured by
+    size = np.sqrt(expected.mass)[..., None] * np.sqrt(expected.squares)
+    assert np.all(np.abs(got.sums - expected.sums) <= rtol * size)
+
+
+def assert_bitwise(got, expected):
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(a, b, strict=isinstance(a, np.ndarray))
+
+
+def python(code, *args, timeout=120, **environment):
+    """Run code in a fresh interpreter that sees this one's modules; return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, args)],
+        env=child_environment(**environment),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def child_environment(**changes):
+    here = str(Path(__file__).resolve().parent.parent)
+    path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PYTHONPATH": path, **changes}

@@ -1,0 +1,103 @@
+"""The twin under every array library gives what it gives under NumPy."""
+
+import math
+
+import numpy as np
+import pytest
+
+from _core.problems import assert_same_statistics, make_problem
+from fwkmeans._core import kernels_for, twin
+
+
+@pytest.fixture(params=["array_api_strict", "torch"])
+def xp(request):
+    return pytest.importorskip(request.param)
+
+
+def moved_to(problem, xp):
+    arrays = {
+        name: None if part is None else xp.asarray(np.ascontiguousarray(part))
+        for name, part in problem._asdict().items()
+        if name != "first_row"
+    }
+    return problem._replace(**arrays)
+
+
+@pytest.mark.parametrize("sample_weight", [False, True])
+@pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_twin_is_the_same_in_every_array_library(xp, dtype, shared, sample_weight):
+    for n, m, k, r in [(1, 1, 1, 1), (50, 4, 3, 2), (5000, 2, 3, 1)]:
+        problem = make_problem(
+            n,
+            n,
+            m,
+            k,
+            r,
+            dtype=dtype,
+            shared=shared,
+            sample_weight=sample_weight,
+            offsets=True,
+            first_row=12345,
+        )
+        elsewhere = moved_to(problem, xp)
+        assert kernels_for(elsewhere.rows) is twin
+        got = elsewhere.accumulate(twin)
+        assert_same_statistics(
+            type(got)(*map(np.asarray, got)), problem.accumulate(twin), rtol=1e-12
+        )
+        for what in ("farthest", "assign"):
+            for a, b in zip(
+                getattr(elsewhere, what)(twin), getattr(problem, what)(twin), strict=True
+            ):
+                np.testing.assert_allclose(np.asarray(a), b, rtol=1e-12)
+        distances = elsewhere.distances(twin)
+        assert distances.dtype == elsewhere.rows.dtype
+        np.testing.assert_allclose(np.asarray(distances), problem.distances(twin), rtol=1e-6)
+        for a, b in zip(elsewhere.describe(twin), problem.describe(twin), strict=True):
+            np.testing.assert_allclose(np.asarray(a), b, rtol=1e-11, atol=1e-11)
+
+
+def test_twin_does_not_depend_on_its_chunks(monkeypatch):
+    problem = make_problem(0, 100, 3, 4, 2, sample_weight=True, offsets=True)
+    whole = problem.accumulate(twin), problem.farthest(twin), problem.assign(twin)
+    monkeypatch.setattr(twin, "_CHUNK", 7)
+    assert_same_statistics(problem.accumulate(twin), whole[0])
+    np.testing.assert_array_equal(problem.farthest(twin)[1], whole[1][1])
+    labels, objective = problem.assign(twin)
+    np.testing.assert_array_equal(labels, whole[2][0])
+    assert objective == pytest.approx(whole[2][1], rel=1e-13)
+
+
+def test_twin_is_silent_on_many_rows():
+    # fingerprints wrap around on purpose; warnings are errors here
+    problem = make_problem(0, 20000, 2, 3, 2)
+    problem.accumulate(twin)
+
+
+def test_row_keys_are_splitmix64():
+    def splitmix64(z):
+        mask = (1 << 64) - 1
+        z = z * 0x9E3779B97F4A7C15 & mask
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
+        z ^= z >> 31
+        return z - (1 << 64) if z >> 63 else z
+
+    keys = twin.row_keys(10**12, 200, np, "cpu")
+    assert [int(key) for key in keys] == [splitmix64(10**12 + i + 1) for i in range(200)]
+
+
+def test_dissimilarity_is_the_formula():
+    rng = np.random.default_rng(0)
+    y, c, w = rng.normal(size=(6, 3)), rng.normal(size=(4, 3)), rng.random((4, 3))
+    d = twin.dissimilarities(y, c, w)
+    for i in range(6):
+        for k in range(4):
+            terms = [w[k, v] * (y[i, v] - c[k, v]) ** 2 for v in range(3)]
+            assert d[i, k] == pytest.approx(math.fsum(terms), rel=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int64, np.dtype(">f8"), np.dtype(">f4")])
+def test_rows_of_other_types_are_served_by_the_twin(dtype):
+    assert kernels_for(np.ones((3, 2), dtype=dtype)) is twin

@@ -1,0 +1,40 @@
+"""scikit-learn's own checks, on every estimator and with every weight rule."""
+
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+
+from fwkmeans import FeatureWeightedKMeans
+from fwkmeans.estimators import ALGORITHMS
+from laws.configurations import RULES
+
+ESTIMATORS = [estimator() for estimator in ALGORITHMS.values()] + [
+    FeatureWeightedKMeans(weighting=rules[0], n_init=2) for rules in RULES.values()
+]
+
+
+def expected_failures(estimator):
+    return {
+        "check_sample_weight_equivalence_on_dense_data": (
+            "a row repeated and a row of weight 2 draw different random starts, as in "
+            "scikit-learn's KMeans; from given centers they agree: test_sample_weight.py"
+        )
+    }
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures, xfail_strict=True)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_all_checks_are_run(estimator):
+    checks = list(estimator_checks_generator(estimator, legacy=True, mark=None))
+    names = {getattr(check, "func", check).__name__ for _, check in checks}
+    assert len(checks) >= 55
+    assert {
+        "check_clustering",
+        "check_estimators_pickle",
+        "check_fit2d_1sample",
+        "check_sample_weights_not_overwritten",
+        "check_transformer_preserve_dtypes",
+    } <= names

@@ -1,0 +1,134 @@
+"""Memory and chunks are the same table: every reduction, every block size."""
+
+import numpy as np
+import pytest
+
+from fwkmeans._typing import Assignment
+from fwkmeans.dissimilarities import SquaredEuclidean
+from fwkmeans.sources import BLOCK_BYTES, ChunkedSource, MemorySource, describe
+
+N, M, K, R = 101, 3, 4, 2
+
+# bytes of a block: less than a row, one row, a few rows, all but one, more than all
+BLOCKS = {"below": 1, "one": 8 * M, "few": 8 * M * 7 + 5, "most": 8 * M * (N - 1), "all": 1 << 20}
+
+
+@pytest.fixture(params=["unweighted", "weighted"])
+def table(request):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, M)) + 10
+    weight = rng.integers(0, 3, N) * 1.5 if request.param == "weighted" else None
+    return X, weight
+
+
+@pytest.fixture
+def assignment():
+    rng = np.random.default_rng(1)
+    return Assignment(
+        rng.normal(size=(R, K, M)) + 10,
+        rng.uniform(0.1, 1, (R, K, M)),
+        rng.normal(size=(R, K)) * 0.1,
+        np.asarray([1.0, 4.0]),
+        np.full(M, 10.0),
+    )
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("block_bytes", BLOCKS.values(), ids=BLOCKS.keys())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_chunks_equal_memory_for_every_reduction(table, assignment, dtype, block_bytes, n_threads):
+    X, weight = table
+    X = X.astype(dtype)
+    memory = MemorySource(X, weight, n_threads)
+    chunks = ChunkedSource(X, weight, n_threads, block_bytes=block_bytes)
+    assert (memory.n_rows, memory.n_features, memory.dtype) == (N, M, dtype)
+    assert (chunks.n_rows, chunks.n_features, chunks.dtype) == (N, M, dtype)
+    euclid, one = SquaredEuclidean(), assignment.take(np.asarray([1]))
+
+    for reference in (None, assignment.centers + 0.3):
+        reduction = euclid.accumulation(assignment, reference)
+        a, b = memory.reduce(reduction), chunks.reduce(reduction)
+        np.testing.assert_array_equal(a.rows, b.rows)
+        np.testing.assert_array_equal(a.fingerprint, b.fingerprint)
+        np.testing.assert_allclose(a.mass, b.mass, rtol=1e-14)
+        np.testing.assert_allclose(a.sums, b.sums, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(a.squares, b.squares, rtol=1e-13)
+
+    eligible = np.asarray([[True, False, True, True], [True, True, True, True]])
+    reduction = euclid.farthest(assignment, eligible)
+    for a, b in zip(memory.reduce(reduction), chunks.reduce(reduction), strict=True):
+        np.testing.assert_array_equal(a, b)  # nothing is summed over rows
+
+    labels, objective = memory.reduce(euclid.labelling(one))
+    chunk_labels, chunk_objective = chunks.reduce(euclid.labelling(one))
+    assert chunk_labels.dtype == labels.dtype == np.int32
+    np.testing.assert_array_equal(chunk_labels, labels)
+    assert chunk_objective == pytest.approx(objective, rel=1e-13)
+
+    distances = memory.reduce(euclid.distances(one))
+    assert distances.shape == (N, K)
+    assert distances.dtype == dtype
+    np.testing.assert_array_equal(chunks.reduce(euclid.distances(one)), distances)
+
+    (a, bad), (b, also_bad) = describe(memory), describe(chunks)
+    assert a.n_rows == b.n_rows
+    for field in ("mass", "mean", "scatter"):
+        np.testing.assert_allclose(getattr(a, field), getattr(b, field), rtol=1e-12)
+    np.testing.assert_array_equal(a.minimum, b.minimum)
+    np.testing.assert_array_equal(a.maximum, b.maximum)
+    np.testing.assert_array_equal(bad, also_bad)
+
+    indices = np.asarray([5, 100, 0, 5, 17])
+    np.testing.assert_array_equal(memory.take(indices), X[indices])
+    np.testing.assert_array_equal(chunks.take(indices), X[indices])
+    assert chunks.take(indices).dtype == dtype
+
+
+@pytest.mark.parametrize("n_threads", [2, 5])
+def test_a_reduction_does_not_depend_on_threads(table, assignment, n_threads):
+    X, weight = table
+    reduction = SquaredEuclidean().accumulation(assignment)
+    once = ChunkedSource(X, weight, 1, block_bytes=999).reduce(reduction)
+    many = ChunkedSource(X, weight, n_threads, block_bytes=999).reduce(reduction)
+    for a, b in zip(once, many, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("block_bytes", BLOCKS.values(), ids=BLOCKS.keys())
+def test_blocks_are_the_rows_in_order(table, block_bytes):
+    X, weight = table
+    blocks = list(ChunkedSource(X, weight, 2, block_bytes).blocks())
+    np.testing.assert_array_equal(np.concatenate([block.rows for block in blocks]), X)
+    ends = np.cumsum([len(block.rows) for block in blocks])
+    assert [block.first_row for block in blocks] == [0, *ends[:-1]]
+    assert all(block.n_threads == 2 for block in blocks)
+    if weight is None:
+        assert all(block.sample_weight is None for block in blocks)
+    else:
+        np.testing.assert_array_equal(np.concatenate([b.sample_weight for b in blocks]), weight)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i1", "u1", "i4", "i8", "?", ">f4", ">f8"])
+def test_a_block_as_it_is_computed_on_keeps_to_its_budget(dtype):
+    X = np.ones((4000, 5), dtype=dtype)
+    for block in ChunkedSource(X, block_bytes=4000).blocks():
+        assert block.rows.nbytes <= 4000
+        assert block.rows.dtype in (np.float32, np.float64)
+        assert block.rows.dtype.isnative
+
+
+def test_rows_of_a_computable_type_are_not_copied():
+    for dtype in (np.float32, np.float64):
+        for X in (np.ones((100, 3), dtype), np.ones((100, 3), dtype, order="F")):
+            for block in ChunkedSource(X, block_bytes=200).blocks():
+                assert np.shares_memory(block.rows, X)
+            assert MemorySource(X).rows is X
+
+
+def test_same_rows_with_other_weights_keep_the_block_size():
+    X = np.zeros((10, 2))
+    source = ChunkedSource(X, None, 1, block_bytes=77).with_(np.ones(10), 3)
+    assert (source.block_bytes, source.n_threads) == (77, 3)
+    assert source.rows is X
+    np.testing.assert_array_equal(source.sample_weight, 1.0)
+    assert ChunkedSource(X).block_bytes == BLOCK_BYTES

@@ -1,0 +1,215 @@
+"""Threads, forks and workers: never a hang, always the same result."""
+
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import joblib
+import numpy as np
+import pytest
+
+from _core.problems import python
+from fwkmeans import EWKMeans, KMeans
+from fwkmeans._threads import effective_n_threads
+
+compiled = pytest.importorskip("fwkmeans._core.compiled")
+
+
+def table(n=20_000, m=8, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, m)) + 3 * rng.integers(0, 4, (n, 1))
+
+
+def fitted(X, n_jobs=2):
+    model = EWKMeans(4, n_init=2, max_iter=5, n_jobs=n_jobs, random_state=0).fit(X)
+    return model.labels_, model.cluster_centers_, model.feature_weights_, model.inertia_
+
+
+def assert_same(a, b):
+    for x, y in zip(a, b, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3, 8, -1, None])
+def test_a_fit_does_not_depend_on_threads(n_jobs):
+    X = table()
+    assert_same(fitted(X, n_jobs), fitted(X, 1))
+
+
+def test_fits_at_the_same_time_give_the_same():
+    tables = [table(seed=seed) for seed in range(6)]
+    alone = [fitted(X) for X in tables]
+    with ThreadPoolExecutor(6) as pool:
+        for _ in range(3):
+            for a, b in zip(alone, pool.map(fitted, tables), strict=True):
+                assert_same(a, b)
+
+
+def test_python_goes_on_while_a_pass_runs():
+    # windows over one line: a table of many rows in little memory
+    rows = np.lib.stride_tricks.sliding_window_view(np.random.default_rng(0).normal(size=10**6), 20)
+    centers = rows[:: len(rows) // 400][None, :400].copy()
+    began, ended = threading.Event(), threading.Event()
+
+    def run():
+        began.set()
+        compiled.assign(
+            rows, None, centers, np.ones((1, 400, 20)), np.zeros((1, 400)), np.zeros(20), 1
+        )
+        ended.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert began.wait(60)
+    steps = 0
+    while not ended.is_set():
+        steps += 1
+        time.sleep(0.001)
+    thread.join()
+    # a pass that held the interpreter would let this thread run once at most
+    assert steps > 10
+
+
+FORK = """
+import os, sys, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads is the point
+import numpy as np
+from test_threads import fitted, table
+X = table()
+expected = fitted(X)
+
+def check():
+    return all(np.array_equal(a, b) for a, b in zip(fitted(X), expected))
+"""
+
+
+def test_a_forked_child_can_fit():
+    code = """
+    for _ in range(3):
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0 if check() else 1)
+        assert os.waitpid(pid, 0)[1] == 0
+        assert check()
+    """
+    python(FORK + _dedent(code), timeout=60)
+
+
+def test_a_child_forked_amid_a_fit_can_fit():
+    code = """
+    import threading
+    stop = threading.Event()
+
+    def keep_fitting():
+        while not stop.is_set():
+            fitted(X)
+
+    threads = [threading.Thread(target=keep_fitting) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    status = []
+    for _ in range(5):
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0 if check() else 1)
+        status.append(os.waitpid(pid, 0)[1])
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert status == [0] * 5, status
+    """
+    python(FORK + _dedent(code), timeout=60)
+
+
+def test_a_forked_pool_of_processes_can_fit():
+    code = """
+    import multiprocessing
+    def job(seed):
+        return check()
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map_async(job, range(4)).get(timeout=50) == [True] * 4
+    assert check()
+    """
+    python(FORK + _dedent(code), timeout=60)
+
+
+def _dedent(code):
+    return "\n".join(line[4:] for line in code.splitlines())
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_joblib_workers(backend):
+    code = f"""
+    import joblib
+    from fwkmeans._threads import effective_n_threads
+    results = joblib.Parallel(n_jobs=2, backend="{backend}", timeout=50)(
+        joblib.delayed(fitted)(X) for _ in range(4)
+    )
+    for result in results:
+        assert all(np.array_equal(a, b) for a, b in zip(result, expected))
+    if "{backend}" == "loky":  # joblib shares the cores among its workers
+        counts = joblib.Parallel(n_jobs=2, backend="loky", timeout=50)(
+            joblib.delayed(effective_n_threads)() for _ in range(2)
+        )
+        assert max(counts) <= max(1, joblib.cpu_count() // 2), counts
+    """
+    python(FORK + _dedent(code), timeout=60)
+
+
+def test_pickled_models_predict_in_other_processes():
+    code = """
+    import joblib
+    from fwkmeans import KMeans
+    model = KMeans(3, random_state=0).fit(X)
+    [labels] = joblib.Parallel(n_jobs=2, backend="loky", timeout=50)(
+        joblib.delayed(model.predict)(X) for _ in range(1)
+    )
+    assert np.array_equal(labels, model.labels_)
+    """
+    python(FORK + _dedent(code), timeout=60)
+
+
+def test_omp_num_threads_is_respected(monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 6)
+    for value, expected in [("1", 1), ("4", 4), ("6", 6), ("100", 6), ("0", 1), ("-3", 1)]:
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+        assert effective_n_threads() == expected
+        assert effective_n_threads(5) == 5, "an explicit number wins"
+    for value in ("", "many"):
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+        assert effective_n_threads() == 6
+    # OpenMP allows one number for each level of nesting: the first is ours
+    monkeypatch.setenv("OMP_NUM_THREADS", "2,1")
+    assert effective_n_threads() == 2
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert effective_n_threads() == 6
+
+
+def test_n_jobs_counts_from_both_ends(monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 6)
+    expected = {1: 1, 2: 2, 17: 17, -1: 6, -2: 5, -6: 1, -60: 1, np.int64(3): 3}
+    for n_jobs, threads in expected.items():
+        assert effective_n_threads(n_jobs) == threads
+        assert type(effective_n_threads(n_jobs)) is int
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux only")
+def test_affinity_is_respected(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(before)})
+        assert effective_n_threads() == 1
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "2", 2.0, [1], "all"])
+def test_bad_n_jobs_raise(n_jobs):
+    with pytest.raises((TypeError, ValueError), match="n_jobs="):
+        KMeans(2, n_jobs=n_jobs).fit(np.zeros((5, 2)))
+    model = KMeans(2, random_state=0).fit(table(50)).set_params(n_jobs=n_jobs)
+    for method in (model.predict, model.transform, model.score):
+        with pytest.raises((TypeError, ValueError), match="n_jobs="):
+            method(table(50))
