@@ -44,7 +44,7 @@ lint: $(VENV)/.dev  ## ruff, import-linter, codespell
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/codespell src tests docs benchmarks README.md CONTRIBUTING.md CHANGELOG.md
+	$(BIN)/codespell src tests docs benchmarks examples README.md CONTRIBUTING.md CHANGELOG.md
 
 types: $(VENV)/.dev  ## mypy --strict
 	$(BIN)/mypy

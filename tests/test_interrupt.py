@@ -15,6 +15,7 @@ pytest.importorskip("fwkmeans._core.compiled")
 PROMPT = 5.0  # seconds; protects against hangs, the pass below would take longer than that
 
 PREPARE = """
+import signal
 import sys
 import numpy as np
 from fwkmeans import EWKMeans, FeatureWeightedKMeans, KMeans
@@ -22,13 +23,12 @@ from fwkmeans._core import compiled
 from fwkmeans.weighting import WeightRule
 
 rng = np.random.default_rng(0)
-n_jobs = int(sys.argv[1])
 say = lambda word: print(word, flush=True)
-kernel, said = compiled.assign_and_accumulate, []
+kernel, quiet = compiled.assign_and_accumulate, [True]
 
 def announced(*args):
-    if not said:
-        said.append(say("in the pass"))
+    if not quiet:
+        quiet.append(say("in the pass"))
     return kernel(*args)
 
 compiled.assign_and_accumulate = announced
@@ -38,7 +38,7 @@ compiled.assign_and_accumulate = announced
 LONG_PASS = """
 X = np.lib.stride_tricks.sliding_window_view(rng.normal(size=3_000_000), 50)
 centers = X[:: len(X) // 4000][:4000].copy()
-model = EWKMeans(len(centers), init=centers, max_iter=1, n_jobs=n_jobs)
+model = EWKMeans(len(centers), init=centers, max_iter=1)
 """
 
 # Weights that never come to rest: an endless number of short passes
@@ -51,62 +51,25 @@ class Restless(WeightRule):
         return weights / weights.sum(axis=-1, keepdims=True)
 
 X = rng.normal(size=(500, 4))
-model = FeatureWeightedKMeans(
-    3, weighting=Restless(), n_init=2, max_iter=10**9, n_jobs=n_jobs, random_state=0
-)
+model = FeatureWeightedKMeans(3, weighting=Restless(), n_init=2, max_iter=10**9, random_state=0)
 """
 
 FIT = """
-try:
-    model.fit(X)
-    say("finished")
-except KeyboardInterrupt:
-    say("interrupted")
-assert not hasattr(model, "labels_")
 small = rng.normal(size=(3000, 5))
-again = [KMeans(3, n_jobs=jobs, random_state=0).fit(small).inertia_ for jobs in (n_jobs, 1)]
-assert again[0] == again[1]
-say("went on")
+expected = KMeans(3, n_jobs=1, random_state=0).fit(small).inertia_
+for n_jobs in (1, 2):
+    quiet.clear()
+    try:
+        model.set_params(n_jobs=n_jobs).fit(X)
+        say("finished")
+    except KeyboardInterrupt:
+        say("interrupted")
+    assert not hasattr(model, "labels_")
+    assert KMeans(3, n_jobs=n_jobs, random_state=0).fit(small).inertia_ == expected
+    say("went on")
 """
 
-
-def line_of(process, timeout):
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        if not selector.select(timeout):
-            return f"nothing within {timeout} s"
-    return process.stdout.readline().decode().strip()
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("fit", [LONG_PASS, MANY_ITERATIONS], ids=["long pass", "many iterations"])
-def test_ctrl_c_ends_a_fit_and_nothing_else(fit, n_jobs):
-    process = subprocess.Popen(
-        [sys.executable, "-c", PREPARE + fit + FIT, str(n_jobs)],
-        env=child_environment(),
-        stdout=subprocess.PIPE,
-        bufsize=0,
-    )
-    try:
-        assert line_of(process, 60) == "in the pass"
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        assert line_of(process, PROMPT) == "interrupted"
-        assert line_of(process, 60) == "went on"
-        assert process.wait(60) == 0
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
-def test_what_a_signal_handler_raises_comes_through():
-    code = (
-        PREPARE
-        + LONG_PASS
-        + """
-import signal
-
+OTHER_SIGNALS = """
 class Stop(Exception):
     pass
 
@@ -115,48 +78,66 @@ def handler(*_):
 
 signal.signal(signal.SIGALRM, handler)
 signal.setitimer(signal.ITIMER_REAL, 0.5)
+quiet.clear()
 try:
     model.fit(X)
 except Stop:
     say("stopped")
-"""
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, "1"],
-        env=child_environment(),
-        stdout=subprocess.PIPE,
-        bufsize=0,
-    )
-    try:
-        assert line_of(process, 60) == "in the pass"
-        assert line_of(process, PROMPT) == "stopped"
-        assert process.wait(60) == 0
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
 
-
-def test_a_harmless_signal_does_not_end_a_pass():
-    code = (
-        PREPARE
-        + """
-import signal
 caught = []
 signal.signal(signal.SIGALRM, lambda *_: caught.append(1))
-X = np.lib.stride_tricks.sliding_window_view(rng.normal(size=200_000), 20)
-model = KMeans(300, init=X[:300].copy(), max_iter=3, n_jobs=2)
 signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
-labels = model.fit(X).labels_
+model = KMeans(300, init=centers[:300], max_iter=2, tol=1.0, n_jobs=2)
+labels = model.fit(X[:100_000]).labels_
 signal.setitimer(signal.ITIMER_REAL, 0)
 assert caught
-assert np.array_equal(labels, model.fit(X).labels_)
+assert np.array_equal(labels, model.fit(X[:100_000]).labels_)
+say("undisturbed")
 """
-    )
-    subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code, "1"],
-        env=child_environment(),
-        check=True,
-        capture_output=True,
-        timeout=60,
-    )
+
+
+class Child:
+    """A Python process whose lines are awaited one by one."""
+
+    def __init__(self, code):
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", code],
+            env=child_environment(),
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def line(self, timeout=60):
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            if not selector.select(timeout):
+                return f"nothing within {timeout} s"
+        return self.process.stdout.readline().decode().strip()
+
+
+@pytest.mark.parametrize("fit", [LONG_PASS, MANY_ITERATIONS], ids=["long pass", "many iterations"])
+def test_ctrl_c_ends_a_fit_and_nothing_else(fit):
+    with Child(PREPARE + fit + FIT) as child:
+        for _ in ("one thread", "two threads"):
+            assert child.line() == "in the pass"
+            time.sleep(0.3)
+            child.process.send_signal(signal.SIGINT)
+            assert child.line(PROMPT) == "interrupted"
+            assert child.line() == "went on"
+        assert child.process.wait(60) == 0
+
+
+def test_other_signals_do_what_their_handlers_say():
+    with Child(PREPARE + LONG_PASS + OTHER_SIGNALS) as child:
+        assert child.line() == "in the pass"
+        assert child.line(PROMPT) == "stopped"
+        assert child.line() == "undisturbed"
+        assert child.process.wait(60) == 0

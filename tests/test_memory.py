@@ -14,12 +14,34 @@ pytestmark = pytest.mark.skipif(
 )
 
 MEGABYTE = 2**20
+BLOCK = 8 * MEGABYTE
 
-PREPARE = """
-import json, sys, threading, time, warnings
+# type, order, megabytes, columns, init
+FILES = {
+    "float32": ("f4", "C", 150, 25, "random"),
+    "float64, Fortran": ("f8", "F", 100, 25, "random"),
+    "int32": ("i4", "C", 100, 25, "random"),
+    "int8": ("i1", "C", 50, 100, "random"),
+    "long, k-means++": ("f4", "C", 100, 10, "k-means++"),
+    "wide, k-means++": ("f4", "C", 100, 500, "k-means++"),
+}
+
+# rows, columns, order, init
+ARRAYS = {
+    "random": (250_000, 40, "C", "random"),
+    "random, Fortran": (250_000, 40, "F", "random"),
+    "long, k-means++": (1_000_000, 10, "C", "k-means++"),
+    "wide, k-means++": (40_000, 250, "C", "k-means++"),
+    "wide, k-means++, Fortran": (40_000, 250, "F", "k-means++"),
+}
+
+CODE = """
+import json, sys, threading, warnings
+from pathlib import Path
 import numpy as np
-from fwkmeans import EWKMeans, KMeans
+from fwkmeans import EWKMeans
 from fwkmeans.sources import ChunkedSource
+from test_memory import ARRAYS, BLOCK, FILES, fill
 warnings.simplefilter("ignore")
 
 def anonymous():
@@ -44,64 +66,61 @@ class Peak(threading.Thread):
         self.join()
         self.growth = max(self.highest, anonymous()) - self.first
 
-EWKMeans(2, n_init=1, random_state=0).fit(np.random.default_rng(0).random((5000, 3)))  # load all
+def growth(rows, init):
+    model = EWKMeans(3, init=init, n_init=1, max_iter=2, random_state=0)
+    with Peak() as fit:
+        model.fit(rows)
+    with Peak() as predict:
+        model.predict(rows)
+    with Peak() as score:
+        model.score(rows)
+    return [fit.growth, predict.growth, score.growth]
+
+growth(np.random.default_rng(0).random((5000, 3)), "k-means++")  # loads all there is to load
+found = {}
+for name, (n, m, order, init) in ARRAYS.items():
+    X = np.empty((n, m), order=order)
+    fill(X)
+    found["array " + name] = growth(X, init)
+    del X
+for name, (dtype, order, size, m, init) in FILES.items():
+    path = Path(sys.argv[1], "rows.npy")
+    shape = (size * 2**20 // (m * np.dtype(dtype).itemsize), m)
+    X = np.lib.format.open_memmap(path, "w+", dtype, shape, fortran_order=order == "F")
+    fill(X)
+    X.flush()
+    del X
+    found["file " + name] = growth(ChunkedSource(path, block_bytes=BLOCK), init)
+    path.unlink()
+print(json.dumps(found))
 """
 
 
-@pytest.mark.parametrize(
-    ("dtype", "order"), [("f4", "C"), ("f8", "F"), ("i4", "C"), ("i1", "C"), (">f4", "C")]
-)
-def test_a_file_is_read_in_bounded_memory(tmp_path, dtype, order):
-    # some 150 MB, and blocks of 8 MB
-    m, block = 25, 8 * MEGABYTE
-    n = 150 * MEGABYTE // (m * np.dtype(dtype).itemsize)
-    shape = (n, m)
-    path = tmp_path / "rows.npy"
-    table = np.lib.format.open_memmap(path, "w+", dtype, shape, fortran_order=order == "F")
-    line = np.random.default_rng(0).integers(0, 100, 1_000_003).astype(dtype)
-    for begin in range(0, n, 40_000):
-        rows = table[begin : begin + 40_000]
+def fill(X):
+    line = np.random.default_rng(0).integers(0, 100, 200_003).astype(X.dtype)
+    for begin in range(0, len(X), 10_000):
+        rows = X[begin : begin + 10_000]
         rows[...] = np.resize(np.roll(line, begin), rows.shape)
-    table.flush()
-    del table
-    code = """
-path, block = sys.argv[1], int(sys.argv[2])
-source = ChunkedSource(path, block_bytes=block)
-model = EWKMeans(3, init="random", n_init=1, max_iter=2, random_state=0)
-with Peak() as fit:
-    model.fit(source)
-with Peak() as predict:
-    model.predict(source)
-print(json.dumps([fit.growth, predict.growth]))
-"""
-    try:
-        growth = json.loads(python(PREPARE + code, path, block))
-    finally:
-        path.unlink()
-    labels = 4 * n
-    # one block as it is computed on, the next one before it is let go, labels twice, some small
-    bound = 2 * block + 3 * labels + 16 * MEGABYTE
-    assert bound < 0.6 * 150 * MEGABYTE or np.dtype(dtype).itemsize == 1
-    assert max(growth) < bound, [g / MEGABYTE for g in growth]
 
 
-@pytest.mark.parametrize(
-    ("shape", "init"),
-    [((500_000, 40), "random"), ((500_000, 40), "k-means++"), ((80_000, 250), "k-means++")],
-)
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_an_array_in_memory_is_not_copied(shape, init, order):
-    code = """
-n, m, init, order = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
-X = np.empty((n, m), order=order)
-X[...] = np.resize(np.random.default_rng(0).random(1_000_003), (n, m))
-model = EWKMeans(3, init=init, n_init=1, max_iter=2, random_state=0)
-with Peak() as fit:
-    model.fit(X)
-with Peak() as predict:
-    model.predict(X)
-    model.score(X)
-print(json.dumps([fit.growth / X.nbytes, predict.growth / X.nbytes]))
-"""
-    growth = json.loads(python(PREPARE + code, *shape, init, order))
-    assert max(growth) < 0.25, growth
+@pytest.fixture(scope="module")
+def growth(tmp_path_factory):
+    return json.loads(python(CODE, tmp_path_factory.mktemp("memory")))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_read_in_bounded_memory(growth, name):
+    dtype, _, size, m, _ = FILES[name]
+    n = size * MEGABYTE // (m * np.dtype(dtype).itemsize)
+    # a block as it is computed on, the next one before that is let go, labels, small things;
+    # k-means++ looks at a sample of rows
+    sample = 16 * MEGABYTE if "k-means++" in name else 0
+    bound = 2 * BLOCK + 3 * 4 * n + sample + 16 * MEGABYTE
+    assert max(growth["file " + name]) < bound, [g / MEGABYTE for g in growth["file " + name]]
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_an_array_in_memory_is_not_copied(growth, name):
+    n, m, *_ = ARRAYS[name]
+    fractions = [g / (8 * n * m) for g in growth["array " + name]]
+    assert max(fractions) < 0.25, fractions

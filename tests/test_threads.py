@@ -71,103 +71,88 @@ def test_python_goes_on_while_a_pass_runs():
     assert steps > 10
 
 
-FORK = """
+PREPARE = """
 import os, sys, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads is the point
+import joblib, multiprocessing, threading
 import numpy as np
 from test_threads import fitted, table
+from fwkmeans import KMeans
+from fwkmeans._threads import effective_n_threads
 X = table()
 expected = fitted(X)
 
-def check():
-    return all(np.array_equal(a, b) for a, b in zip(fitted(X), expected))
+def right(found=None):
+    found = found or fitted(X)
+    return all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+"""
+
+FORK = """
+def child():
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if right() else 1)
+    return os.waitpid(pid, 0)[1]
+
+for _ in range(3):
+    assert child() == 0
+    assert right()
+print("after a fit", flush=True)
+
+stop = threading.Event()
+
+def keep_fitting():
+    while not stop.is_set():
+        fitted(X)
+
+threads = [threading.Thread(target=keep_fitting) for _ in range(2)]
+for thread in threads:
+    thread.start()
+status = [child() for _ in range(5)]
+stop.set()
+for thread in threads:
+    thread.join()
+assert status == [0] * 5, status
+print("amid fits", flush=True)
+
+def job(seed):
+    return right()
+
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    assert pool.map_async(job, range(4)).get(timeout=50) == [True] * 4
+assert right()
+print("in a pool", flush=True)
+"""
+
+LOKY = """
+model = KMeans(3, random_state=0).fit(X)
+with joblib.Parallel(n_jobs=2, backend="loky", timeout=50) as parallel:
+    assert all(right(found) for found in parallel(joblib.delayed(fitted)(X) for _ in range(4)))
+    # joblib shares the cores among its workers
+    counts = parallel(joblib.delayed(effective_n_threads)() for _ in range(2))
+    assert max(counts) <= max(1, joblib.cpu_count() // 2), counts
+    [labels] = parallel([joblib.delayed(model.predict)(X)])
+    assert np.array_equal(labels, model.labels_)
 """
 
 
-def test_a_forked_child_can_fit():
-    code = """
-    for _ in range(3):
-        pid = os.fork()
-        if pid == 0:
-            os._exit(0 if check() else 1)
-        assert os.waitpid(pid, 0)[1] == 0
-        assert check()
-    """
-    python(FORK + _dedent(code), timeout=60)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_forked_children_can_fit():
+    done = python(PREPARE + FORK, timeout=60).splitlines()
+    assert done == ["after a fit", "amid fits", "in a pool"]
 
 
-def test_a_child_forked_amid_a_fit_can_fit():
-    code = """
-    import threading
-    stop = threading.Event()
-
-    def keep_fitting():
-        while not stop.is_set():
-            fitted(X)
-
-    threads = [threading.Thread(target=keep_fitting) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    status = []
-    for _ in range(5):
-        pid = os.fork()
-        if pid == 0:
-            os._exit(0 if check() else 1)
-        status.append(os.waitpid(pid, 0)[1])
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert status == [0] * 5, status
-    """
-    python(FORK + _dedent(code), timeout=60)
+def test_loky_workers_can_fit():
+    python(PREPARE + LOKY, timeout=60)
 
 
-def test_a_forked_pool_of_processes_can_fit():
-    code = """
-    import multiprocessing
-    def job(seed):
-        return check()
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert pool.map_async(job, range(4)).get(timeout=50) == [True] * 4
-    assert check()
-    """
-    python(FORK + _dedent(code), timeout=60)
-
-
-def _dedent(code):
-    return "\n".join(line[4:] for line in code.splitlines())
-
-
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_joblib_workers(backend):
-    code = f"""
-    import joblib
-    from fwkmeans._threads import effective_n_threads
-    results = joblib.Parallel(n_jobs=2, backend="{backend}", timeout=50)(
-        joblib.delayed(fitted)(X) for _ in range(4)
-    )
-    for result in results:
-        assert all(np.array_equal(a, b) for a, b in zip(result, expected))
-    if "{backend}" == "loky":  # joblib shares the cores among its workers
-        counts = joblib.Parallel(n_jobs=2, backend="loky", timeout=50)(
-            joblib.delayed(effective_n_threads)() for _ in range(2)
-        )
-        assert max(counts) <= max(1, joblib.cpu_count() // 2), counts
-    """
-    python(FORK + _dedent(code), timeout=60)
-
-
-def test_pickled_models_predict_in_other_processes():
-    code = """
-    import joblib
-    from fwkmeans import KMeans
-    model = KMeans(3, random_state=0).fit(X)
-    [labels] = joblib.Parallel(n_jobs=2, backend="loky", timeout=50)(
-        joblib.delayed(model.predict)(X) for _ in range(1)
-    )
-    assert np.array_equal(labels, model.labels_)
-    """
-    python(FORK + _dedent(code), timeout=60)
+def test_joblib_threads_can_fit():
+    X = table()
+    alone = fitted(X)
+    for found in joblib.Parallel(n_jobs=3, backend="threading")(
+        joblib.delayed(fitted)(X) for _ in range(5)
+    ):
+        assert_same(found, alone)
 
 
 def test_omp_num_threads_is_respected(monkeypatch):

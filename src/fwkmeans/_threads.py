@@ -8,7 +8,6 @@ from typing import Any
 
 import joblib
 
-
 _MOST = 256  # threads; more never helped anybody
 
 

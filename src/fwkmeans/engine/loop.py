@@ -95,7 +95,7 @@ def alternate(
         centers = center_rule.update(statistics, assignment, source)
         dispersion = dissimilarity.dispersion(statistics, assignment, centers, source, table)
         context = WeightContext(statistics.mass, weights, table)
-        updated = _as_weights(recipe.weighting.update(dispersion, context), weights)
+        updated = _as_weights(recipe.weighting.update(dispersion, context), weights, recipe)
         moved = assignment_of(recipe.weighting, centers, updated, table)
         part, objective = evaluate(recipe, moved, dispersion, updated, context)
         history.append(_on_all_starts(objective, active, n_starts))
@@ -191,8 +191,20 @@ def _record(
     outcome.has_empty[starts] = has_empty
 
 
-def _as_weights(result: FloatArray | Weights, previous: Weights) -> Weights:
-    return result if isinstance(result, Weights) else Weights(result, previous.memory)
+def _as_weights(result: FloatArray | Weights, previous: Weights, recipe: Recipe) -> Weights:
+    """Return what a rule, maybe a user's own, gave, if it can be weights."""
+    if not isinstance(result, Weights):
+        result = Weights(np.asarray(result), previous.memory)
+    if result.values.shape != previous.values.shape:
+        raise ValueError(
+            f"{recipe.weighting!r} returned weights of shape {result.values.shape}; expected that "
+            f"of the dispersion, {previous.values.shape}: starts, clusters, features."
+        )
+    if not (result.values >= 0).all():
+        raise ValueError(
+            f"{recipe.weighting!r} returned weights that are negative or not a number."
+        )
+    return result
 
 
 def _on_all_starts(values: FloatArray, active: IntArray, n_starts: int) -> FloatArray:

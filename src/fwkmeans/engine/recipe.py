@@ -47,6 +47,11 @@ def check_recipe(recipe: Recipe) -> None:
         missing = [name for name in names if not hasattr(part, name)]
         if isinstance(part, type):
             raise TypeError(f"{role}={part.__name__} is a class; give an instance of it.")
+        if isinstance(part, str):
+            raise TypeError(
+                f"{role}={part!r} is a string; give an instance of a part, such as "
+                "fwkmeans.weighting.EntropyWeights()."
+            )
         if missing:
             hint = " Derive it from fwkmeans.weighting.WeightRule." if role == "weighting" else ""
             raise TypeError(

@@ -121,6 +121,7 @@ class BaseFeatureWeightedKMeans(
         with self._progress():
             run = self._best_run(source, recipe, table)
         self._set_fitted(source, recipe, table, run)
+        self._warn_of(run)
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> LabelArray:
@@ -326,6 +327,8 @@ class BaseFeatureWeightedKMeans(
         self.n_iter_ = run.n_iter
         self.converged_ = run.converged
         self.labels_, self.inertia_ = self._label(source, table)
+
+    def _warn_of(self, run: Run) -> None:
         if not run.converged:
             warnings.warn(
                 f"{type(self).__name__} did not converge in {run.n_iter} iterations. Increase "

@@ -9,13 +9,12 @@ from typing import TypeVar
 Estimator = TypeVar("Estimator", bound=type)
 
 _PARAMETERS = {
-    "n_clusters": """n_clusters : int, default=8 Number of clusters.""",
-    "init": """init :
-    {"k-means++", "random"}, array of shape (n_clusters, n_features) or callable, \
-default="k-means++"
+    "n_clusters": """n_clusters : int, default=8
+    Number of clusters.""",
+    "init": """init : {"k-means++", "random"}, array or callable, default="k-means++"
     Initial centers: rows spread by greedy k-means++ (it looks at 100 000 rows at most), rows drawn
-    at random, exactly these (array or frame), or those that ``init(X, n_clusters,
-    random_state=...)`` returns.""",
+    at random, exactly these (array or frame of shape (n_clusters, n_features)), or those that
+    ``init(X, n_clusters, random_state=...)`` returns.""",
     "n_init": """n_init : int or "auto", default="auto"
     Number of starts, run together as a batch; the one with the lowest objective is kept. "auto" is
     1 if `init` is an array, else 10.""",

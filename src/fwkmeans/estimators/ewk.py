@@ -49,7 +49,9 @@ class EWKMeans(BaseFeatureWeightedKMeans):
     Notes
     -----
     gamma = 0 puts all weight of a cluster on one feature, a large gamma is K-Means. A gamma that
-    suits one table does not suit another; start from "auto". Cost of an iteration O(N K M).
+    suits one table does not suit another; start from "auto". Summed
+    dispersions favour large clusters, which noise features make worse; ``dispersion="mean"`` does
+    not. Cost of an iteration O(N K M).
 
     References
     ----------

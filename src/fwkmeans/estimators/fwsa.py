@@ -46,8 +46,9 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
     The algorithm does not minimise the weighted dispersion. The objective reported is its ratio to
     the weighted total scatter, :math:`\sum_v w_v a_v / \sum_v w_v T_v`: assignment and center
     steps never raise it, the published weight step sometimes does. Weights approach their limit by
-    halves, so `tol` is compared with their largest step once the labels stand still. Cost of an
-    iteration O(N K M).
+    halves, so `tol` is compared with their largest step once the labels stand still. A
+    feature that happens to split well takes ever more weight: with many noise features a start may
+    end with all weight on them. Cost of an iteration O(N K M).
 
     References
     ----------

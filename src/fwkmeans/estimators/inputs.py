@@ -117,9 +117,9 @@ def _refuse_text(estimator: Any, X: Any) -> None:
     if text:
         marked = [name in text for name in schema]
         raise ValueError(
-            f"{describe_columns(marked, list(schema))} of X not numeric "
-            f"({', '.join(sorted({str(schema[name]) for name in text}))}); "
-            f"{type(estimator).__name__} takes numbers. Encode categories with "
+            f"Not numeric: {describe_columns(marked, list(schema))} of X "
+            f"({', '.join(sorted({type(schema[name]).__name__ for name in text}))}). "
+            f"{type(estimator).__name__} takes numbers: encode categories with "
             "fwkmeans.preprocessing.TableEncoder, or drop the column."
         )
 

@@ -10,6 +10,7 @@ from fwkmeans.engine import Recipe
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.weighting import ClusterPowerWeights, SharedPowerWeights
+from fwkmeans.weighting.power import check_smoothing
 
 
 @documented("Weights of the features; each row sums to 1, all rows are equal for global weights.")
@@ -106,6 +107,7 @@ class WKMeans(BaseFeatureWeightedKMeans):
     def _recipe(self) -> Recipe:
         if self.weights not in ("global", "cluster"):
             raise ValueError(f"weights={self.weights!r}: expected 'global' or 'cluster'.")
+        check_smoothing(self.smoothing)
         if self.weights == "global":
             return Recipe(SquaredEuclidean(), MeanCenter(), SharedPowerWeights(beta=self.beta))
         rule = ClusterPowerWeights(beta=self.beta, smoothing=self.smoothing)

@@ -38,8 +38,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    categorical_features : "from_dtype", None, or array-like of str, int or bool, \
-            default="from_dtype"
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
         The categorical columns: names, positions, or a boolean mask; None for no column.
         ``"from_dtype"`` takes the Categorical, Enum, String and Boolean columns of a pandas or
         polars dataframe, all columns of an array of text or booleans, and the columns of an
@@ -85,8 +84,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     -----
     The columns keep their order; the binary columns of a category column take its place. The
     output is float32 if there are numerical columns and all of them are float32, else float64.
-    Two algorithms of the survey, AWK and IK-P, compare categories directly: give them the table
-    as it is, with its numerical columns standardised.
+    The survey's own AWK and IK-P compared raw categories; all other algorithms got this encoding.
 
     References
     ----------

@@ -101,6 +101,11 @@ def open_npy(path: str | os.PathLike[str]) -> RowArray:
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file. Give the path of a .npy file.")
+    if path.suffix != ".npy":
+        raise ValueError(
+            f"{path}: expected a .npy file. Read other tables with pandas or polars and pass the "
+            "frame, or write the numbers with numpy.save."
+        )
     try:
         rows = np.load(path, mmap_mode="r", allow_pickle=False)
     except ValueError as error:

@@ -115,6 +115,6 @@ def check_number(value: Any, what: str, accepted: str, valid: Any) -> None:
     try:
         numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{what}={value!r}: expected {accepted}.") from None
+        raise TypeError(f"{what}={value!r} is not a number; expected {accepted}.") from None
     if not np.all(np.isfinite(numbers) & valid(numbers)):
         raise ValueError(f"{what}={value!r}: expected {accepted}.")

@@ -18,6 +18,16 @@ def _check_beta(beta: Any) -> None:
     check_number(beta, "beta", _BETA, lambda b: (b <= 0) | (b >= 1))
 
 
+def check_smoothing(smoothing: Any) -> None:
+    """Raise unless this names a constant for the dispersions."""
+    if not isinstance(smoothing, str):
+        check_number(smoothing, "smoothing", "a number >= 0", lambda c: c >= 0)
+    elif smoothing not in ("frozen", "refresh", "inside"):
+        raise ValueError(
+            f"smoothing={smoothing!r}: expected 'frozen', 'refresh', 'inside' or a number >= 0."
+        )
+
+
 def _raise(values: FloatArray, beta: Any) -> Effective:
     r"""Return :math:`w^\beta` through logarithms, with the largest entry of each start as scale.
 
@@ -112,13 +122,7 @@ class ClusterPowerWeights(WeightRule):
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Check the parameters."""
         _check_beta(self.beta)
-        if not isinstance(self.smoothing, str):
-            check_number(self.smoothing, "smoothing", "a number >= 0", lambda c: c >= 0)
-        elif self.smoothing not in ("frozen", "refresh", "inside"):
-            raise ValueError(
-                f"smoothing={self.smoothing!r}: expected 'frozen', 'refresh', 'inside' or a "
-                "number >= 0."
-            )
+        check_smoothing(self.smoothing)
         return self
 
     def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
