@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-import reference as ref
 from scipy.optimize import minimize
 from sklearn.cluster import KMeans
 
+import reference as ref
 
 # ---------------------------------------- independent objectives (einsum, no shared code)
 

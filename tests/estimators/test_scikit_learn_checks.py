@@ -8,7 +8,7 @@ from fwkmeans.estimators import ALGORITHMS
 from laws.configurations import RULES
 
 ESTIMATORS = [estimator() for estimator in ALGORITHMS.values()] + [
-    FeatureWeightedKMeans(weighting=rules[0], n_init=2) for rules in RULES.values()
+    FeatureWeightedKMeans(weighting=rules[0], n_init=1) for rules in RULES.values()
 ]
 
 

@@ -1,5 +1,7 @@
 """From given centers every algorithm does, step by step, what the slow reference does."""
 
+import functools
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans as ScikitLearnKMeans
@@ -153,23 +155,34 @@ def assert_agrees(configuration, model, expected, X, sample_weight, max_iter):
     assert model.converged_ == expected.converged
 
 
-def check(configuration, X, centers, sample_weight, source, max_iter=300):
+def expected_fit(configuration, X, centers, sample_weight=None, max_iter=300):
     algorithm, parameters = configuration.reference(X.shape[1])
-    expected = reference.fit(
+    return reference.fit(
         X, algorithm, centers, sample_weight=sample_weight, max_iter=max_iter, **parameters
     )
+
+
+def check(configuration, expected, X, centers, sample_weight, source, max_iter=300):
     model = configuration.estimator(len(centers), X.shape[1], init=centers, max_iter=max_iter)
     model.fit(source(X), sample_weight=sample_weight)
     assert_agrees(configuration, model, expected, X, sample_weight, max_iter)
 
 
+@functools.cache
+def expected_on(table, configuration_number, seed):
+    """Return table, centers and reference fit, which all sources share."""
+    X, centers = table(np.random.default_rng(seed))
+    return X, centers, expected_fit(CONFIGURATIONS[configuration_number], X, centers)
+
+
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
-def test_agrees_on_degenerate_and_plain_tables(configuration, table, rng, source):
+def test_agrees_on_degenerate_and_plain_tables(configuration, table, global_random_seed, source):
     if table in (unequal_units, extreme_units) and configuration.parameters.get("safeguard"):
         pytest.skip("one column decides J: whether it rises with others' weights is rounding")
-    X, centers = table(rng)
-    check(configuration, X, centers, None, source)
+    number = CONFIGURATIONS.index(configuration)
+    X, centers, expected = expected_on(table, number, global_random_seed)
+    check(configuration, expected, X, centers, None, source)
 
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
@@ -177,7 +190,8 @@ def test_agrees_on_degenerate_and_plain_tables(configuration, table, rng, source
 def test_agrees_step_by_step(configuration, max_iter, rng, source):
     X, centers = plain(rng)
     sample_weight = rng.random(len(X)) * (rng.random(len(X)) > 0.2)
-    check(configuration, X, centers, sample_weight, source, max_iter=max_iter)
+    expected = expected_fit(configuration, X, centers, sample_weight, max_iter)
+    check(configuration, expected, X, centers, sample_weight, source, max_iter)
 
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
@@ -187,7 +201,9 @@ def test_agrees_on_random_tables(configuration, weighted, rng):
         n_features, n_clusters = rng.integers(2, 7), rng.integers(2, 6)
         X = make_rows(rng, 45, n_features, n_clusters)
         sample_weight = rng.random(45) * (rng.random(45) > 0.2) if weighted else None
-        check(configuration, X, some_rows(rng, X, n_clusters), sample_weight, lambda rows: rows)
+        centers = some_rows(rng, X, n_clusters)
+        expected = expected_fit(configuration, X, centers, sample_weight)
+        check(configuration, expected, X, centers, sample_weight, lambda rows: rows)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

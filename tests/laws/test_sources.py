@@ -11,8 +11,7 @@ RTOL = {np.float64: 1e-9, np.float32: 1e-4}
 
 
 @pytest.mark.parametrize("configuration", FEW, ids=name_of)
-@pytest.mark.parametrize("init", ["random", "k-means++"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("init", "weighted"), [("random", True), ("k-means++", False)])
 def test_memory_equals_chunks(configuration, init, weighted, rng, dtype, tmp_path):
     X = make_rows(rng, 200, 4).astype(dtype)
     sample_weight = rng.random(200) * (rng.random(200) > 0.2) if weighted else None
@@ -22,9 +21,7 @@ def test_memory_equals_chunks(configuration, init, weighted, rng, dtype, tmp_pat
     a = configuration.estimator(4, 4, **common).fit(X, sample_weight=sample_weight)
     for rows in (
         tmp_path / "rows.npy",
-        str(tmp_path / "rows.npy"),
         ChunkedSource(tmp_path / "rows.npy", block_bytes=600),
-        ChunkedSource(X, block_bytes=1),
     ):
         b = configuration.estimator(4, 4, **common).fit(rows, sample_weight=sample_weight)
         np.testing.assert_array_equal(a.labels_, b.labels_)
@@ -45,6 +42,16 @@ def test_the_same_seed_gives_the_same_starts(init, weighted, rng, dtype, global_
         for rows in (MemorySource(X, weight), ChunkedSource(X, weight, block_bytes=99))
     ]
     np.testing.assert_array_equal(*starts)
+
+
+def test_blocks_of_one_row_and_paths_as_text(rng, tmp_path):
+    X = make_rows(rng, 60, 4)
+    np.save(tmp_path / "rows.npy", X)
+    a = FEW[0].estimator(3, 4, n_init=1, random_state=0).fit(X)
+    for rows in (str(tmp_path / "rows.npy"), ChunkedSource(X, block_bytes=1)):
+        b = FEW[0].estimator(3, 4, n_init=1, random_state=0).fit(rows)
+        np.testing.assert_array_equal(a.labels_, b.labels_)
+        assert_same_fit(a, b)
 
 
 def test_a_chunked_source_keeps_its_own_sample_weight(rng):

@@ -81,11 +81,11 @@ struct Scratch {
     index ahead_bytes;
 
     Scratch(void* memory, index n_features, index n_clusters) {
-        char* cursor = static_cast<char*>(memory);
+        std::uintptr_t cursor = reinterpret_cast<std::uintptr_t>(memory);
         const index block = block_rows<T>(n_features);
         const auto take = [&cursor](index bytes) {
-            char* taken = cursor;
-            cursor += round_up(bytes, 64);
+            const std::uintptr_t taken = cursor;
+            cursor += std::uintptr_t(round_up(bytes, 64));
             return taken;
         };
         panels = reinterpret_cast<T*>(take(block * n_features * sizeof(T)));
@@ -97,13 +97,13 @@ struct Scratch {
         position = reinterpret_cast<std::int32_t*>(take((n_clusters + 1) * 4));
         end = cursor;
     }
-    char* end;
+    std::uintptr_t end;
 };
 
 template <class T>
 std::size_t scratch_bytes(const Rows<T>& table, index n_clusters) {
     const Scratch<T> sizes(nullptr, table.n_features, n_clusters);
-    return std::size_t(sizes.end - static_cast<char*>(nullptr)) + 64;
+    return std::size_t(sizes.end);
 }
 
 // Points `rows` at the block's rows with contiguous columns, copying only if the table has others.
@@ -298,7 +298,6 @@ void prepare(const Starts& starts, index start, void* prepared) {
     length = square_root(length);
     const double u = UNIT_ROUNDOFF<T>, terms = double(m) + 16;
     Prepared& header = *static_cast<Prepared*>(prepared);
-    header.lowest_offset = lowest_offset;
     if (starts.shared)
         header = {2 * terms * u * (constant_size + largest_offset), 4 * terms * u * length, 0, 0};
     else

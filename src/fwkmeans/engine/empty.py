@@ -39,17 +39,19 @@ def relocate_empty_clusters(
         starts = np.flatnonzero(empty.any(axis=-1) & ~hopeless)
         if not starts.size:
             break
+        stuck = assignment.take(starts)
         distance, row = source.reduce(
-            recipe.dissimilarity.farthest(assignment.take(starts), statistics.rows[starts] > 1)
+            recipe.dissimilarity.farthest(stuck, statistics.rows[starts] > 1)
         )
-        found = distance > _rounding(assignment.take(starts), table)
+        worst = source.take(np.maximum(row, 0)).astype(np.float64)
+        found = (row >= 0) & (distance > _rounding(worst, stuck, table))
         hopeless[starts[~found]] = True
         moved = starts[found]
         if not moved.size:
             break
         clusters = empty[moved].argmax(axis=-1)
         centers = assignment.centers.copy()
-        centers[moved, clusters] = source.take(row[found])
+        centers[moved, clusters] = worst[found]
         weights = _with_initial(weights, moved, clusters, recipe, table)
         assignment = assignment_of(recipe.weighting, centers, weights, table)
         again = source.reduce(recipe.dissimilarity.accumulation(assignment.take(moved)))
@@ -58,18 +60,32 @@ def relocate_empty_clusters(
     return assignment, weights, statistics, hopeless
 
 
-def _rounding(assignment: Assignment, table: Description) -> FloatArray:
-    """Return what the dissimilarity of a row that is its own center can amount to: (R,)."""
+def without_rows(
+    weights: Weights, statistics: Statistics, recipe: Recipe, table: Description
+) -> Weights:
+    """Return the weights with those of clusters that stayed empty set back to the initial ones."""
+    starts, clusters = np.nonzero(statistics.rows == 0)
+    return _with_initial(weights, starts, clusters, recipe, table) if starts.size else weights
+
+
+def _rounding(rows: FloatArray, assignment: Assignment, table: Description) -> FloatArray:
+    """Return what the dissimilarity of one row a start could be if it were its own center: (R,).
+
+    Centers are sums divided by a mass, so they may miss a row they should equal by some ulps.
+    """
     size = np.maximum(np.abs(table.minimum), np.abs(table.maximum))
-    step = 1e-13 * (table.maximum - table.minimum) + 1e-15 * size
-    level: FloatArray = (assignment.weights.max(axis=1) * step**2).sum(axis=-1)
+    ulps = (1e-13 * (table.maximum - table.minimum) + 1e-15 * size) ** 2
+    costs = (assignment.weights * (rows[:, None] - assignment.centers) ** 2).sum(axis=-1)
+    own = (costs + assignment.offsets).argmin(axis=-1)
+    weights = np.broadcast_to(assignment.weights, assignment.centers.shape)
+    level: FloatArray = (weights[np.arange(own.size), own] * ulps).sum(axis=-1)
     return level
 
 
 def _with_initial(
     weights: Weights, starts: IntArray, clusters: IntArray, recipe: Recipe, table: Description
 ) -> Weights:
-    """Return the weights with those of one cluster a start set back (shared weights stay)."""
+    """Return the weights with those of some clusters set back (shared weights stay)."""
     if recipe.weighting.shared:
         return weights
     n_starts, n_clusters, _ = weights.values.shape

@@ -17,7 +17,7 @@ from fwkmeans._typing import (
     WeightContext,
     Weights,
 )
-from fwkmeans.engine.empty import relocate_empty_clusters
+from fwkmeans.engine.empty import relocate_empty_clusters, without_rows
 from fwkmeans.engine.recipe import Recipe
 from fwkmeans.engine.state import assignment_of, weighted_dispersion
 
@@ -96,6 +96,7 @@ def alternate(
         dispersion = dissimilarity.dispersion(statistics, assignment, centers, source, table)
         context = WeightContext(statistics.mass, weights, table)
         updated = _as_weights(recipe.weighting.update(dispersion, context), weights, recipe)
+        updated = without_rows(updated, statistics, recipe, table)
         moved = assignment_of(recipe.weighting, centers, updated, table)
         part, objective = evaluate(recipe, moved, dispersion, updated, context)
         history.append(_on_all_starts(objective, active, n_starts))

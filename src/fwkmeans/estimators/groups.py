@@ -51,7 +51,7 @@ def resolve_groups(
             f"{what}={groups!r}: expected the columns of each group, a mapping from group names to "
             "columns, or one label per column."
         )
-    elif np.ndim(groups) == 1 and all(_is_label(entry) for entry in groups):
+    elif len(groups) and all(_is_label(entry) for entry in groups):
         return _from_labels(groups, n_features, what)
     else:
         members = list(groups)
@@ -90,6 +90,8 @@ def _partition(
     n_features: int,
     what: str,
 ) -> IntArray:
+    if not names:
+        raise ValueError(f"{what} is empty; give at least one group, or None.")
     empty = [name for name, members in zip(names, columns, strict=True) if not members.size]
     if empty:
         raise ValueError(f"{what}: group {empty[0]!r} has no column. Leave it out.")

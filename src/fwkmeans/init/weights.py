@@ -60,8 +60,10 @@ def _given(
             "weight_init has different rows, but all clusters share their weights here. "
             f"Give one row of shape ({n_features},)."
         )
-    if not np.all(rule.normalize(values, table).sum(axis=-1) > 0):
+    uniform = rule.initial(1, n_clusters, table).values[0]
+    if not np.allclose(rule.normalize(values, table).sum(axis=-1), uniform.sum(axis=-1)):
         raise ValueError(
-            "weight_init leaves a cluster without any positive weight on a feature that varies."
+            "weight_init leaves a cluster (or one of its groups) without any positive weight on a "
+            "feature that varies."
         )
     return values

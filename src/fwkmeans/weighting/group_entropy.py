@@ -105,7 +105,7 @@ class GroupEntropyWeights(WeightRule):
         groups = (
             np.zeros(weights.values.shape[-1], np.int64) if self.groups is None else self.groups
         )
-        return Effective(omega[..., groups] * weights.values, np.ones(omega.shape[0]))
+        return Effective(np.take(omega, groups, axis=-1) * weights.values, np.ones(omega.shape[0]))
 
     def objective(
         self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
@@ -133,12 +133,12 @@ class _Partition:
 
     def sum(self, values: FloatArray) -> FloatArray:
         """Sum over each group."""
-        sums: FloatArray = np.add.reduceat(values[..., self.order], self.firsts, axis=-1)
+        sums: FloatArray = np.add.reduceat(self._sorted(values), self.firsts, axis=-1)
         return sums
 
     def min(self, values: FloatArray) -> FloatArray:
         """Return the minimum of each group."""
-        minima: FloatArray = np.minimum.reduceat(values[..., self.order], self.firsts, axis=-1)
+        minima: FloatArray = np.minimum.reduceat(self._sorted(values), self.firsts, axis=-1)
         return minima
 
     def any_of(self, marks: BoolArray) -> BoolArray:
@@ -147,7 +147,11 @@ class _Partition:
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Return each member's group value."""
-        return values[..., self.groups]
+        return np.take(values, self.groups, axis=-1)
+
+    def _sorted(self, values: FloatArray) -> FloatArray:
+        # take, not indexing: its result is laid out the same for any number of starts
+        return np.take(values, self.order, axis=-1)
 
     def entropy(
         self, dispersion: FloatArray, strength: Any, allowed: BoolArray, zero: FloatArray
@@ -157,7 +161,9 @@ class _Partition:
         cost = np.where(allowed, dispersion, np.inf)
         lowest = self.spread(self.min(cost))
         finite = np.where(allowed, cost, 0.0) - np.where(np.isfinite(lowest), lowest, 0.0)
-        weights = np.where(allowed, np.exp(-finite / np.where(strength > 0, strength, 1.0)), 0.0)
+        with np.errstate(over="ignore"):  # a tiny strength: exp(-inf) is the zero that is meant
+            weights = np.exp(-finite / np.where(strength > 0, strength, 1.0))
+        weights = np.where(allowed, weights, 0.0)
         if np.any(strength == 0):
             tied = allowed & ((cost <= lowest * (1.0 + TIE)) | (cost <= zero))
             weights = np.where(strength > 0, weights, tied)

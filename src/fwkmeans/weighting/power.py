@@ -141,8 +141,7 @@ class ClusterPowerWeights(WeightRule):
         """Return the weights that minimise the criterion for fixed labels and centers."""
         memory = dict(context.previous.memory)
         if "constant" not in memory or self._is("refresh"):
-            over = dispersion[..., context.table.varying]
-            memory["constant"] = _or_default(over.mean(axis=(-2, -1), keepdims=True))
+            memory["constant"] = _or_default(_mean(dispersion, context.table))
         constant = memory["constant"]
         added = constant * context.mass[..., None] if self._is("inside") else constant
         return Weights(power(dispersion + added, self.beta, context.table), memory)
@@ -175,6 +174,16 @@ class ClusterPowerWeights(WeightRule):
         values, scale = self.effective(weights)
         term: FloatArray = values.sum(axis=-1) * scale[:, None]
         return weights.memory["constant"][..., 0] * term
+
+
+def _mean(dispersion: FloatArray, table: Description) -> FloatArray:
+    """Return the mean over clusters and varying features (constant ones have no dispersion).
+
+    One axis at a time: the order of the additions must not depend on the number of starts.
+    """
+    total = dispersion.sum(axis=-1, keepdims=True).sum(axis=-2, keepdims=True)
+    mean: FloatArray = total / (dispersion.shape[-2] * table.varying.sum())
+    return mean
 
 
 def _or_default(mean: FloatArray) -> FloatArray:

@@ -66,7 +66,9 @@ def entropy(dispersion: FloatArray, gamma: Any, table: Description) -> FloatArra
     """
     gamma = np.asarray(gamma, dtype=np.float64)
     positive = np.where(gamma > 0, gamma, 1.0)
-    weights = softmax(np.where(table.varying, -dispersion / positive, -np.inf))
+    allowed = np.where(table.varying, dispersion, np.inf)
+    with np.errstate(over="ignore"):  # a tiny gamma: exp(-inf) is the zero that is meant
+        weights = softmax((allowed.min(axis=-1, keepdims=True) - allowed) / positive)
     if np.any(gamma == 0):
         weights = np.where(gamma > 0, weights, vertex(dispersion, table))
     return weights
