@@ -16,7 +16,7 @@ def expected_failures(estimator):
     return {
         "check_sample_weight_equivalence_on_dense_data": (
             "a row repeated and a row of weight 2 draw different random starts, as in "
-            "scikit-learn's KMeans; from given centers they agree: test_sample_weight.py"
+            "scikit-learn's KMeans; from given centers they agree: laws/test_invariance.py"
         )
     }
 

@@ -104,10 +104,10 @@ def test_frozen_is_a_number_known_after_the_first_iteration(table, source):
     np.testing.assert_allclose(a.feature_weights_, b.feature_weights_, atol=1e-9)
 
 
-@pytest.mark.parametrize("beta", [300.0, 1e4])
+@pytest.mark.parametrize("beta", [60.0, 300.0])
 @pytest.mark.parametrize("estimator", [WKMeans, AWKMeans])
 def test_a_large_beta_makes_weights_equal(table, source, estimator, beta):
-    """Their power is then inversely proportional to the dispersion, and tiny: 4^-300, 4^-10000."""
+    """Their power is then inversely proportional to the dispersion, and tiny: 4^-60, 4^-300."""
     X, centers = table
     model = estimator(4, beta=beta, init=centers, tol=0).fit(source(X))
     np.testing.assert_allclose(model.feature_weights_, 0.25, atol=2 / beta)
@@ -121,6 +121,13 @@ def test_a_large_beta_makes_weights_equal(table, source, estimator, beta):
     d = (weights * (X[:, None] - model.cluster_centers_) ** 2).sum(axis=-1)
     if estimator is WKMeans:
         assert np.mean(d.argmin(axis=1) == model.labels_) > 0.95
+
+
+@pytest.mark.parametrize("beta", [1e4, -1e4])
+def test_a_beta_whose_powers_underflow_is_refused(table, beta):
+    X, centers = table
+    with pytest.raises(ValueError, match=r"beta=.*a size up to 469 for 4 features"):
+        WKMeans(4, beta=beta, init=centers).fit(X)
 
 
 def test_one_feature_is_kmeans(rng, source):

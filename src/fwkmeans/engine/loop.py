@@ -228,7 +228,8 @@ def _at_rest(
     rule, limit = recipe.weighting, _WEIGHT_REST
     if not rule.monotone:
         limit = max(tol, limit)
-    rest = _CENTER_REST * (table.maximum - table.minimum)
+    ulps = 4e-16 * np.maximum(np.abs(table.minimum), np.abs(table.maximum))
+    rest = _CENTER_REST * (table.maximum - table.minimum) + ulps
     still = _all(np.abs(after.centers - before.centers) <= rest)
     still &= _all(np.abs(weights_after.values - weights_before.values) <= limit)
     for key, earlier in weights_before.memory.items():

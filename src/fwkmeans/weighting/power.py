@@ -14,8 +14,17 @@ _BETA = "beta <= 0 or beta >= 1 (between 0 and 1 the formula maximises the crite
 _EMPTY_MEAN = 0.01  # smoothing constant where all dispersions are zero, as in the authors' program
 
 
-def _check_beta(beta: Any) -> None:
+def _check_beta(beta: Any, table: Description) -> None:
     check_number(beta, "beta", _BETA, lambda b: (b <= 0) | (b >= 1))
+    # the largest weight is at least 1/M: its power must be a number
+    most = 650.0 / np.log(max(2, table.varying.sum()))
+    check_number(
+        beta,
+        "beta",
+        f"a size up to {most:.0f} for {table.varying.sum()} features (powers of the weights "
+        "underflow beyond; weights are equal long before)",
+        lambda b: np.abs(b) <= most,
+    )
 
 
 def check_smoothing(smoothing: Any) -> None:
@@ -70,7 +79,7 @@ class SharedPowerWeights(WeightRule):
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Check the exponent."""
-        _check_beta(self.beta)
+        _check_beta(self.beta, table)
         return self
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
@@ -121,7 +130,7 @@ class ClusterPowerWeights(WeightRule):
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Check the parameters."""
-        _check_beta(self.beta)
+        _check_beta(self.beta, table)
         check_smoothing(self.smoothing)
         return self
 
