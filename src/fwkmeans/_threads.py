@@ -22,7 +22,7 @@ def effective_n_threads(n_jobs: Any = None) -> int:
     cores = max(1, int(joblib.cpu_count()))
     if n_jobs is None:
         try:
-            return max(1, min(cores, int(os.environ["OMP_NUM_THREADS"])))
+            return max(1, min(cores, int(os.environ["OMP_NUM_THREADS"].split(",")[0])))
         except (KeyError, ValueError):
             return cores
     wanted = int(n_jobs)

@@ -198,7 +198,7 @@ def test_directory(tmp_path):
     ids=["1-D", "3-D", "0-D", "complex", "text", "structured", "times"],
 )
 def test_files_that_hold_no_table_of_numbers(tmp_path, table):
-    with pytest.raises(ValueError, match=r"rows\.npy holds .*expected one matrix of numbers"):
+    with pytest.raises(ValueError, match=r"rows\.npy: found .*expected one matrix of numbers"):
         KMeans(2).fit(saved(tmp_path, table))
 
 

@@ -158,7 +158,7 @@ def test_values_the_specification_rejects(algorithm, parameters, message, rng):
         ("EW-KM", {"gamma": "automatic"}),
         ("EW-KM", {"gamma": None}),
         ("FG-K-Means", {"lam": "big"}),
-        ("FG-K-Means", {"eta": object()}),
+        ("FG-K-Means", {"eta": {}}),
     ],
     ids=str,
 )

@@ -36,6 +36,10 @@ using V = Vector<T, WIDTH<T>>;
 template <class T>
 constexpr double UNIT_ROUNDOFF = sizeof(T) == 8 ? 1.1102230246251565e-16 : 5.960464477539063e-08;
 template <class T>
+constexpr double SMALLEST = sizeof(T) == 8 ? 2.2250738585072014e-308 : 1.1754943508222875e-38;
+template <class T>
+constexpr double LARGEST = sizeof(T) == 8 ? 1.7976931348623157e308 : 3.4028234663852886e38;
+template <class T>
 constexpr T INFINITE = T(__builtin_inf());
 
 template <class To>
@@ -120,7 +124,8 @@ void stage(const Rows<T>& table, index begin, index end, Scratch<T>& block) {
     const index m = table.n_features;
     for (index v = 0; v < m; ++v)
         for (index i = 0; i < block.n_rows; ++i)
-            block.staged[i * m + v] = origin[i * table.row_stride + v * table.column_stride];
+            block.staged[i * m + v] =
+                load<T>(origin + i * table.row_stride + v * table.column_stride);
     block.rows = block.staged;
     block.row_stride = m;
 }
@@ -190,7 +195,7 @@ template <class T>
 void pack_partial_tile(const T* rows, index n, index row_stride, index m, const T* shift, T* panel) {
     for (index v = 0; v < m; ++v)
         for (index i = 0; i < TILE_ROWS<T>; ++i)
-            panel[v * TILE_ROWS<T> + i] = i < n ? rows[i * row_stride + v] - shift[v] : T(0);
+            panel[v * TILE_ROWS<T> + i] = i < n ? load<T>(rows + i * row_stride + v) - shift[v] : T(0);
 }
 
 template <class T>
@@ -251,6 +256,12 @@ inline const T* shift_of(const void* prepared) {
     return reinterpret_cast<const T*>(static_cast<const Prepared*>(prepared) + 1);
 }
 
+// Subnormal factors would cost a hundred cycles an operation and bring nothing.
+template <class T>
+inline T normal(double x) {
+    return __builtin_fabs(x) < SMALLEST<T> ? T(0) : T(x);
+}
+
 // Layout behind the header: shift (M), then for each tile of clusters: its constants, then for each
 // feature the pairs (s, e) or the single factors g of the tile's clusters.
 template <class T>
@@ -275,13 +286,13 @@ void prepare(const Starts& starts, index start, void* prepared) {
             for (index v = 0; v < m; ++v) {
                 const double moved = c[v] - double(shift[v]);
                 if (starts.shared) {
-                    factors[v * size + j] = T(-2 * w[v] * moved);
+                    factors[v * size + j] = normal<T>(-2 * w[v] * moved);
                     constant += w[v] * moved * moved;
                     squared_length += w[v] * w[v] * moved * moved;
                 } else {
-                    const double s = square_root(w[v]);
+                    const double root = square_root(w[v]), s = root < SMALLEST<T> ? 0 : root;
                     factors[(v * size + j) * 2] = T(s);
-                    factors[(v * size + j) * 2 + 1] = T(-s * moved);
+                    factors[(v * size + j) * 2 + 1] = normal<T>(-s * moved);
                     squared_length += w[v] * moved * moved;
                 }
             }
@@ -297,12 +308,17 @@ void prepare(const Starts& starts, index start, void* prepared) {
     }
     length = square_root(length);
     const double u = UNIT_ROUNDOFF<T>, terms = double(m) + 16;
+    // what underflows is below the smallest normal number; what may overflow decides nothing
+    const double underflow = terms * SMALLEST<T>;
+    const bool overflow = starts.shared && !(constant_size + largest_offset <= LARGEST<T> / 16);
     Prepared& header = *static_cast<Prepared*>(prepared);
     if (starts.shared)
-        header = {2 * terms * u * (constant_size + largest_offset), 4 * terms * u * length, 0, 0};
+        header = {2 * terms * u * (constant_size + largest_offset) + underflow,
+                  4 * terms * u * length + underflow, 0, 0};
     else
-        header = {2 * terms * u * largest_offset + 40 * u * u * length * length, 16 * u * length,
-                  2 * terms * u, lowest_offset};
+        header = {2 * terms * u * largest_offset + 40 * u * u * length * length + underflow,
+                  16 * u * length, 2 * terms * u, lowest_offset};
+    if (overflow) header.absolute = __builtin_inf();
 }
 
 // ---- assignment ---------------------------------------------------------------------------------
@@ -364,7 +380,10 @@ double dissimilarity(const T* row, const double* center, const double* weight, i
         sums += load<Vector<double, 4>>(weight + v) * t * t;
     }
     double tail = 0;
-    for (; v < m; ++v) tail += weight[v] * (double(row[v]) - center[v]) * (double(row[v]) - center[v]);
+    for (; v < m; ++v) {
+        const double t = double(load<T>(row + v)) - center[v];
+        tail += weight[v] * t * t;
+    }
     return ((sums[0] + sums[2]) + (sums[1] + sums[3])) + tail;
 }
 

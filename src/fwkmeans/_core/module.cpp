@@ -36,7 +36,9 @@ int instruction_set() {
     static const int chosen = [] {
         int best = 0;
 #ifdef FWK_X86
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best = 1;
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+            __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
+            best = 1;
         if (best == 1 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
             __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
             __builtin_cpu_supports("avx512vl"))

@@ -14,7 +14,7 @@ from array_api_compat import array_namespace, device
 
 from fwkmeans._typing import Statistics
 
-_CHUNK = 4096  # rows at a time: bounds the (rows, K, M) temporary
+_CHUNK = 1 << 22  # numbers in the largest temporary, (rows, K, M)
 
 
 class Moments(NamedTuple):
@@ -29,14 +29,16 @@ class Moments(NamedTuple):
     nonfinite: Any  # (M,) cells that are NaN or infinite
 
 
-def _chunks(rows: Any, sample_weight: Any) -> Iterator[tuple[int, Any, Any]]:
+def _chunks(rows: Any, sample_weight: Any, n_clusters: int = 1) -> Iterator[tuple[int, Any, Any]]:
     xp = array_namespace(rows)
-    for begin in range(0, rows.shape[0], _CHUNK):
-        chunk = xp.astype(rows[begin : begin + _CHUNK, :], xp.float64)
+    step = max(1, min(4096, _CHUNK // (n_clusters * rows.shape[1])))
+    for begin in range(0, rows.shape[0], step):
+        end = min(begin + step, rows.shape[0])
+        chunk = xp.astype(rows[begin:end, :], xp.float64)
         if sample_weight is None:
             weight = xp.ones(chunk.shape[0], dtype=xp.float64, device=device(rows))
         else:
-            weight = sample_weight[begin : begin + _CHUNK]
+            weight = sample_weight[begin:end]
         yield begin, chunk, weight
 
 
@@ -83,7 +85,7 @@ def assign_and_accumulate(
     starts = []
     for r in range(centers.shape[0]):
         parts = []
-        for begin, chunk, weight in _chunks(rows, sample_weight):
+        for begin, chunk, weight in _chunks(rows, sample_weight, centers.shape[1]):
             d = dissimilarities(chunk, centers[r, ...], weights[r, ...])
             labels = xp.argmin(d + offsets[r, :], axis=-1)
             member = xp.astype(labels[None, :] == clusters[:, None], xp.float64)  # (K, n)
@@ -96,11 +98,12 @@ def assign_and_accumulate(
                     xp.astype(xp.sum(member * xp.astype(present, xp.float64), axis=-1), xp.int64),
                     member @ (weight[:, None] * t),
                     member @ (weight[:, None] * t * t),
-                    xp.sum(key * (xp.astype(labels, xp.int64) + 1)),
+                    xp.sum(key * (xp.astype(labels, xp.int64) + 1), keepdims=True),
                 )
             )
         starts.append([sum(column[1:], start=column[0]) for column in zip(*parts, strict=True)])
-    return Statistics(*(xp.stack(list(column)) for column in zip(*starts, strict=True)))
+    mass, n_rows, sums, squares, prints = (xp.stack(list(c)) for c in zip(*starts, strict=True))
+    return Statistics(mass, n_rows, sums, squares, prints[:, 0])
 
 
 def find_farthest(
@@ -122,7 +125,7 @@ def find_farthest(
     found = []
     for r in range(centers.shape[0]):
         distance, row = 0.0, -1
-        for begin, chunk, weight in _chunks(rows, sample_weight):
+        for begin, chunk, weight in _chunks(rows, sample_weight, centers.shape[1]):
             d = dissimilarities(chunk, centers[r, ...], weights[r, ...])
             labels = xp.argmin(d + offsets[r, :], axis=-1)
             own = xp.take_along_axis(d, labels[:, None], axis=-1)[:, 0]
@@ -151,7 +154,7 @@ def assign(
     """Return labels and ``sum_i s_i (d + offset)`` of the only start."""
     xp = array_namespace(rows)
     labels, objective = [], 0.0
-    for _, chunk, weight in _chunks(rows, sample_weight):
+    for _, chunk, weight in _chunks(rows, sample_weight, centers.shape[1]):
         d = dissimilarities(chunk, centers[0, ...], weights[0, ...]) + offsets[0, :]
         labels.append(xp.astype(xp.argmin(d, axis=-1), xp.int32))
         objective += float(xp.sum(weight * xp.min(d, axis=-1)))
@@ -163,7 +166,7 @@ def distances(rows: Any, centers: Any, weights: Any, n_threads: int) -> Any:
     xp = array_namespace(rows)
     parts = [
         xp.sqrt(dissimilarities(chunk, centers[0, ...], weights[0, ...]))
-        for _, chunk, _ in _chunks(rows, None)
+        for _, chunk, _ in _chunks(rows, None, centers.shape[1])
     ]
     return xp.astype(xp.concat(parts), rows.dtype)
 

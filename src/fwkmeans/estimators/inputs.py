@@ -30,8 +30,8 @@ def open_source(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> S
         X = ChunkedSource(X)
     if isinstance(X, ChunkedSource):
         _check_chunked(estimator, X, reset=reset)
-        weights = check_sample_weight(sample_weight, X.n_rows)
-        return X.with_(weights if sample_weight is not None else X.sample_weight, n_threads)
+        given = X.sample_weight if sample_weight is None else sample_weight
+        return X.with_(check_sample_weight(given, X.n_rows), n_threads)
     _refuse_sparse(estimator, X)
     _refuse_text(estimator, X)
     rows: RowArray = validate_data(

@@ -9,8 +9,10 @@ from threadpoolctl import threadpool_limits
 from fwkmeans._typing import FloatArray, IntArray, Source
 from fwkmeans.init.seeds import Seeds
 
-#: k-means++ looks at no more rows than this (or 50 per cluster), drawn at random.
+#: k-means++ looks at no more rows than this, drawn at random,
 SEEDING_ROWS = 100_000
+#: ... and at no more of them than fit into this, unless that is fewer than 50 per cluster.
+SEEDING_BYTES = 16 * 2**20
 
 
 def random_entities(source: Source, n_clusters: int, seeds: Seeds, starts: range) -> FloatArray:
@@ -64,7 +66,7 @@ def _seeding_sample(
 ) -> tuple[FloatArray, FloatArray | None]:
     present = rows_with_weight(source)
     n_present = source.n_rows if present is None else present.size
-    limit = max(SEEDING_ROWS, 50 * n_clusters)
+    limit = max(50 * n_clusters, min(SEEDING_ROWS, SEEDING_BYTES // (8 * source.n_features)))
     if n_present <= limit and present is None:
         return source.take(np.arange(n_present)), source.sample_weight
     if n_present <= limit:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fwkmeans._typing import Block, FloatArray, IntArray, Reduction, Result, RowArray
+from fwkmeans.sources.memory import in_whole_steps
 
 #: Bytes of rows in one block, unless a source is told otherwise.
 BLOCK_BYTES = 64 * 2**20
@@ -51,6 +52,7 @@ class ChunkedSource:
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
         self.rows = open_npy(rows) if isinstance(rows, str | os.PathLike) else rows
+        check_matrix(self.rows, "rows")
         self.sample_weight = sample_weight
         self.n_threads = n_threads
         self.block_bytes = block_bytes
@@ -76,7 +78,7 @@ class ChunkedSource:
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows, block by block."""
-        row_bytes = max(1, self.n_features * self.rows.dtype.itemsize)
+        row_bytes = max(1, self.n_features * max(self.rows.dtype.itemsize, self.dtype.itemsize))
         step = max(1, self.block_bytes // row_bytes)
         for begin in range(0, self.n_rows, step):
             piece = slice(begin, begin + step)
@@ -85,39 +87,45 @@ class ChunkedSource:
 
     def reduce(self, reduction: Reduction[Result]) -> Result:
         """Run a reduction over all rows."""
-        return reduction.merge(reduction.on_block(block) for block in self.blocks())
+        return reduction.merge(map(reduction.on_block, self.blocks()))  # one block at a time
 
     def take(self, indices: IntArray) -> RowArray:
         """Return the rows with these indices, in that order."""
         distinct, inverse = np.unique(indices, return_inverse=True)
+        if distinct.size == len(indices) and np.array_equal(distinct, indices):
+            return self._plain(self.rows[distinct])
         return self._plain(self.rows[distinct])[inverse]
 
     def _plain(self, rows: RowArray) -> RowArray:
-        return np.asarray(rows, dtype=self.dtype)
+        return in_whole_steps(np.asarray(rows, dtype=self.dtype))
 
 
 def open_npy(path: str | os.PathLike[str]) -> RowArray:
-    """Map a ``.npy`` file of a numeric matrix, or say what is wrong with it."""
+    """Map a ``.npy`` file, or say what is wrong with it."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file. Give the path of a .npy file.")
-    if path.suffix != ".npy":
-        raise ValueError(
-            f"{path}: expected a .npy file. Read other tables with pandas or polars and pass the "
-            "frame, or write the numbers with numpy.save."
-        )
     try:
-        rows = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
+        with path.open("rb") as file:
+            is_npy = file.read(6) == b"\x93NUMPY"
+        if not is_npy:
+            raise ValueError("it does not begin like one")
+        rows: RowArray = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError) as error:
         raise ValueError(
             f"{path}: not a .npy file of plain numbers ({error}). Write one with "
-            "numpy.save(path, X)."
+            "numpy.save(path, X); read other tables with pandas or polars and pass the frame."
         ) from error
-    if not isinstance(rows, np.ndarray) or rows.ndim != 2 or rows.dtype.kind not in "fiub":
-        found = (
-            f"shape {rows.shape} and type {rows.dtype}"
-            if isinstance(rows, np.ndarray)
-            else "several arrays"
-        )
-        raise ValueError(f"{path} holds {found}; expected one matrix of numbers, rows x features.")
+    check_matrix(rows, str(path))
     return rows
+
+
+def check_matrix(rows: RowArray, what: str) -> None:
+    """Raise unless this is a matrix of real numbers."""
+    if not isinstance(rows, np.ndarray):
+        raise TypeError(f"{what}: expected a path or a NumPy array, got {type(rows).__name__}.")
+    if rows.ndim != 2 or rows.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{what}: found an array of shape {rows.shape} and type {rows.dtype}; expected one "
+            "matrix of numbers, rows x features."
+        )

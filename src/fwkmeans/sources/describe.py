@@ -53,7 +53,9 @@ def describe(source: Source) -> tuple[Description, IntArray]:
     Sums are taken about a row of the table. Where that row turns out to lie far outside
     (the squares would cancel), a second pass about the mean repairs it.
     """
-    reference = np.asarray(source.take(np.zeros(1, dtype=np.int64))[0], dtype=np.float64)
+    weight = source.sample_weight
+    first = 0 if weight is None else int(np.argmax(weight > 0))
+    reference = np.asarray(source.take(np.asarray([first]))[0], dtype=np.float64)
     reference = np.where(np.isfinite(reference), reference, 0.0)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         moments = source.reduce(_Moments(reference))

@@ -9,13 +9,21 @@ import numpy as np
 from fwkmeans._typing import Block, FloatArray, IntArray, Reduction, Result, RowArray
 
 
+def in_whole_steps(rows: RowArray) -> RowArray:
+    """Return the rows, copied only if their strides are not whole numbers of cells.
+
+    That happens to fields of record arrays; the core counts in cells.
+    """
+    return rows.copy() if any(stride % rows.itemsize for stride in rows.strides) else rows
+
+
 class MemorySource:
     """A float32 or float64 matrix, in C or Fortran order or strided, used in place.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_features)
-        The table. It is never copied.
+        The table. It is not copied, unless it is a field of records.
     sample_weight : ndarray of shape (n_rows,), default=None
         Non-negative weights; a row of weight zero counts as absent.
     n_threads : int, default=1
@@ -25,7 +33,7 @@ class MemorySource:
     def __init__(
         self, rows: RowArray, sample_weight: FloatArray | None = None, n_threads: int = 1
     ) -> None:
-        self.rows = rows
+        self.rows = in_whole_steps(rows)
         self.sample_weight = sample_weight
         self.n_threads = n_threads
 
@@ -51,4 +59,6 @@ class MemorySource:
 
     def take(self, indices: IntArray) -> RowArray:
         """Return the rows with these indices, in that order."""
+        if len(indices) == self.n_rows and np.array_equal(indices, np.arange(self.n_rows)):
+            return self.rows
         return self.rows[indices]
