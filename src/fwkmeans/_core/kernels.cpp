@@ -130,6 +130,16 @@ void stage(const Rows<T>& table, index begin, index end, Scratch<T>& block) {
     block.row_stride = m;
 }
 
+// Asks for the part [from, to) of `whole` parts of the next block's memory, so that it arrives while
+// this block is computed.
+template <class T>
+inline void fetch_ahead(const Scratch<T>& block, index from, index to, index whole) {
+    if (!block.ahead) return;
+    const char* begin = block.ahead + block.ahead_bytes * from / whole;
+    const char* end = block.ahead + block.ahead_bytes * (to < whole ? to : whole) / whole;
+    for (; begin < end; begin += 64) __builtin_prefetch(begin, 0, 2);
+}
+
 // splitmix64 of the row's index: the fingerprint of a labelling is the sum of key x (label + 1).
 template <class T>
 void draw_keys(const Rows<T>& table, Scratch<T>& block) {
@@ -411,17 +421,6 @@ struct Start {
     }
 };
 
-// Asks for the part of the next block's memory that belongs to tile number `tile` of this one, so that
-// it arrives while the tile is computed.
-template <class T>
-inline void fetch_ahead(const Scratch<T>& block, index first_row) {
-    const index whole = block.ahead_bytes;
-    const char* from = block.ahead + whole * first_row / block.n_rows;
-    const char* to = block.ahead + whole * (first_row + TILE_ROWS<T>) / block.n_rows;
-    const char* end = block.ahead + whole;
-    for (; from < to && from < end; from += 64) __builtin_prefetch(from, 0, 2);
-}
-
 // Labels of the packed block for one start.
 template <class T, bool SHARED>
 void assign_block(Scratch<T>& block, const Starts& starts, index start, const void* prepared) {
@@ -441,7 +440,7 @@ void assign_block(Scratch<T>& block, const Starts& starts, index start, const vo
             best.second[r] = best.value[r];
             best.label[r] = V<T>{};
         }
-        if (block.ahead) fetch_ahead(block, i0);
+        fetch_ahead(block, i0, i0 + TILE_ROWS<T>, block.n_rows);
         const T* constants = shift_of<T>(prepared) + m;
         index first = 0;
         for (index tile = 0; tile < n_tiles(k); ++tile) {
@@ -700,8 +699,11 @@ void describe_block(const Scratch<T>& block, const double* sample_weight, index 
                     const double* reference, const Moments& out) {
     constexpr int L = WIDTH<double>;
     index v = 0;
-    for (; v + L <= m; v += L)
+    for (; v + L <= m; v += L) {
+        fetch_ahead(block, v, v + L, m);
         describe_features<T, L, WEIGHTED>(block, sample_weight, v, reference, out);
+    }
+    fetch_ahead(block, v, m, m);
     for (; v < m; ++v) describe_features<T, 1, WEIGHTED>(block, sample_weight, v, reference, out);
 }
 

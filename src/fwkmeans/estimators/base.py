@@ -336,8 +336,8 @@ class BaseFeatureWeightedKMeans(
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        n_found = len(np.unique(self.labels_))
-        if run.has_empty and n_found < self.n_clusters:
+        n_found = len(np.unique(self.labels_)) if run.has_empty else self.n_clusters
+        if n_found < self.n_clusters:
             warnings.warn(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
                 f"({self.n_clusters}): every row already equals its center in all features that "
