@@ -54,6 +54,13 @@ class Statistics(NamedTuple):
     sums: FloatArray  # (R, K, M) sum of s_i (y_i - reference_k)
     squares: FloatArray  # (R, K, M) sum of s_i (y_i - reference_k)^2
     fingerprint: IntArray  # (R,) equal for equal labels of all rows with weight
+    changed: IntArray  # (R,) rows whose label is not the last one; 0 if nobody keeps those
+    reference: FloatArray  # (R, K, M) what the sums were taken about
+
+    def take(self, starts: IntArray | BoolArray) -> Statistics:
+        """Keep only these starts."""
+        parts: tuple[Any, ...] = tuple(part[starts] for part in self)
+        return Statistics(*parts)
 
 
 class Assignment(NamedTuple):
@@ -69,6 +76,13 @@ class Assignment(NamedTuple):
         """Keep only these starts."""
         centers, weights, offsets, scale = (part[starts] for part in self[:4])
         return Assignment(centers, weights, offsets, scale, self.shift)
+
+
+class LastLabels(NamedTuple):
+    """Labels of the last pass, which the next one replaces; `update` starts sum only changes."""
+
+    labels: LabelArray  # (R, N)
+    update: BoolArray  # (R,)
 
 
 class Weights(NamedTuple):
@@ -118,6 +132,8 @@ class Source(Protocol):
     def dtype(self) -> np.dtype[Any]: ...
     @property
     def sample_weight(self) -> FloatArray | None: ...
+    @property
+    def keeps_labels(self) -> bool: ...
 
     def reduce(self, reduction: Reduction[Result]) -> Result:
         """Run a reduction over all rows."""
@@ -133,7 +149,10 @@ class Dissimilarity(Protocol):
     statistics: tuple[str, ...]
 
     def accumulation(
-        self, assignment: Assignment, reference: FloatArray | None = None
+        self,
+        assignment: Assignment,
+        reference: FloatArray | None = None,
+        last: LastLabels | None = None,
     ) -> Reduction[Statistics]: ...
     def labelling(self, assignment: Assignment) -> Reduction[tuple[LabelArray, float]]: ...
     def farthest(

@@ -35,8 +35,8 @@ class Problem(NamedTuple):
     shift: Any
     eligible: Any
 
-    def accumulate(self, kernels, n_threads=1):
-        return kernels.assign_and_accumulate(*self[:8], n_threads)
+    def accumulate(self, kernels, n_threads=1, last=None):
+        return kernels.assign_and_accumulate(*self[:8], last, n_threads)
 
     def farthest(self, kernels, n_threads=1):
         rows, sample_weight, first_row, centers, weights, offsets, _, shift, eligible = self

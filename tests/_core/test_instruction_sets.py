@@ -73,16 +73,17 @@ def test_every_instruction_set_equals_the_twin(name, tmp_path):
     assert used in NAMES
     if used != name:
         pytest.skip(f"this machine offers no more than {used}")
-    found = np.load(tmp_path / "found.npz")
+    with np.load(tmp_path / "found.npz") as stored:
+        found = dict(stored)
     for at, (problem, statistics, farthest, assigned, distances, moments) in enumerate(expected()):
-        part = [found[f"{at}-{i}"] for i in range(17)]
-        assert_same_statistics(type(statistics)(*part[:5]), statistics)
-        np.testing.assert_allclose(part[5], farthest[0], rtol=1e-12)
-        np.testing.assert_array_equal(part[6], farthest[1])
-        np.testing.assert_array_equal(part[7], assigned[0])
-        assert_labels_exact(part[7], problem)
-        np.testing.assert_allclose(part[8], assigned[1], rtol=1e-11)
+        part = [found[f"{at}-{i}"] for i in range(19)]
+        assert_same_statistics(type(statistics)(*part[:7]), statistics)
+        np.testing.assert_allclose(part[7], farthest[0], rtol=1e-12)
+        np.testing.assert_array_equal(part[8], farthest[1])
+        np.testing.assert_array_equal(part[9], assigned[0])
+        assert_labels_exact(part[9], problem)
+        np.testing.assert_allclose(part[10], assigned[1], rtol=1e-11)
         rtol = 1e-6 if problem.rows.dtype == np.float32 else 1e-12
-        np.testing.assert_allclose(part[9], distances, rtol=rtol)
-        for got, wanted in zip(part[10:], moments, strict=True):
+        np.testing.assert_allclose(part[11], distances, rtol=rtol)
+        for got, wanted in zip(part[12:], moments, strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-10)

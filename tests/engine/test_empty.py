@@ -8,6 +8,7 @@ from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.engine import Recipe, assignment_of
 from fwkmeans.engine.empty import relocate_empty_clusters
+from fwkmeans.engine.tally import Tally
 from fwkmeans.sources import ChunkedSource, MemorySource, describe
 from fwkmeans.weighting import (
     ClusterPowerWeights,
@@ -23,6 +24,10 @@ RULES = {
     "entropy": EntropyWeights(gamma=1.0),
     "with offsets": EntropyWeights(gamma=0.3, dispersion="mean"),
 }
+
+
+def tally_of(source, recipe, assignment):
+    return Tally(source, recipe.dissimilarity, assignment.centers.shape[0])
 
 
 def slow_relocation(X, weight, rule, table, centers, weights):
@@ -76,7 +81,7 @@ def test_relocation_equals_the_slow_loop(rule, weighted, chunked):
     assert (statistics.rows == 0).any(axis=1).sum() >= r - 2
 
     moved, moved_weights, statistics, hopeless = relocate_empty_clusters(
-        source, recipe, table, assignment, weights, statistics
+        source, recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
     )
     for start in range(r):
         one = slice(start, start + 1)
@@ -106,7 +111,7 @@ def test_nothing_moves_when_every_row_is_its_center(rule, offset):
     assignment = assignment_of(rule, centers, weights, table)
     statistics = source.reduce(recipe.dissimilarity.accumulation(assignment))
     moved, _, after, hopeless = relocate_empty_clusters(
-        source, recipe, table, assignment, weights, statistics
+        source, recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
     )
     np.testing.assert_array_equal(hopeless, [True])
     np.testing.assert_array_equal(moved.centers, centers)
@@ -131,7 +136,9 @@ def test_full_clusters_cost_no_pass():
     assignment = assignment_of(rule, np.stack([X[:2], X[2:4]]), weights, table)
     statistics = source.reduce(recipe.dissimilarity.accumulation(assignment))
     before = Counting.passes
-    result = relocate_empty_clusters(source, recipe, table, assignment, weights, statistics)
+    result = relocate_empty_clusters(
+        source, recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
+    )
     assert Counting.passes == before
     assert result[0] is assignment
     assert not result[3].any()
@@ -159,5 +166,7 @@ def test_relocation_never_raises_the_objective():
         )
 
     statistics = source.reduce(recipe.dissimilarity.accumulation(assignment))
-    moved, *_ = relocate_empty_clusters(source, recipe, table, assignment, weights, statistics)
+    moved, *_ = relocate_empty_clusters(
+        source, recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
+    )
     assert np.all(objectives(moved) < objectives(assignment))

@@ -6,7 +6,15 @@ import numpy as np
 
 import fwkmeans._core._kernels as _kernels
 from fwkmeans._core.twin import Moments
-from fwkmeans._typing import BoolArray, FloatArray, IntArray, LabelArray, RowArray, Statistics
+from fwkmeans._typing import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    LastLabels,
+    RowArray,
+    Statistics,
+)
 
 instruction_set = _kernels.instruction_set
 multiply_adds = _kernels.multiply_adds
@@ -29,6 +37,7 @@ def assign_and_accumulate(
     offsets: FloatArray,
     reference: FloatArray,
     shift: FloatArray,
+    last: LastLabels | None,
     n_threads: int,
 ) -> Statistics:
     """See `fwkmeans._core.twin.assign_and_accumulate`."""
@@ -39,7 +48,10 @@ def assign_and_accumulate(
         sums=np.empty(centers.shape),
         squares=np.empty(centers.shape),
         fingerprint=np.empty(n_starts, dtype=np.int64),
+        changed=np.empty(n_starts, dtype=np.int64),
+        reference=reference,
     )
+    update = np.zeros(n_starts, dtype=np.bool_) if last is None else last.update
     _kernels.assign_and_accumulate(
         rows,
         sample_weight,
@@ -50,8 +62,11 @@ def assign_and_accumulate(
         np.ascontiguousarray(reference),
         shift,
         _threads(n_threads, rows.shape[0] * centers.size),
+        None if last is None else last.labels,
+        update.view(np.uint8),
         *out[:4],
         out.fingerprint.view(np.uint64),
+        out.changed,
     )
     return out
 

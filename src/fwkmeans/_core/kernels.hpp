@@ -29,6 +29,12 @@ struct Starts {
     const double* shift;      // (M), subtracted while rows are packed
 };
 
+// The labels of the last pass, replaced by those of this one; null if nobody keeps them.
+struct LastLabels {
+    std::int32_t* labels;         // (R, n_rows)
+    const unsigned char* update;  // (R) sum only what changes: rows out of and into clusters
+};
+
 // Sums over one segment of rows for all starts; each pointer has leading axis R.
 struct Sums {
     double* mass;                // (R, K)
@@ -36,6 +42,7 @@ struct Sums {
     double* sums;                // (R, K, M)  sum of s (y - reference)
     double* squares;             // (R, K, M)  sum of s (y - reference)^2
     std::uint64_t* fingerprint;  // (R)
+    std::int64_t* changed;       // (R) labels that differ from the last ones
 };
 
 struct Farthest {
@@ -74,7 +81,7 @@ struct Kernels {
     void (*prepare)(const Starts&, index start, void* prepared);
     std::size_t (*scratch_bytes)(const Rows<T>&, index n_clusters);
     void (*accumulate)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
-                       const char* prepared, void* scratch, const Sums&, Cancel);
+                       const char* prepared, void* scratch, const LastLabels&, const Sums&, Cancel);
     void (*farthest)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                      const char* prepared, void* scratch, const Farthest&, Cancel);
     void (*assign)(const Rows<T>&, index begin, index end, const Starts&, const char* prepared,

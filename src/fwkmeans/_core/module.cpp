@@ -80,10 +80,13 @@ const Kernels<float>& kernels() {
 
 // ---- segments, tasks, interruption --------------------------------------------------------------
 
+// At most 64; fewer where their sums would not fit into a cache, one where not into 64 MiB.
 index n_segments(index n_rows, index n_clusters, index n_features) {
+    const index bytes = 16 * n_clusters * n_features;
     const index by_rows = std::min<index>(n_rows / 1024, 64);
-    const index by_memory = (index(64) << 20) / (16 * n_clusters * n_features);
-    return std::max<index>(1, std::min(by_rows, by_memory));
+    const index by_cache = std::max<index>(16, (index(4) << 20) / bytes);
+    const index by_memory = (index(64) << 20) / bytes;
+    return std::max<index>(1, std::min({by_rows, by_cache, by_memory}));
 }
 
 // Worker 0 is the caller's thread: it looks for Ctrl-C some times a second.
@@ -119,13 +122,37 @@ class Interruption {
     std::vector<Clock> clocks_;
 };
 
-using Zeroed = std::unique_ptr<char[], void (*)(char*)>;
+// Memory for partial sums, kept by the calling thread from pass to pass: fresh pages cost more than
+// the additions they are for.
+class Workspace {
+   public:
+    explicit Workspace(std::size_t bytes) {
+        if (bytes > KEPT) {
+            own_.reset(new char[bytes + 64]);
+        } else if (bytes > size_) {
+            kept_.reset(new char[bytes + 64]);
+            size_ = bytes;
+        }
+        const auto address = reinterpret_cast<std::uintptr_t>((own_ ? own_ : kept_).get());
+        cursor_ = (address + 63) / 64 * 64;
+    }
+    static std::size_t bytes_for(std::size_t n) { return (8 * n + 63) / 64 * 64; }
+    template <class Number>  // of eight bytes
+    Number* take(std::size_t n) {
+        Number* taken = reinterpret_cast<Number*>(cursor_);
+        cursor_ += bytes_for(n);
+        return taken;
+    }
 
-Zeroed zeroed(std::size_t bytes) {
-    char* memory = static_cast<char*>(std::calloc(bytes ? bytes : 1, 1));
-    if (!memory) throw std::bad_alloc();
-    return {memory, [](char* p) { std::free(p); }};
-}
+   private:
+    static constexpr std::size_t KEPT = std::size_t(16) << 20;
+    static thread_local std::unique_ptr<char[]> kept_;
+    static thread_local std::size_t size_;
+    std::unique_ptr<char[]> own_;
+    std::uintptr_t cursor_;
+};
+thread_local std::unique_ptr<char[]> Workspace::kept_;
+thread_local std::size_t Workspace::size_ = 0;
 
 // Aligned scratch for each worker, taken before the threads start: none of them may throw.
 class Scratch {
@@ -216,40 +243,52 @@ template <class T>
 void assign_and_accumulate(Table<T> X, SampleWeight sample_weight, std::int64_t first_row,
                            In<double> centers, In<double> weights, In<double> offsets,
                            In<double> reference, In<double> shift, int n_threads,
+                           std::optional<Out<std::int32_t>> last_labels, In<std::uint8_t> update,
                            Out<double> mass, Out<std::int64_t> rows, Out<double> sums,
-                           Out<double> squares, Out<std::uint64_t> fingerprint) {
+                           Out<double> squares, Out<std::uint64_t> fingerprint,
+                           Out<std::int64_t> changed) {
     const Rows<T> table = rows_of(X, sample_weight, first_row);
     const Starts starts = starts_of(centers, weights, offsets, reference, shift);
     const index r = starts.n_starts, k = starts.n_clusters, m = starts.n_features;
     const index segments = n_segments(table.n_rows, k, m);
     const std::vector<char> prepared = prepare_all<T>(starts, n_threads);
     // parts: one of each statistic a segment, with the starts inside
-    const auto part_sums = zeroed(sizeof(double) * segments * r * k * m);
-    const auto part_squares = zeroed(sizeof(double) * segments * r * k * m);
-    const auto part_mass = zeroed(sizeof(double) * segments * r * k);
-    const auto part_rows = zeroed(sizeof(std::int64_t) * segments * r * k);
-    const auto part_print = zeroed(sizeof(std::uint64_t) * segments * r);
+    const std::size_t n_sums = segments * r * k * m, n_masses = segments * r * k, n_ones = segments * r;
+    Workspace parts_memory(2 * (Workspace::bytes_for(n_sums) + Workspace::bytes_for(n_masses) +
+                                Workspace::bytes_for(n_ones)));
+    const Sums all{parts_memory.take<double>(n_masses), parts_memory.take<std::int64_t>(n_masses),
+                   parts_memory.take<double>(n_sums),   parts_memory.take<double>(n_sums),
+                   parts_memory.take<std::uint64_t>(n_ones), parts_memory.take<std::int64_t>(n_ones)};
+    const LastLabels known{last_labels ? last_labels->data() : nullptr, update.data()};
     const auto of_segment = [&](index segment) -> Sums {
-        return {reinterpret_cast<double*>(part_mass.get()) + segment * r * k,
-                reinterpret_cast<std::int64_t*>(part_rows.get()) + segment * r * k,
-                reinterpret_cast<double*>(part_sums.get()) + segment * r * k * m,
-                reinterpret_cast<double*>(part_squares.get()) + segment * r * k * m,
-                reinterpret_cast<std::uint64_t*>(part_print.get()) + segment * r};
+        const index one = segment * r;
+        return {all.mass + one * k,        all.rows + one * k,        all.sums + one * k * m,
+                all.squares + one * k * m, all.fingerprint + one, all.changed + one};
+    };
+    const auto clear = [&](const Sums& part, index first, index last) {
+        std::fill(part.mass + first * k, part.mass + last * k, 0.0);
+        std::fill(part.rows + first * k, part.rows + last * k, 0);
+        std::fill(part.sums + first * k * m, part.sums + last * k * m, 0.0);
+        std::fill(part.squares + first * k * m, part.squares + last * k * m, 0.0);
+        std::fill(part.fingerprint + first, part.fingerprint + last, 0u);
+        std::fill(part.changed + first, part.changed + last, 0);
     };
     Scratch scratch(n_threads, kernels<T>().scratch_bytes(table, k));
     for_each_task(r, segments, table.n_rows, n_threads,
                   [&](index first, index last, index segment, index begin, index end, int worker,
                       Cancel cancel) {
+                      const Sums part = of_segment(segment);
+                      clear(part, first, last);
                       kernels<T>().accumulate(table, begin, end, starts, first, last,
-                                              prepared.data(), scratch.of(worker),
-                                              of_segment(segment), cancel);
+                                              prepared.data(), scratch.of(worker), known, part,
+                                              cancel);
                   });
-    const Sums parts = of_segment(0);
-    add_segments(parts.mass, segments, r * k, mass.data(), 1);
-    add_segments(parts.rows, segments, r * k, rows.data(), 1);
-    add_segments(parts.sums, segments, r * k * m, sums.data(), n_threads);
-    add_segments(parts.squares, segments, r * k * m, squares.data(), n_threads);
-    add_segments(parts.fingerprint, segments, r, fingerprint.data(), 1);
+    add_segments(all.mass, segments, r * k, mass.data(), 1);
+    add_segments(all.rows, segments, r * k, rows.data(), 1);
+    add_segments(all.sums, segments, r * k * m, sums.data(), n_threads);
+    add_segments(all.squares, segments, r * k * m, squares.data(), n_threads);
+    add_segments(all.fingerprint, segments, r, fingerprint.data(), 1);
+    add_segments(all.changed, segments, r, changed.data(), 1);
 }
 
 template <class T>
@@ -366,7 +405,8 @@ template <class T>
 void define(nb::module_& m) {
     m.def("assign_and_accumulate", &assign_and_accumulate<T>, nb::arg().noconvert(),
           nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+          nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg());
     m.def("farthest", &farthest<T>, nb::arg().noconvert(), nb::arg().none(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
     m.def("assign", &assign<T>, nb::arg().noconvert(), nb::arg().none(), nb::arg(), nb::arg(),

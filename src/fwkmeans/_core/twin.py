@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device
 
-from fwkmeans._typing import Statistics
+from fwkmeans._typing import LastLabels, Statistics
 
 _CHUNK = 1 << 22  # numbers in the largest temporary, (rows, K, M)
 
@@ -76,11 +76,15 @@ def assign_and_accumulate(
     offsets: Any,
     reference: Any,
     shift: Any,
+    last: LastLabels | None,
     n_threads: int,
 ) -> Statistics:
-    """Assign each row to ``argmin_k d_ik + offset_k`` and sum about the clusters' references."""
+    """Assign each row to ``argmin_k d_ik + offset_k`` and sum about the clusters' references.
+
+    Where the last labels are known they are replaced; starts marked for `update` then get the
+    difference of the sums instead: rows that changed, out of one cluster and into another.
+    """
     xp, where = array_namespace(rows), device(rows)
-    clusters = xp.arange(centers.shape[1], device=where)
     keys = row_keys(first_row, rows.shape[0], xp, where)
     starts = []
     for r in range(centers.shape[0]):
@@ -88,22 +92,39 @@ def assign_and_accumulate(
         for begin, chunk, weight in _chunks(rows, sample_weight, centers.shape[1]):
             d = dissimilarities(chunk, centers[r, ...], weights[r, ...])
             labels = xp.argmin(d + offsets[r, :], axis=-1)
-            member = xp.astype(labels[None, :] == clusters[:, None], xp.float64)  # (K, n)
-            t = chunk - xp.take(reference[r, ...], labels, axis=0)
-            present = xp.astype(weight > 0, xp.int64)
-            key = keys[begin : begin + chunk.shape[0]] * present
-            parts.append(
-                (
-                    xp.sum(member * weight, axis=-1),
-                    xp.astype(xp.sum(member * xp.astype(present, xp.float64), axis=-1), xp.int64),
-                    member @ (weight[:, None] * t),
-                    member @ (weight[:, None] * t * t),
-                    xp.sum(key * (xp.astype(labels, xp.int64) + 1), keepdims=True),
-                )
-            )
+            sums = _sums(chunk, weight, labels, reference[r, ...], xp)
+            changed = xp.zeros(1, dtype=xp.int64, device=where)
+            if last is not None:
+                here = slice(begin, begin + chunk.shape[0])
+                before = xp.astype(last.labels[r, here], labels.dtype)
+                changed = changed + xp.astype(xp.count_nonzero(before != labels), xp.int64)
+                if last.update[r]:
+                    earlier = _sums(chunk, weight, before, reference[r, ...], xp)
+                    sums = [new - old for new, old in zip(sums, earlier, strict=True)]
+                last.labels[r, here] = xp.astype(labels, last.labels.dtype)
+            key = keys[begin : begin + chunk.shape[0]] * xp.astype(weight > 0, xp.int64)
+            printed = xp.sum(key * (xp.astype(labels, xp.int64) + 1), keepdims=True)
+            parts.append([*sums, printed, changed])
         starts.append([sum(column[1:], start=column[0]) for column in zip(*parts, strict=True)])
-    mass, n_rows, sums, squares, prints = (xp.stack(list(c)) for c in zip(*starts, strict=True))
-    return Statistics(mass, n_rows, sums, squares, prints[:, 0])
+    mass, n_rows, sums_, squares, printed, changed = (
+        xp.stack(list(column)) for column in zip(*starts, strict=True)
+    )
+    return Statistics(
+        mass, xp.astype(n_rows, xp.int64), sums_, squares, printed[:, 0], changed[:, 0], reference
+    )
+
+
+def _sums(chunk: Any, weight: Any, labels: Any, reference: Any, xp: Any) -> list[Any]:
+    """Return mass, number of rows, sums and sums of squares of each cluster."""
+    clusters = xp.arange(reference.shape[0], device=device(chunk))
+    member = xp.astype(labels[None, :] == clusters[:, None], xp.float64)  # (K, n)
+    t = chunk - xp.take(reference, labels, axis=0)
+    return [
+        xp.sum(member * weight, axis=-1),
+        xp.sum(member * xp.astype(weight > 0, xp.float64), axis=-1),
+        member @ (weight[:, None] * t),
+        member @ (weight[:, None] * t * t),
+    ]
 
 
 def find_farthest(

@@ -21,4 +21,5 @@ class MeanCenter(BaseEstimator):
     def update(self, statistics: Statistics, assignment: Assignment, source: Source) -> FloatArray:
         """Return the centers that minimise the dispersion for fixed labels."""
         mass = statistics.mass[..., None]
-        return assignment.centers + statistics.sums / np.where(mass > 0, mass, 1.0)
+        mean = statistics.reference + statistics.sums / np.where(mass > 0, mass, 1.0)
+        return np.where(mass > 0, mean, assignment.centers)

@@ -17,6 +17,7 @@ from fwkmeans._typing import (
     FloatArray,
     IntArray,
     LabelArray,
+    LastLabels,
     RowArray,
     Source,
     Statistics,
@@ -37,10 +38,14 @@ class SquaredEuclidean(BaseEstimator):
     statistics = ("mass", "rows", "sums", "squares", "fingerprint")
 
     def accumulation(
-        self, assignment: Assignment, reference: FloatArray | None = None
+        self,
+        assignment: Assignment,
+        reference: FloatArray | None = None,
+        last: LastLabels | None = None,
     ) -> Accumulation:
         """Return the pass that assigns rows and sums about the reference (default: centers)."""
-        return Accumulation(assignment, assignment.centers if reference is None else reference)
+        about = assignment.centers if reference is None else reference
+        return Accumulation(assignment, about, last)
 
     def labelling(self, assignment: Assignment) -> Labelling:
         """Return the pass that writes labels and sums the objective of the only start."""
@@ -64,22 +69,22 @@ class SquaredEuclidean(BaseEstimator):
     ) -> FloatArray:
         r"""Return :math:`D_{kv} = \sum_{i \in S_k} (y_{iv} - c_{kv})^2` about the new centers.
 
-        The sums were taken about the old centers: :math:`D = Q - n (c - c_{old})^2`. Where the
-        center moved so far that this cancels, the pass is repeated about the new ones.
+        The sums were taken about a reference r, mostly the old center: :math:`D = Q - n (c - r)^2`.
+        Where the center moved so far that this cancels, the pass is repeated about the new ones.
         """
-        dispersion, lost = _about(centers, statistics, assignment.centers, table)
+        dispersion, lost = _about(centers, statistics, table)
         starts = np.flatnonzero(lost)
         if starts.size:
             again = source.reduce(self.accumulation(assignment.take(starts), centers[starts]))
-            dispersion[starts], _ = _about(centers[starts], again, centers[starts], table)
+            dispersion[starts], _ = _about(centers[starts], again, table)
         return dispersion
 
 
 def _about(
-    centers: FloatArray, statistics: Statistics, reference: FloatArray, table: Description
+    centers: FloatArray, statistics: Statistics, table: Description
 ) -> tuple[FloatArray, BoolArray]:
     """Return the dispersions about the centers, and the starts in which digits were lost."""
-    moved = centers - reference
+    moved = centers - statistics.reference
     moved *= moved
     moved *= statistics.mass[..., None]
     dispersion = statistics.squares - moved
@@ -97,6 +102,7 @@ class Accumulation(NamedTuple):
 
     assignment: Assignment
     reference: FloatArray
+    last: LastLabels | None
 
     def on_block(self, block: Block) -> Statistics:
         """Return the part of one block."""
@@ -110,6 +116,7 @@ class Accumulation(NamedTuple):
             offsets,
             self.reference,
             shift,
+            self.last,
             block.n_threads,
         )
         return statistics
@@ -125,6 +132,8 @@ class Accumulation(NamedTuple):
                 total.sums + part.sums,
                 total.squares + part.squares,
                 total.fingerprint + part.fingerprint,
+                total.changed + part.changed,
+                total.reference,
             )
         return total
 

@@ -22,6 +22,7 @@ from fwkmeans._typing import (
 )
 from fwkmeans.engine.recipe import Recipe
 from fwkmeans.engine.state import assignment_of
+from fwkmeans.engine.tally import Tally
 
 
 def relocate_empty_clusters(
@@ -31,6 +32,7 @@ def relocate_empty_clusters(
     assignment: Assignment,
     weights: Weights,
     statistics: Statistics,
+    tally: Tally,
 ) -> tuple[Assignment, Weights, Statistics, BoolArray]:
     """Repair every start, at most K times; the last result marks starts that stay with a hole."""
     hopeless = np.zeros(statistics.rows.shape[0], dtype=np.bool_)
@@ -54,9 +56,7 @@ def relocate_empty_clusters(
         centers[moved, clusters] = worst[found]
         weights = _with_initial(weights, moved, clusters, recipe, table)
         assignment = assignment_of(recipe.weighting, centers, weights, table)
-        again = source.reduce(recipe.dissimilarity.accumulation(assignment.take(moved)))
-        for whole, part in zip(statistics, again, strict=True):
-            whole[moved] = part
+        statistics = tally.recount(assignment, moved, statistics)
     return assignment, weights, statistics, hopeless
 
 

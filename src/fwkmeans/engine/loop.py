@@ -20,6 +20,7 @@ from fwkmeans._typing import (
 from fwkmeans.engine.empty import relocate_empty_clusters, without_rows
 from fwkmeans.engine.recipe import Recipe
 from fwkmeans.engine.state import assignment_of, weighted_dispersion
+from fwkmeans.engine.tally import Tally
 
 logger = logging.getLogger("fwkmeans")
 
@@ -87,10 +88,11 @@ def alternate(
     history: list[FloatArray] = []
     fingerprint: IntArray | None = None
     assignment = assignment_of(recipe.weighting, centers, weights, table)
+    tally = Tally(source, dissimilarity, n_starts)
     for iteration in range(1, max_iter + 1):
-        statistics = source.reduce(dissimilarity.accumulation(assignment))
+        statistics = tally.count(assignment)
         assignment, weights, statistics, has_empty = relocate_empty_clusters(
-            source, recipe, table, assignment, weights, statistics
+            source, recipe, table, assignment, weights, statistics, tally
         )
         centers = center_rule.update(statistics, assignment, source)
         dispersion = dissimilarity.dispersion(statistics, assignment, centers, source, table)
@@ -130,6 +132,7 @@ def alternate(
             break
         if stopped.any():
             going = ~stopped
+            tally.keep(going)
             active, fingerprint = active[going], fingerprint[going]
             assignment, weights = assignment.take(going), weights.take(going)
             recipe = recipe._replace(weighting=recipe.weighting.take(going))

@@ -31,7 +31,14 @@ from fwkmeans._typing import (
     WeightContext,
     Weights,
 )
-from fwkmeans.engine import Outcome, Recipe, alternate, assignment_of, check_recipe
+from fwkmeans.engine import (
+    Outcome,
+    Recipe,
+    alternate,
+    assignment_of,
+    check_recipe,
+    keeps_labels,
+)
 from fwkmeans.estimators.inputs import check_finite, describe_rows, open_source
 from fwkmeans.init import INITIALISATIONS, Seeds, initial_weights
 
@@ -288,8 +295,7 @@ class BaseFeatureWeightedKMeans(
 
     def _best_run(self, source: Source, recipe: Recipe, table: Description) -> Run:
         seeds, n_starts = Seeds(self.random_state), self._n_starts()
-        bytes_a_start = 8 * self.n_clusters * source.n_features * (32 + 2 * 64)
-        batch = max(1, min(n_starts, BATCH_BYTES // bytes_a_start))
+        batch = min(n_starts, self._starts_together(source))
         runs = []
         for first in range(0, n_starts, batch):
             starts = range(first, min(n_starts, first + batch))
@@ -312,6 +318,15 @@ class BaseFeatureWeightedKMeans(
                 runs[-1].objective,
             )
         return min(runs, key=lambda run: run.objective)
+
+    def _starts_together(self, source: Source) -> int:
+        """Return how many starts fit into the memory that a batch may take."""
+        segments = max(1, min(64, source.n_rows // 1024))
+        numbers = self.n_clusters * source.n_features * (32 + 2 * segments)
+        labels = source.n_rows if keeps_labels(source) else 0
+        table = source.n_rows * source.n_features * source.dtype.itemsize
+        budget = min(BATCH_BYTES, max(BATCH_BYTES // 4, table // 8))
+        return max(1, budget // (8 * numbers + 4 * labels))
 
     def _initial_weights(
         self, recipe: Recipe, table: Description, seeds: Seeds, starts: range

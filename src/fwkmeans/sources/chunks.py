@@ -44,6 +44,8 @@ class ChunkedSource:
     (1000,)
     """
 
+    keeps_labels = False  # they would grow with the file
+
     def __init__(
         self,
         rows: str | os.PathLike[str] | RowArray,

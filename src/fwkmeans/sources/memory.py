@@ -30,6 +30,8 @@ class MemorySource:
         Threads of the compiled core. The result does not depend on them.
     """
 
+    keeps_labels = True  # a few bytes a row, beside rows that are in memory anyway
+
     def __init__(
         self, rows: RowArray, sample_weight: FloatArray | None = None, n_threads: int = 1
     ) -> None:
