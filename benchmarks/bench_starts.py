@@ -40,7 +40,7 @@ def batched_objectives(model: Any, X: np.ndarray) -> np.ndarray:
     table, _ = describe(source)
     recipe = model._recipe()
     recipe = recipe._replace(weighting=recipe.weighting.bind(table, model.n_clusters))
-    centers = random_entities(source, model.n_clusters, Seeds(0), range(N_STARTS))
+    centers = random_entities(source, model.n_clusters, Seeds(0), range(N_STARTS), table)
     weights = recipe.weighting.initial(N_STARTS, model.n_clusters, table)
     return alternate(source, recipe, table, centers, weights, max_iter=300, tol=1e-6).objective
 

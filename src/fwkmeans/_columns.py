@@ -15,11 +15,14 @@ __all__ = [
     "as_table",
     "categorical_by_dtype",
     "column_names",
+    "describe_columns",
+    "float_types",
     "is_frame",
     "is_missing",
     "ordered_categories",
     "read_categorical",
     "read_numeric",
+    "refuse_text",
     "resolve_categorical",
     "resolve_columns",
 ]
@@ -315,3 +318,46 @@ def ordered_categories(X: Any, v: int, values: NDArray[Any]) -> list[Any]:
         return sorted(observed)
     except TypeError:  # values of several types, such as 1 and "one"
         return sorted(observed, key=lambda one: (type(one).__name__, str(one)))
+
+
+def describe_columns(mask: Any, feature_names: Sequence[str] | None, most: int = 5) -> str:
+    """Return e.g. ``columns 'age', 'height' and 3 more``, or ``column 4``."""
+    indices = np.flatnonzero(mask)
+    names = range(len(mask)) if feature_names is None else [str(name) for name in feature_names]
+    shown = [repr(names[int(i)]) for i in indices]
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return f"column{'s' if len(shown) > 1 else ''} {', '.join(shown[:most])}{more}"
+
+
+def float_types(X: Any) -> Any:
+    """Return the floating point types that `X` may be read in: its own if that is float32.
+
+    Frames of other libraries than plain pandas would otherwise be read as float64.
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame) and set(frame.schema.dtypes()) == {nw.Float32()}:
+        return np.float32
+    return [np.float64, np.float32]
+
+
+def refuse_text(X: Any, who: str) -> None:
+    """Raise if a column of a frame does not hold numbers."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return
+    schema = frame.schema
+    text = [not _can_be_numeric(dtype) for dtype in schema.dtypes()]
+    if any(text):
+        types = {
+            type(dtype).__name__ for dtype, no in zip(schema.dtypes(), text, strict=True) if no
+        }
+        raise ValueError(
+            f"Not numeric: {describe_columns(text, list(schema))} of X "
+            f"({', '.join(sorted(types))}). {who} takes numbers: encode categories with "
+            "fwkmeans.preprocessing.TableEncoder, or drop the column."
+        )
+
+
+def _can_be_numeric(dtype: Any) -> bool:
+    # object columns of pandas may hold numbers: scikit-learn's conversion decides
+    return bool(dtype.is_numeric()) or isinstance(dtype, nw.Boolean | nw.Object | nw.Unknown)

@@ -125,6 +125,8 @@ class Source(Protocol):
     """Where the rows live."""
 
     @property
+    def rows(self) -> RowArray: ...
+    @property
     def n_rows(self) -> int: ...
     @property
     def n_features(self) -> int: ...
@@ -145,7 +147,6 @@ class Source(Protocol):
 class Dissimilarity(Protocol):
     """How far a row is from a center, and which passes over the rows that needs."""
 
-    root: float
     statistics: tuple[str, ...]
 
     def accumulation(

@@ -143,5 +143,4 @@ def test_farthest_row_is_the_first_over_blocks():
 
 def test_registry_and_contract():
     assert DISSIMILARITIES["squared-euclidean"] is SquaredEuclidean
-    assert SquaredEuclidean.root == 2.0
     assert set(SquaredEuclidean.statistics) == {"mass", "rows", "sums", "squares", "fingerprint"}

@@ -1,17 +1,23 @@
 """What users of scikit-learn expect of an estimator."""
 
+import logging
 import pickle
+import warnings
 
 import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fwkmeans import EWKMeans, FeatureWeightedKMeans, KMeans
+from fwkmeans import AWKMeans, EWKMeans, FeatureWeightedKMeans, KMeans
+from fwkmeans.datasets import load_uci
+from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
+from fwkmeans.sources import MemorySource
 from fwkmeans.weighting import ClusterPowerWeights, EntropyWeights
 from laws.configurations import (
     CONFIGURATIONS,
@@ -193,7 +199,10 @@ def test_a_callable_draws_centers(rng, global_random_seed):
         ({"max_iter": 0}, ValueError, "max_iter == 0"),
         ({"tol": -1e-3}, ValueError, "tol == -0.001"),
         ({"n_init": 0}, ValueError, "n_init == 0"),
-        ({"n_init": "many"}, TypeError, "n_init must be"),
+        ({"n_init": "many"}, ValueError, "n_init='many': expected 'auto' or an integer"),
+        ({"tol": float("nan")}, ValueError, "tol=nan: expected a finite number"),
+        ({"init": None}, ValueError, "init=None: expected a name"),
+        ({"init": [1.0, 2.0, 3.0]}, ValueError, r"expected centers of shape \(3, 4\)"),
         ({"init": "kmeans++"}, ValueError, r"init='kmeans\+\+': expected one of 'k-means\+\+'"),
         ({"init": np.zeros((2, 4))}, ValueError, r"\(2, 4\).*expected \(3, 4\)"),
         ({"init": np.full((3, 4), np.nan)}, ValueError, "init contains NaN"),
@@ -216,7 +225,8 @@ def test_unfitted_models_say_so(configuration, rng):
             method(X)
 
 
-def test_verbose_shows_progress_and_nothing_else_does(rng, capsys):
+def test_verbose_shows_progress_and_nothing_else_does(rng, capsys, monkeypatch):
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # those of pytest
     X = make_rows(rng, 60, 4)
     KMeans(3, random_state=0).fit(X)
     assert capsys.readouterr().out == ""
@@ -226,6 +236,60 @@ def test_verbose_shows_progress_and_nothing_else_does(rng, capsys):
     assert "iteration 1" in capsys.readouterr().out
     KMeans(3, random_state=0).fit(X)
     assert capsys.readouterr().out == ""
+
+
+def test_who_has_set_up_logging_gets_each_line_once(rng, capsys, caplog):
+    KMeans(3, random_state=0, verbose=1).fit(make_rows(rng, 60, 4))
+    assert capsys.readouterr().out == ""
+    assert caplog.text.count("starts 1 to 10 of 10") == 1
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint8, np.int8])
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_numpy_integers_are_integers(rng, kind, init):
+    X = rng.random((120, 30))
+    same = {"init": init, "weight_init": "random", "random_state": 0}
+    numpy_integers = EWKMeans(kind(100), n_init=kind(4), max_iter=kind(20), **same).fit(X)
+    integers = EWKMeans(100, n_init=4, max_iter=20, **same).fit(X)
+    np.testing.assert_array_equal(numpy_integers.cluster_centers_, integers.cluster_centers_)
+
+
+def test_fewer_clusters_than_asked_for_are_never_silent():
+    X = TableEncoder().fit_transform(load_uci("tic_tac_toe").data)
+    lost = 0
+    for seed in range(40):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            model = AWKMeans(6, beta=1.2, init="random", n_init=1, random_state=seed).fit(X)
+        said = any("distinct clusters" in str(warning.message) for warning in caught)
+        assert said == (len(np.unique(model.labels_)) < 6)
+        lost += said
+    assert lost
+
+
+def test_float32_frames_stay_float32(df_module, rng):
+    frame = df_module.DataFrame({"a": rng.random(40, dtype="f4"), "b": rng.random(40, dtype="f4")})
+    model = KMeans(2, random_state=0).fit(frame)
+    assert model.cluster_centers_.dtype == np.float32
+    assert model.transform(frame).dtype == np.float32
+    assert np.asarray(RangeStandardizer().fit_transform(frame)).dtype == np.float32
+
+
+def test_a_memory_source_is_taken_with_its_weights(rng):
+    X, weight = rng.random((50, 3)), rng.integers(0, 3, 50).astype(float)
+    a = EWKMeans(2, init=X[:2]).fit(MemorySource(X, weight))
+    b = EWKMeans(2, init=X[:2]).fit(X, sample_weight=weight)
+    np.testing.assert_array_equal(a.cluster_centers_, b.cluster_centers_)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
+def test_seeding_does_not_care_where_the_origin_is(offset):
+    X, _ = make_blobs(300, 4, centers=8, cluster_std=0.5, random_state=0)
+    inertia = [
+        KMeans(8, n_init=1, random_state=seed).fit(X + offset).inertia_ for seed in range(10)
+    ]
+    expected = [KMeans(8, n_init=1, random_state=seed).fit(X).inertia_ for seed in range(10)]
+    assert np.mean(inertia) < 1.3 * np.mean(expected)
 
 
 def test_tol_zero_goes_on_longer(rng):

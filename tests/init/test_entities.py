@@ -1,15 +1,21 @@
 """Initial centers drawn from the rows."""
 
+import functools
+
 import numpy as np
 import pytest
 
 from fwkmeans import KMeans
 from fwkmeans.init import INITIALISATIONS, Seeds
 from fwkmeans.init import entities as entities_module
-from fwkmeans.sources import MemorySource
+from fwkmeans.sources import MemorySource, describe
 from laws.configurations import make_rows
 
 each_init = pytest.mark.parametrize("init", INITIALISATIONS)
+
+
+def draw_centers(init, source, n_clusters, seeds, starts):
+    return INITIALISATIONS[init](source, n_clusters, seeds, starts, describe(source)[0])
 
 
 @each_init
@@ -17,9 +23,7 @@ each_init = pytest.mark.parametrize("init", INITIALISATIONS)
 def test_centers_are_different_rows_with_weight(init, weighted, rng, dtype, global_random_seed):
     X = make_rows(rng, 50, 3).astype(dtype)
     weight = rng.random(50) * (np.arange(50) % 3 > 0) if weighted else None
-    centers = INITIALISATIONS[init](
-        MemorySource(X, weight), 10, Seeds(global_random_seed), range(20)
-    )
+    centers = draw_centers(init, MemorySource(X, weight), 10, Seeds(global_random_seed), range(20))
     assert centers.shape == (20, 10, 3)
     assert centers.dtype == np.float64
     numbers = {tuple(row): number for number, row in enumerate(X.astype(float))}
@@ -34,7 +38,7 @@ def test_centers_are_different_rows_with_weight(init, weighted, rng, dtype, glob
 @each_init
 def test_a_start_depends_only_on_its_number(init, rng, global_random_seed):
     source = MemorySource(make_rows(rng, 50, 3))
-    draw = INITIALISATIONS[init]
+    draw = functools.partial(draw_centers, init)
     every = draw(source, 4, Seeds(global_random_seed), range(9))
     for start in (0, 3, 8):
         alone = draw(source, 4, Seeds(global_random_seed), range(start, start + 1))
@@ -46,14 +50,14 @@ def test_a_start_depends_only_on_its_number(init, rng, global_random_seed):
 @each_init
 def test_all_rows_can_be_asked_for(init, rng, global_random_seed):
     X = make_rows(rng, 6, 3)
-    centers = INITIALISATIONS[init](MemorySource(X), 6, Seeds(global_random_seed), range(3))
+    centers = draw_centers(init, MemorySource(X), 6, Seeds(global_random_seed), range(3))
     for start in centers:
         np.testing.assert_array_equal(np.sort(start[:, 0]), np.sort(X[:, 0]))
 
 
 def test_rows_are_drawn_uniformly(rng, global_random_seed):
     X = np.arange(10.0)[:, None]
-    centers = INITIALISATIONS["random"](MemorySource(X), 3, Seeds(global_random_seed), range(3000))
+    centers = draw_centers("random", MemorySource(X), 3, Seeds(global_random_seed), range(3000))
     counts = np.bincount(centers.ravel().astype(int), minlength=10)
     np.testing.assert_allclose(counts, 900, atol=150)
 
@@ -70,8 +74,8 @@ def test_seeding_large_tables_looks_at_a_sample(rng, monkeypatch, global_random_
         return original(self, indices)
 
     monkeypatch.setattr(MemorySource, "take", take)
-    centers = INITIALISATIONS["k-means++"](source, 1, Seeds(global_random_seed), range(3))
-    assert taken == [100]
+    centers = draw_centers("k-means++", source, 1, Seeds(global_random_seed), range(3))
+    assert taken[-2:] == [100, 3]  # the sample, then the chosen rows
     assert np.all(centers % 2 == 1)
 
 

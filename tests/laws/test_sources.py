@@ -38,7 +38,7 @@ def test_the_same_seed_gives_the_same_starts(init, weighted, rng, dtype, global_
     X = make_rows(rng, 150, 4).astype(dtype)
     weight = rng.random(150) * (rng.random(150) > 0.3) if weighted else None
     starts = [
-        INITIALISATIONS[init](rows, 6, Seeds(global_random_seed), range(5))
+        INITIALISATIONS[init](rows, 6, Seeds(global_random_seed), range(5), describe(rows)[0])
         for rows in (MemorySource(X, weight), ChunkedSource(X, weight, block_bytes=99))
     ]
     np.testing.assert_array_equal(*starts)

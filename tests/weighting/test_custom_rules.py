@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from fwkmeans import EWKMeans, FeatureWeightedKMeans
+from fwkmeans import EWKMeans, FeatureWeightedKMeans, FGKMeans, WKMeans
 from fwkmeans._typing import Weights
-from fwkmeans.weighting import ClusterPowerWeights, WeightRule
+from fwkmeans.weighting import (
+    ClusterPowerWeights,
+    GroupEntropyWeights,
+    SharedPowerWeights,
+    WeightRule,
+)
 from laws.configurations import make_rows, some_rows
 
 
@@ -188,3 +193,86 @@ def test_bound_values_are_public(rng):
     assert EWKMeans(2, gamma=3).fit(X).gamma_ == 3
     assert ClusterPowerWeights().monotone
     assert not ClusterPowerWeights(smoothing="refresh").monotone
+
+
+class Given(WeightRule):
+    """Returns what a function makes of the dispersion."""
+
+    def __init__(self, make=None, shared=False):
+        self.make = make
+        self.shared = shared
+
+    def update(self, dispersion, context):
+        return self.make(dispersion, context)
+
+
+def normalized(values):
+    return values / values.sum(axis=-1, keepdims=True)
+
+
+def in_place(dispersion, context):
+    dispersion += 1.0
+    return normalized(dispersion)
+
+
+@pytest.mark.parametrize(
+    ("make", "shared", "error", "message"),
+    [
+        (lambda d, c: normalized(1 / (d + 0.1)), True, ValueError, "returned different ones"),
+        (lambda d, c: np.zeros_like(d), False, ValueError, "without any positive weight"),
+        (lambda d, c: d + 1j, False, TypeError, "type complex128"),
+        (lambda d, c: d[..., :1], False, ValueError, "returned weights of shape"),
+        (lambda d, c: Weights(d, {"x": np.ones(7)}), False, ValueError, "first axis is not"),
+        (in_place, False, ValueError, "read-only"),
+    ],
+)
+def test_rules_that_break_their_promise_are_told_so(rng, make, shared, error, message):
+    X = rng.random((40, 3))
+    with pytest.raises(error, match=message):
+        FeatureWeightedKMeans(2, weighting=Given(make, shared), random_state=0).fit(X)
+
+
+def test_a_fitted_model_does_not_change_with_its_part(rng):
+    X = rng.random((80, 3))
+    rule = SharedPowerWeights(2.0)
+    model = FeatureWeightedKMeans(3, weighting=rule, random_state=0).fit(X)
+    before = model.score(X), model.transform(X)
+    FeatureWeightedKMeans(3, weighting=rule, random_state=0).set_params(weighting__beta=8.0).fit(X)
+    model.set_params(weighting__beta=5.0)
+    assert model.score(X) == before[0] == -model.inertia_
+    np.testing.assert_array_equal(model.transform(X), before[1])
+
+
+@pytest.mark.parametrize("groups", [[0, 0], [0.5, 1.0, 0.0], [[0, 1, 1]]])
+def test_groups_of_the_rule_are_checked(rng, groups):
+    rule = GroupEntropyWeights(groups=np.asarray(groups))
+    with pytest.raises(ValueError, match="expected one integer for each of the 3 features"):
+        FeatureWeightedKMeans(2, weighting=rule).fit(rng.random((30, 3)))
+
+
+@pytest.mark.parametrize(("odd", "plain"), [([1, 1, 1], [0, 0, 0]), ([-1, 0, 5], [0, 1, 2])])
+def test_groups_of_the_rule_are_numbered_anew(rng, odd, plain):
+    X = rng.random((60, 3))
+    a, b = (
+        FeatureWeightedKMeans(
+            2, weighting=GroupEntropyWeights(groups=np.asarray(groups)), init=X[:2]
+        ).fit(X)
+        for groups in (odd, plain)
+    )
+    np.testing.assert_array_equal(a.feature_weights_, b.feature_weights_)
+    assert a.inertia_ == b.inertia_
+
+
+@pytest.mark.parametrize(
+    ("estimator", "parameter"),
+    [
+        (EWKMeans, {"gamma": np.array([1.0, 2.0, 3.0])}),
+        (EWKMeans, {"gamma": "1.5"}),
+        (WKMeans, {"beta": [2.0, 3.0, 4.0]}),
+        (WKMeans, {"beta": "2"}),
+        (FGKMeans, {"lam": (1, 2, 3)}),
+    ],
+)
+def test_parameters_are_numbers_and_nothing_like_them(rng, estimator, parameter):
+    with pytest.raises(TypeError, match="is not a number; expected"):
+        estimator(2, **parameter).fit(rng.random((30, 3)))

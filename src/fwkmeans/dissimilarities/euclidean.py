@@ -34,7 +34,6 @@ class SquaredEuclidean(BaseEstimator):
     dispersions about them follow.
     """
 
-    root = 2.0
     statistics = ("mass", "rows", "sums", "squares", "fingerprint")
 
     def accumulation(

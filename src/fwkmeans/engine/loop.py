@@ -96,7 +96,8 @@ def alternate(
         )
         centers = center_rule.update(statistics, assignment, source)
         dispersion = dissimilarity.dispersion(statistics, assignment, centers, source, table)
-        context = WeightContext(statistics.mass, weights, table)
+        context = WeightContext(statistics.mass, _read_only(weights), table)
+        dispersion.flags.writeable = False  # a rule may be anybody's
         updated = _as_weights(recipe.weighting.update(dispersion, context), weights, recipe)
         updated = without_rows(updated, statistics, recipe, table)
         moved = assignment_of(recipe.weighting, centers, updated, table)
@@ -110,7 +111,8 @@ def alternate(
         )
         stopped = same_labels & _at_rest(assignment, weights, moved, updated, table, recipe, tol)
         if tol > 0 and recipe.weighting.monotone and iteration > 1:
-            stopped |= history[-2][active] - objective <= tol * part
+            fall = np.abs(history[-2][active] - objective)
+            stopped |= (fall <= tol * part) & ((part > 0) | same_labels)
         logger.debug(
             "iteration %d: %d starts, best objective %.10g", iteration, active.size, objective.min()
         )
@@ -197,18 +199,40 @@ def _record(
 
 def _as_weights(result: FloatArray | Weights, previous: Weights, recipe: Recipe) -> Weights:
     """Return what a rule, maybe a user's own, gave, if it can be weights."""
-    if not isinstance(result, Weights):
-        result = Weights(np.asarray(result), previous.memory)
-    if result.values.shape != previous.values.shape:
+    rule = recipe.weighting
+    memory = previous.memory
+    if isinstance(result, Weights):
+        memory = {key: np.asarray(kept) for key, kept in result.memory.items()}
+        values = np.asarray(result.values)
+    else:
+        values = np.asarray(result)
+    if values.dtype.kind not in "fiub":
+        raise TypeError(f"{rule!r} returned weights of type {values.dtype}; expected numbers.")
+    if values.shape != previous.values.shape:
         raise ValueError(
-            f"{recipe.weighting!r} returned weights of shape {result.values.shape}; expected that "
+            f"{rule!r} returned weights of shape {values.shape}; expected that "
             f"of the dispersion, {previous.values.shape}: starts, clusters, features."
         )
-    if not (result.values >= 0).all():
+    if not (values >= 0).all():
+        raise ValueError(f"{rule!r} returned weights that are negative or not a number.")
+    if not (values > 0).any(axis=-1).all():
+        raise ValueError(f"{rule!r} returned a cluster without any positive weight.")
+    if rule.shared and not (values == values[:, :1]).all():
         raise ValueError(
-            f"{recipe.weighting!r} returned weights that are negative or not a number."
+            f"{rule!r} says that clusters share their weights, but returned different ones. Sum "
+            "the dispersion over the clusters (axis -2), or set shared=False."
         )
-    return result
+    if any(m.ndim == 0 or len(m) != len(values) for m in memory.values()):
+        raise ValueError(
+            f"{rule!r} remembers an array whose first axis is not the {len(values)} starts."
+        )
+    return Weights(values.astype(np.float64, copy=False), memory)
+
+
+def _read_only(weights: Weights) -> Weights:
+    values = weights.values.view()
+    values.flags.writeable = False
+    return Weights(values, weights.memory)
 
 
 def _on_all_starts(values: FloatArray, active: IntArray, n_starts: int) -> FloatArray:
@@ -236,7 +260,7 @@ def _at_rest(
     still = _all(np.abs(after.centers - before.centers) <= rest)
     still &= _all(np.abs(weights_after.values - weights_before.values) <= limit)
     for key, earlier in weights_before.memory.items():
-        if earlier.shape[-1] > 1:  # weights of another kind, not a constant
+        if earlier.ndim == 3 and earlier.shape[-1] > 1:  # weights of another kind, no constant
             still &= _all(np.abs(weights_after.memory[key] - earlier) <= limit)
     return still
 

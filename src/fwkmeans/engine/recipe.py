@@ -13,7 +13,6 @@ _METHODS = {
         "farthest",
         "distances",
         "dispersion",
-        "root",
         "statistics",
     ),
     "center": ("update", "needs"),
@@ -29,6 +28,13 @@ _METHODS = {
         "shared",
         "monotone",
     ),
+}
+
+
+_EXAMPLES = {
+    "dissimilarity": "fwkmeans.dissimilarities.SquaredEuclidean()",
+    "center": "fwkmeans.centers.MeanCenter()",
+    "weighting": "fwkmeans.weighting.EntropyWeights()",
 }
 
 
@@ -50,7 +56,7 @@ def check_recipe(recipe: Recipe) -> None:
         if isinstance(part, str):
             raise TypeError(
                 f"{role}={part!r} is a string; give an instance of a part, such as "
-                "fwkmeans.weighting.EntropyWeights()."
+                f"{_EXAMPLES[role]}."
             )
         if missing:
             hint = " Derive it from fwkmeans.weighting.WeightRule." if role == "weighting" else ""

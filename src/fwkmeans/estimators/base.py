@@ -114,6 +114,10 @@ class BaseFeatureWeightedKMeans(
         self : object
             The fitted estimator.
         """
+        self._fit(X, sample_weight)
+        return self
+
+    def _fit(self, X: Any, sample_weight: Any) -> None:
         self._check_parameters()
         source = open_source(self, X, sample_weight, reset=True)
         table = describe_rows(self, source)
@@ -124,12 +128,11 @@ class BaseFeatureWeightedKMeans(
             )
         recipe = self._recipe()
         check_recipe(recipe)
-        recipe = recipe._replace(weighting=recipe.weighting.bind(table, self.n_clusters))
-        with self._progress():
+        recipe = recipe._replace(weighting=recipe.weighting.bind(table, int(self.n_clusters)))
+        with self._progress(), np.errstate(over="ignore", invalid="ignore"):
             run = self._best_run(source, recipe, table)
-        self._set_fitted(source, recipe, table, run)
-        self._warn_of(run)
-        return self
+        mass = self._set_fitted(source, recipe, table, run)
+        self._warn_of(run, mass)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> LabelArray:
         """Compute the clustering and return the labels.
@@ -148,7 +151,8 @@ class BaseFeatureWeightedKMeans(
         labels : ndarray of shape (n_samples,)
             Number of the cluster of each row.
         """
-        return self.fit(X, sample_weight=sample_weight).labels_
+        self._fit(X, sample_weight)
+        return self.labels_
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Compute the clustering and return the distances of the rows to the centers.
@@ -167,7 +171,8 @@ class BaseFeatureWeightedKMeans(
         distances : ndarray of shape (n_samples, n_clusters)
             See `transform`.
         """
-        return self.fit(X, sample_weight=sample_weight).transform(X)
+        self._fit(X, sample_weight)
+        return self.transform(X)
 
     def predict(self, X: Any) -> LabelArray:
         """Return the nearest center of each row, by the weighted dissimilarity.
@@ -242,8 +247,14 @@ class BaseFeatureWeightedKMeans(
         check_scalar(self.n_clusters, "n_clusters", Integral, min_val=1)
         check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
         check_scalar(self.tol, "tol", Real, min_val=0)
-        if not (isinstance(self.n_init, str) and self.n_init == "auto"):
+        if not np.isfinite(self.tol):
+            raise ValueError(f"tol={self.tol}: expected a finite number >= 0.")
+        if isinstance(self.n_init, str) and self.n_init != "auto":
+            raise ValueError(f"n_init={self.n_init!r}: expected 'auto' or an integer >= 1.")
+        if not isinstance(self.n_init, str):
             check_scalar(self.n_init, "n_init", Integral, min_val=1)
+        if self.init is None:
+            raise ValueError("init=None: expected a name, an array of centers or a callable.")
         if isinstance(self.init, str) and self.init not in INITIALISATIONS:
             names = ", ".join(repr(name) for name in INITIALISATIONS)
             raise ValueError(
@@ -258,20 +269,24 @@ class BaseFeatureWeightedKMeans(
             warnings.warn(
                 f"init is an array of centers: one start is run instead of n_init={self.n_init}.",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return 1 if given else int(self.n_init)
 
-    def _initial_centers(self, source: Source, seeds: Seeds, starts: range) -> FloatArray:
+    def _initial_centers(
+        self, source: Source, seeds: Seeds, starts: range, table: Description
+    ) -> FloatArray:
         if isinstance(self.init, str):
-            return INITIALISATIONS[self.init](source, self.n_clusters, seeds, starts)
+            return INITIALISATIONS[self.init](source, int(self.n_clusters), seeds, starts, table)
         if not callable(self.init):
             return self._check_centers(self.init)[None]
         call: Callable[..., Any] = self.init
-        rows: Any = getattr(source, "rows")  # noqa: B009 - not part of the Source contract
         states = (check_random_state(seed) for seed in seeds.integers("centers", starts))
         return np.stack(
-            [self._check_centers(call(rows, self.n_clusters, random_state=s)) for s in states]
+            [
+                self._check_centers(call(source.rows, self.n_clusters, random_state=s))
+                for s in states
+            ]
         )
 
     def _check_centers(self, centers: Any) -> FloatArray:
@@ -281,6 +296,11 @@ class BaseFeatureWeightedKMeans(
             raise ValueError(
                 f"The columns of init are {list(names)}, those of X {list(expected)}. Give the "
                 "same columns in the same order."
+            )
+        if np.ndim(centers) != 2:
+            raise ValueError(
+                f"init gives {type(centers).__name__} of {np.ndim(centers)} dimensions; expected "
+                f"centers of shape ({self.n_clusters}, {self.n_features_in_})."
             )
         values: FloatArray = check_array(centers, dtype=np.float64, copy=True, input_name="init")
         if values.shape != (self.n_clusters, self.n_features_in_):
@@ -303,9 +323,9 @@ class BaseFeatureWeightedKMeans(
                 source,
                 recipe,
                 table,
-                self._initial_centers(source, seeds, starts),
+                self._initial_centers(source, seeds, starts, table),
                 self._initial_weights(recipe, table, seeds, starts),
-                max_iter=self.max_iter,
+                max_iter=int(self.max_iter),
                 tol=self.tol,
             )
             runs.append(Run.best_of(outcome))
@@ -322,7 +342,7 @@ class BaseFeatureWeightedKMeans(
     def _starts_together(self, source: Source) -> int:
         """Return how many starts fit into the memory that a batch may take."""
         segments = max(1, min(64, source.n_rows // 1024))
-        numbers = self.n_clusters * source.n_features * (32 + 2 * segments)
+        numbers = int(self.n_clusters) * source.n_features * (32 + 2 * segments)
         labels = source.n_rows if keeps_labels(source) else 0
         table = source.n_rows * source.n_features * source.dtype.itemsize
         budget = min(BATCH_BYTES, max(BATCH_BYTES // 4, table // 8))
@@ -332,45 +352,57 @@ class BaseFeatureWeightedKMeans(
         self, recipe: Recipe, table: Description, seeds: Seeds, starts: range
     ) -> Weights:
         how = getattr(self, "weight_init", "uniform")
-        return initial_weights(how, recipe.weighting, self.n_clusters, table, seeds, starts)
+        names = getattr(self, "feature_names_in_", None)
+        return initial_weights(
+            how, recipe.weighting, int(self.n_clusters), table, seeds, starts, names
+        )
 
-    def _set_fitted(self, source: Source, recipe: Recipe, table: Description, run: Run) -> None:
+    def _set_fitted(
+        self, source: Source, recipe: Recipe, table: Description, run: Run
+    ) -> FloatArray:
+        """Set the attributes; return the mass of each cluster."""
         self._parts, self._table, self._memory = recipe, table, run.weights.memory
         self.cluster_centers_ = run.centers.astype(source.dtype)
         self.feature_weights_ = run.weights.values[0]
         self.objective_history_ = run.history
         self.n_iter_ = run.n_iter
         self.converged_ = run.converged
-        self.labels_, self.inertia_ = self._label(source, table)
+        self.labels_, self.inertia_, mass = self._label(source, table)
+        return mass
 
-    def _warn_of(self, run: Run) -> None:
+    def _warn_of(self, run: Run, mass: FloatArray) -> None:
         if not run.converged:
             warnings.warn(
                 f"{type(self).__name__} did not converge in {run.n_iter} iterations. Increase "
                 "max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        n_found = len(np.unique(self.labels_)) if run.has_empty else self.n_clusters
+        n_found = int((mass > 0).sum())
         if n_found < self.n_clusters:
+            why = (
+                "every row equals its center in all features that have weight. There may be "
+                "duplicate rows in X, or too few features with weight"
+                if run.has_empty
+                else "the last weights leave a cluster without rows. Try other starts or parameters"
+            )
             warnings.warn(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
-                f"({self.n_clusters}): every row already equals its center in all features that "
-                "have weight. There may be duplicate rows in X, or too few features with weight.",
+                f"({self.n_clusters}): {why}.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
-    def _label(self, source: Source, table: Description) -> tuple[LabelArray, float]:
-        """Return labels and objective for the public centers and weights."""
+    def _label(self, source: Source, table: Description) -> tuple[LabelArray, float, FloatArray]:
+        """Return labels, objective and mass of the clusters for the public centers and weights."""
         assignment = self._assignment()
         labels, total = source.reduce(self._parts.dissimilarity.labelling(assignment))
-        mass = np.bincount(labels, source.sample_weight, self.n_clusters).astype(np.float64)
+        mass = np.bincount(labels, source.sample_weight, int(self.n_clusters)).astype(np.float64)
         weights = self._weights()
         objective = self._parts.weighting.objective(
             assignment.scale * total, weights, WeightContext(mass[None], weights, table)
         )
-        return labels, float(objective[0])
+        return labels, float(objective[0]), mass
 
     def _weights(self) -> Weights:
         return Weights(self.feature_weights_[None], self._memory)
@@ -386,8 +418,10 @@ class BaseFeatureWeightedKMeans(
             yield
             return
         level, handler = logger.level, logging.StreamHandler(sys.stdout)
+        alone = not logger.hasHandlers()  # who has set up logging gets the lines there, once
         logger.setLevel(logging.DEBUG if self.verbose > 1 else logging.INFO)
-        logger.addHandler(handler)
+        if alone:
+            logger.addHandler(handler)
         try:
             yield
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fwkmeans._typing import Description, Source
+from fwkmeans._typing import Description, FloatArray, Source
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.engine import Recipe
@@ -101,6 +101,8 @@ class EWKMeans(BaseFeatureWeightedKMeans):
         rule = EntropyWeights(gamma=self.gamma, dispersion=self.dispersion)
         return Recipe(SquaredEuclidean(), MeanCenter(), rule)
 
-    def _set_fitted(self, source: Source, recipe: Recipe, table: Description, run: Run) -> None:
+    def _set_fitted(
+        self, source: Source, recipe: Recipe, table: Description, run: Run
+    ) -> FloatArray:
         self.gamma_ = recipe.weighting.gamma  # type: ignore[attr-defined]
-        super()._set_fitted(source, recipe, table, run)
+        return super()._set_fitted(source, recipe, table, run)

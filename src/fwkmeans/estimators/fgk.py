@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._typing import Description, Source
+from fwkmeans._typing import Description, FloatArray, Source
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.engine import Recipe
@@ -120,11 +120,13 @@ class FGKMeans(BaseFeatureWeightedKMeans):
         names = getattr(self, "feature_names_in_", None)
         return resolve_groups(self.groups, names, self.n_features_in_)
 
-    def _set_fitted(self, source: Source, recipe: Recipe, table: Description, run: Run) -> None:
+    def _set_fitted(
+        self, source: Source, recipe: Recipe, table: Description, run: Run
+    ) -> FloatArray:
         rule, groups = recipe.weighting, self._groups()
         self.lam_, self.eta_ = rule.lam, rule.eta  # type: ignore[attr-defined]
         self.group_weights_ = run.weights.memory["group_weights"][0]
         self.groups_ = {
             name: np.flatnonzero(groups.numbers == t) for t, name in enumerate(groups.names)
         }
-        super()._set_fitted(source, recipe, table, run)
+        return super()._set_fitted(source, recipe, table, run)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import clone
+
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.engine import Recipe
@@ -87,8 +89,13 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
         self.random_state = random_state
 
     def _recipe(self) -> Recipe:
+        # clones: a fitted model must not change with a part that somebody else sets
         return Recipe(
-            SquaredEuclidean() if self.dissimilarity is None else self.dissimilarity,
-            MeanCenter() if self.center is None else self.center,
-            UniformWeights() if self.weighting is None else self.weighting,
+            SquaredEuclidean() if self.dissimilarity is None else _own(self.dissimilarity),
+            MeanCenter() if self.center is None else _own(self.center),
+            UniformWeights() if self.weighting is None else _own(self.weighting),
         )
+
+
+def _own(part: Any) -> Any:
+    return part if isinstance(part, type) else clone(part, safe=False)

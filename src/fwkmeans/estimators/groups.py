@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwkmeans._columns import resolve_columns
+from fwkmeans._columns import describe_columns, resolve_columns
 from fwkmeans._typing import IntArray
 
 
@@ -61,7 +61,7 @@ def resolve_groups(
 
 
 def _is_label(entry: Any) -> bool:
-    return isinstance(entry, str | Integral | np.bool_)
+    return isinstance(entry, str | Real | np.bool_)
 
 
 def _from_labels(labels: Any, n_features: int, what: str) -> Groups:
@@ -110,13 +110,3 @@ def _partition(
     for number, members in enumerate(columns):
         numbers[members] = number
     return numbers
-
-
-def describe_columns(mask: Any, feature_names: Sequence[str] | None, most: int = 5) -> str:
-    """Return e.g. ``columns 'age', 'height' and 3 more``, or ``column 4``."""
-    indices = np.flatnonzero(mask)
-    shown = [
-        repr(str(feature_names[int(i)])) if feature_names is not None else str(i) for i in indices
-    ]
-    more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return f"column{'s' if len(shown) > 1 else ''} {', '.join(shown[:most])}{more}"

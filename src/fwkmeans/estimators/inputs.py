@@ -6,14 +6,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
+from fwkmeans._columns import describe_columns, float_types, refuse_text
 from fwkmeans._threads import effective_n_threads
 from fwkmeans._typing import Description, FloatArray, IntArray, RowArray, Source
-from fwkmeans.estimators.groups import describe_columns
 from fwkmeans.sources import (
     BLOCK_BYTES,
     ChunkedSource,
@@ -32,13 +31,17 @@ def open_source(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> S
         _check_chunked(estimator, X, reset=reset)
         given = X.sample_weight if sample_weight is None else sample_weight
         return X.with_(check_sample_weight(given, X.n_rows), n_threads)
+    if isinstance(X, MemorySource):
+        sample_weight = X.sample_weight if sample_weight is None else sample_weight
+        X = X.rows
     _refuse_sparse(estimator, X)
-    _refuse_text(estimator, X)
+    _refuse_others(X)
+    refuse_text(X, type(estimator).__name__)
     rows: RowArray = validate_data(
         estimator,
         X,
         reset=reset,
-        dtype=[np.float64, np.float32],
+        dtype=float_types(X),
         ensure_all_finite=False,  # our own check names the columns
     )
     return MemorySource(np.asarray(rows), check_sample_weight(sample_weight, len(rows)), n_threads)
@@ -48,6 +51,14 @@ def describe_rows(estimator: Any, source: Source) -> Description:
     """Describe a table in which every cell is a number."""
     table, nonfinite = describe(source)
     _refuse_nonfinite(estimator, source, nonfinite)
+    squared = (table.scatter > 0) & np.isfinite(table.scatter)
+    lost = (table.maximum > table.minimum) & ~squared
+    if lost.any():
+        names = getattr(estimator, "feature_names_in_", None)
+        raise ValueError(
+            f"The squares of {describe_columns(lost, names)} of X underflow to zero or overflow. "
+            "Rescale X, for example with fwkmeans.preprocessing.RangeStandardizer."
+        )
     return table
 
 
@@ -108,25 +119,11 @@ def _refuse_sparse(estimator: Any, X: Any) -> None:
         )
 
 
-def _refuse_text(estimator: Any, X: Any) -> None:
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return
-    schema = frame.schema
-    text = [name for name, dtype in schema.items() if not _is_numeric(dtype)]
-    if text:
-        marked = [name in text for name in schema]
-        raise ValueError(
-            f"Not numeric: {describe_columns(marked, list(schema))} of X "
-            f"({', '.join(sorted({type(schema[name]).__name__ for name in text}))}). "
-            f"{type(estimator).__name__} takes numbers: encode categories with "
-            "fwkmeans.preprocessing.TableEncoder, or drop the column."
-        )
-
-
-def _is_numeric(dtype: Any) -> bool:
-    # Object columns of pandas may hold numbers: scikit-learn's conversion decides
-    return bool(dtype.is_numeric()) or isinstance(dtype, nw.Boolean | nw.Object | nw.Unknown)
+def _refuse_others(X: Any) -> None:
+    if isinstance(X, bytes):
+        raise TypeError("X is bytes; give the path of a .npy file as str or pathlib.Path.")
+    if hasattr(X, "collect") and not hasattr(X, "__array__"):
+        raise TypeError(f"X is a lazy {type(X).__name__}; give X.collect().")
 
 
 def _refuse_nonfinite(estimator: Any, source: Source, nonfinite: IntArray) -> None:

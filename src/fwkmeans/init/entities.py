@@ -6,16 +6,18 @@ import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from threadpoolctl import threadpool_limits
 
-from fwkmeans._typing import FloatArray, IntArray, Source
+from fwkmeans._typing import Description, FloatArray, IntArray, RowArray, Source
 from fwkmeans.init.seeds import Seeds
 
 #: k-means++ looks at no more rows than this, drawn at random,
 SEEDING_ROWS = 100_000
 #: ... and at no more of them than fit into this, unless that is fewer than 50 per cluster.
-SEEDING_BYTES = 16 * 2**20
+SEEDING_BYTES = 8 * 2**20
 
 
-def random_entities(source: Source, n_clusters: int, seeds: Seeds, starts: range) -> FloatArray:
+def random_entities(
+    source: Source, n_clusters: int, seeds: Seeds, starts: range, table: Description
+) -> FloatArray:
     """Return K distinct rows, drawn at random, for each of the starts: (R, K, M)."""
     present = rows_with_weight(source)
     n_present = source.n_rows if present is None else present.size
@@ -41,16 +43,20 @@ def distinct_integers(uniform: FloatArray, below: int) -> IntArray:
     return drawn
 
 
-def spread_entities(source: Source, n_clusters: int, seeds: Seeds, starts: range) -> FloatArray:
+def spread_entities(
+    source: Source, n_clusters: int, seeds: Seeds, starts: range, table: Description
+) -> FloatArray:
     """Return K rows chosen by (greedy) k-means++ for each of the starts: (R, K, M)."""
-    rows, weights = _seeding_sample(source, n_clusters, seeds)
+    indices = _seeding_rows(source, n_clusters, seeds)
+    rows = _about_the_mean(source.take(indices), table)
+    weights = None if source.sample_weight is None else source.sample_weight[indices]
     with threadpool_limits(1, user_api="blas"):  # the same digits whatever the number of threads
         chosen = [
             kmeans_plusplus(rows, n_clusters, sample_weight=weights, random_state=seed)[1]
             for seed in seeds.integers("centers", starts)
         ]
-    centers: FloatArray = rows[np.stack(chosen)].astype(np.float64)
-    return centers
+    centers = source.take(indices[np.concatenate(chosen)]).astype(np.float64)
+    return centers.reshape(len(starts), n_clusters, source.n_features)
 
 
 def rows_with_weight(source: Source) -> IntArray | None:
@@ -61,19 +67,20 @@ def rows_with_weight(source: Source) -> IntArray | None:
     return np.flatnonzero(weight > 0)
 
 
-def _seeding_sample(
-    source: Source, n_clusters: int, seeds: Seeds
-) -> tuple[FloatArray, FloatArray | None]:
+def _seeding_rows(source: Source, n_clusters: int, seeds: Seeds) -> IntArray:
+    """Return the rows that k-means++ looks at: all with weight, or some of them."""
     present = rows_with_weight(source)
     n_present = source.n_rows if present is None else present.size
     limit = max(50 * n_clusters, min(SEEDING_ROWS, SEEDING_BYTES // (8 * source.n_features)))
-    if n_present <= limit and present is None:
-        return source.take(np.arange(n_present)), source.sample_weight
-    if n_present <= limit:
-        indices = np.arange(n_present)
-    else:
+    indices = np.arange(n_present)
+    if n_present > limit:
         indices = np.sort(seeds.common("seeding rows").choice(n_present, limit, replace=False))
-    if present is not None:
-        indices = present[indices]
-    weight = source.sample_weight
-    return source.take(indices), None if weight is None else weight[indices]
+    return indices if present is None else present[indices]
+
+
+def _about_the_mean(rows: RowArray, table: Description) -> RowArray:
+    """Return the rows about their mean, about 1 in size at most: products keep their digits."""
+    _, exponent = np.frexp((table.maximum - table.minimum).max())
+    centered: RowArray = rows - table.mean.astype(rows.dtype)
+    centered *= rows.dtype.type(np.ldexp(1.0, -int(exponent)))
+    return centered

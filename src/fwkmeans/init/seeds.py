@@ -23,8 +23,8 @@ class Seeds:
 
     def uniform(self, purpose: str, starts: range, n: int) -> FloatArray:
         """Return n numbers in [0, 1) for each of the starts: (R, n)."""
-        stream = np.random.PCG64(self._sequence(purpose)).advance(starts.start * n)
-        return np.random.Generator(stream).random((len(starts), n))
+        stream = np.random.PCG64(self._sequence(purpose)).advance(int(starts.start) * int(n))
+        return np.random.Generator(stream).random((len(starts), int(n)))
 
     def integers(self, purpose: str, starts: range) -> list[int]:
         """Return a seed for each of the starts."""

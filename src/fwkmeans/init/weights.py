@@ -17,6 +17,7 @@ def initial_weights(
     table: Description,
     seeds: Seeds,
     starts: range,
+    feature_names: Any = None,
 ) -> Weights:
     """Return the weights each start begins with."""
     uniform = rule.initial(len(starts), n_clusters, table)
@@ -27,6 +28,7 @@ def initial_weights(
     elif isinstance(how, str):
         raise ValueError(f"weight_init={how!r}: expected 'uniform', 'random' or an array.")
     else:
+        _check_names(how, feature_names)
         given = _given(how, rule, n_clusters, table)
         values = np.broadcast_to(given, (len(starts), *given.shape))
     return Weights(rule.normalize(values, table), uniform.memory)
@@ -40,6 +42,19 @@ def _random(
     drawn = -np.log1p(-seeds.uniform("weights", starts, n_own * table.varying.size))
     drawn = drawn.reshape(len(starts), n_own, table.varying.size)
     return np.broadcast_to(drawn, (len(starts), n_clusters, table.varying.size))
+
+
+def _check_names(weights: Any, feature_names: Any) -> None:
+    """Raise if a frame or series names other features, or the same in another order."""
+    names = getattr(weights, "columns", getattr(weights, "index", None))
+    if names is None or callable(names) or feature_names is None:
+        return
+    names = list(names)
+    if any(isinstance(name, str) for name in names) and names != list(feature_names):
+        raise ValueError(
+            f"weight_init names the features {names}, X has {list(feature_names)}. Give the same "
+            "names in the same order."
+        )
 
 
 def _given(
@@ -60,6 +75,7 @@ def _given(
             "weight_init has different rows, but all clusters share their weights here. "
             f"Give one row of shape ({n_features},)."
         )
+    values = np.divide(values, max(float(values.max()), 1e-300))  # sums must not overflow
     uniform = rule.initial(1, n_clusters, table).values[0]
     if not np.allclose(rule.normalize(values, table).sum(axis=-1), uniform.sum(axis=-1)):
         raise ValueError(

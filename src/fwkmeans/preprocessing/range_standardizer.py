@@ -10,6 +10,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fwkmeans._columns import float_types, refuse_text
+
 __all__ = ["RangeStandardizer", "find_mean_and_range", "standardize"]
 
 FloatArray = NDArray[np.floating[Any]]
@@ -169,8 +171,9 @@ class RangeStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> FloatArray:
+        refuse_text(X, "RangeStandardizer")
         checked: FloatArray = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
+            self, X, reset=reset, dtype=float_types(X), ensure_all_finite="allow-nan"
         )
         return checked
 

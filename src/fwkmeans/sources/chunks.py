@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,11 @@ class ChunkedSource:
     ) -> None:
         self.rows = open_npy(rows) if isinstance(rows, str | os.PathLike) else rows
         check_matrix(self.rows, "rows")
-        self.sample_weight = sample_weight
-        self.n_threads = n_threads
-        self.block_bytes = block_bytes
+        if not isinstance(block_bytes, Integral) or block_bytes < 1:
+            raise ValueError(f"block_bytes={block_bytes!r}: expected a positive number of bytes.")
+        self.sample_weight: FloatArray | None = sample_weight
+        self.n_threads: int = n_threads
+        self.block_bytes: int = int(block_bytes)
 
     @property
     def n_rows(self) -> int:

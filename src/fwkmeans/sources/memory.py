@@ -36,7 +36,7 @@ class MemorySource:
         self, rows: RowArray, sample_weight: FloatArray | None = None, n_threads: int = 1
     ) -> None:
         self.rows = in_whole_steps(rows)
-        self.sample_weight = sample_weight
+        self.sample_weight: FloatArray | None = sample_weight
         self.n_threads = n_threads
 
     @property

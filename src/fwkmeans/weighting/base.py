@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -30,7 +31,8 @@ class WeightRule(BaseEstimator, ABC):
     shared : bool
         Whether all clusters have the same weights (then the rows of the values are equal).
     monotone : bool
-        Whether `update` never raises the objective; decides what ``tol`` is compared with.
+        Whether `update` never raises the objective. If so a run ends when the objective hardly
+        falls any more, else when labels stay the same and weights hardly move.
 
     Examples
     --------
@@ -50,7 +52,7 @@ class WeightRule(BaseEstimator, ABC):
     """
 
     shared: bool = False
-    monotone: bool = True
+    monotone: bool = False
 
     @abstractmethod
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray | Weights:
@@ -108,14 +110,13 @@ class WeightRule(BaseEstimator, ABC):
 
 
 def _one_value_a_start(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim == 3
+    return isinstance(value, np.ndarray) and value.ndim == 3 and value.shape[1:] == (1, 1)
 
 
 def check_number(value: Any, what: str, accepted: str, valid: Any) -> None:
     """Raise unless every entry of a number or batch of numbers is finite and valid."""
-    try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{what}={value!r} is not a number; expected {accepted}.") from None
+    if not isinstance(value, Real) and not _one_value_a_start(value):
+        raise TypeError(f"{what}={value!r} is not a number; expected {accepted}.")
+    numbers = np.asarray(value, dtype=np.float64)
     if not np.all(np.isfinite(numbers) & valid(numbers)):
         raise ValueError(f"{what}={value!r}: expected {accepted}.")

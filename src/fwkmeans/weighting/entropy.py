@@ -36,6 +36,8 @@ class EntropyWeights(WeightRule):
        of high-dimensional sparse data. IEEE TKDE 19(8). doi:10.1109/TKDE.2007.1048
     """
 
+    monotone = True
+
     def __init__(self, gamma: Any = "auto", dispersion: str = "sum") -> None:
         self.gamma = gamma
         self.dispersion = dispersion

@@ -44,6 +44,8 @@ class GroupEntropyWeights(WeightRule):
        high-dimensional data. Pattern Recognition 45(1). doi:10.1016/j.patcog.2011.06.004
     """
 
+    monotone = True
+
     def __init__(self, groups: Any = None, lam: Any = "auto", eta: Any = "auto") -> None:
         self.groups = groups
         self.lam = lam
@@ -51,7 +53,7 @@ class GroupEntropyWeights(WeightRule):
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Return the rule with groups and both strengths as numbers."""
-        groups = self._groups(table)
+        groups = _checked(self._groups(table), table.varying.size)
         scatter = table.scatter.sum() / n_clusters
         n_groups = len(np.unique(groups[table.varying]))
         automatic = {"lam": scatter / n_groups, "eta": scatter / table.varying.sum()}
@@ -120,7 +122,17 @@ class GroupEntropyWeights(WeightRule):
     def _groups(self, table: Description) -> IntArray:
         if self.groups is None:
             return np.zeros(table.varying.size, dtype=np.int64)
-        return np.asarray(self.groups, dtype=np.int64)
+        return np.asarray(self.groups)
+
+
+def _checked(groups: IntArray, n_features: int) -> IntArray:
+    """Return the groups numbered from 0 without a gap."""
+    if groups.shape != (n_features,) or groups.dtype.kind not in "iu":
+        raise ValueError(
+            f"groups has shape {groups.shape} and type {groups.dtype}; expected one integer for "
+            f"each of the {n_features} features."
+        )
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
 
 class _Partition:

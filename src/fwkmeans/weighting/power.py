@@ -73,6 +73,7 @@ class SharedPowerWeights(WeightRule):
     """
 
     shared = True
+    monotone = True
 
     def __init__(self, beta: Any = 2.0) -> None:
         self.beta = beta

@@ -36,11 +36,6 @@ class SelfAdjustingWeights(WeightRule):
     def __init__(self, safeguard: bool = False) -> None:
         self.safeguard = safeguard
 
-    @property
-    def monotone(self) -> bool:  # type: ignore[override]
-        """Never claimed: runs stop by their weights, not by the objective."""
-        return False
-
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
         """Return the weights moved half-way to the separation shares."""
         table, previous = context.table, context.previous.values[:, :1]

@@ -17,6 +17,7 @@ class UniformWeights(WeightRule):
     """
 
     shared = True
+    monotone = True
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
         """Return the weights unchanged."""
