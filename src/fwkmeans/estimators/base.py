@@ -343,10 +343,12 @@ class BaseFeatureWeightedKMeans(
         """Return how many starts fit into the memory that a batch may take."""
         segments = max(1, min(64, source.n_rows // 1024))
         numbers = int(self.n_clusters) * source.n_features * (32 + 2 * segments)
-        labels = source.n_rows if keeps_labels(source) else 0
+        by_state = BATCH_BYTES // 4 // (8 * numbers)
+        if not keeps_labels(source):
+            return max(1, by_state)
         table = source.n_rows * source.n_features * source.dtype.itemsize
-        budget = min(BATCH_BYTES, max(BATCH_BYTES // 4, table // 8))
-        return max(1, budget // (8 * numbers + 4 * labels))
+        by_labels = min(BATCH_BYTES, table // 16) // (4 * source.n_rows)
+        return max(1, min(by_state, by_labels))
 
     def _initial_weights(
         self, recipe: Recipe, table: Description, seeds: Seeds, starts: range
@@ -397,7 +399,7 @@ class BaseFeatureWeightedKMeans(
         """Return labels, objective and mass of the clusters for the public centers and weights."""
         assignment = self._assignment()
         labels, total = source.reduce(self._parts.dissimilarity.labelling(assignment))
-        mass = np.bincount(labels, source.sample_weight, int(self.n_clusters)).astype(np.float64)
+        mass = _mass_of(labels, source.sample_weight, int(self.n_clusters))
         weights = self._weights()
         objective = self._parts.weighting.objective(
             assignment.scale * total, weights, WeightContext(mass[None], weights, table)
@@ -427,3 +429,13 @@ class BaseFeatureWeightedKMeans(
         finally:
             logger.removeHandler(handler)
             logger.setLevel(level)
+
+
+def _mass_of(labels: LabelArray, sample_weight: FloatArray | None, n_clusters: int) -> FloatArray:
+    """Return the sum of weights in each cluster; in pieces, since bincount copies the labels."""
+    mass, step = np.zeros(n_clusters), 1 << 16
+    for begin in range(0, labels.size, step):
+        piece = slice(begin, begin + step)
+        weight = None if sample_weight is None else sample_weight[piece]
+        mass += np.bincount(labels[piece], weight, n_clusters)
+    return mass

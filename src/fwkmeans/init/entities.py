@@ -12,7 +12,7 @@ from fwkmeans.init.seeds import Seeds
 #: k-means++ looks at no more rows than this, drawn at random,
 SEEDING_ROWS = 100_000
 #: ... and at no more of them than fit into this, unless that is fewer than 50 per cluster.
-SEEDING_BYTES = 8 * 2**20
+SEEDING_BYTES = 4 * 2**20
 
 
 def random_entities(
