@@ -152,11 +152,13 @@ def test_too_few_iterations_are_reported(configuration, rng):
 
 def test_the_warning_points_at_the_caller(rng):
     X = make_rows(rng, 200, 4)
-    for call in (KMeans.fit, KMeans.fit_predict):
+    for call in (EWKMeans.fit, EWKMeans.fit_predict):
         with pytest.warns(ConvergenceWarning) as caught:
-            call(KMeans(6, init=X[:6], max_iter=1, tol=0), X)
-        if call is KMeans.fit:
-            assert caught[0].filename == __file__
+            call(EWKMeans(6, init=X[:6], max_iter=1, tol=0), X)
+        assert caught[0].filename == __file__
+    with pytest.warns(RuntimeWarning, match="one start is run") as caught:
+        KMeans(6, init=X[:6], n_init=3).fit(X)
+    assert caught[0].filename == __file__
 
 
 def test_fewer_distinct_rows_than_clusters_are_reported():

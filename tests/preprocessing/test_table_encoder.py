@@ -370,3 +370,11 @@ def test_clone_pickle_and_pipeline():
     table = load_uci("heart")
     pipeline = make_pipeline(TableEncoder(), KMeans(2, n_init=2, random_state=0))
     assert set(pipeline.fit_predict(table.data)) == {0, 1}
+
+
+def test_output_names_are_unique():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": ["x", "y", "x"], "a=x": [1.0, 2.0, 4.0], "a=x_2": [3.0, 2.0, 1.0]})
+    names = list(TableEncoder().fit(frame).get_feature_names_out())
+    assert names == ["a=x", "a=y", "a=x_3", "a=x_2"]
+    assert TableEncoder().set_output(transform="pandas").fit_transform(frame).shape == (3, 4)

@@ -208,7 +208,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 names += [f"{inputs[v]}={category}" for category in categories[v]]
             elif width:
                 names.append(inputs[v])
-        return np.asarray(names, dtype=object)
+        return np.asarray(_unique(names), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags, which depend on the parameters."""
@@ -339,3 +339,15 @@ def _object_array(values: list[Any]) -> NDArray[Any]:
 
 def _quote(names: Iterable[Any]) -> str:
     return ", ".join(repr(name) for name in names)
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Return the names with a number behind those that would occur twice."""
+    taken, unique = set(names), []
+    for at, name in enumerate(names):
+        number = 2
+        while name in names[:at] and (name := f"{names[at]}_{number}") in taken:
+            number += 1
+        taken.add(name)
+        unique.append(name)
+    return unique
