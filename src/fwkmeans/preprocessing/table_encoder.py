@@ -342,12 +342,12 @@ def _quote(names: Iterable[Any]) -> str:
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Return the names with a number behind those that would occur twice."""
+    """Return the names with a number behind those that occur again."""
     taken, unique = set(names), []
     for at, name in enumerate(names):
-        number = 2
-        while name in names[:at] and (name := f"{names[at]}_{number}") in taken:
-            number += 1
-        taken.add(name)
+        if name in names[:at]:
+            number = next(n for n in range(2, len(names) + 3) if f"{name}_{n}" not in taken)
+            name = f"{name}_{number}"
+            taken.add(name)
         unique.append(name)
     return unique

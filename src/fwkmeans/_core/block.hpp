@@ -1,0 +1,195 @@
+// The block of rows in work: staged, transposed, its successor asked for in time.
+#pragma once
+#include "simd.hpp"
+
+namespace fwk {
+namespace FWK_ISA {
+namespace {
+
+// ---- the block in work -------------------------------------------------------------------------
+
+template <class T>
+index block_rows(index n_features) {
+    const index wanted = BLOCK_BYTES / (n_features * index(sizeof(T)));
+    const index bounded = wanted < MAX_BLOCK ? wanted : MAX_BLOCK;
+    const index tiles = bounded / TILE_ROWS<T>;
+    return (tiles > 0 ? tiles : 1) * TILE_ROWS<T>;
+}
+
+template <class T>
+struct Scratch {
+    T* panels;               // (tiles, M, TILE_ROWS) transposed and shifted rows
+    T* norms;                // (block) squared length of the shifted rows
+    T* staged;               // (block, M) rows, when the table's own are not contiguous
+    std::uint64_t* keys;     // (block) random key of each row, 0 for rows without weight
+    std::int32_t* labels;    // (block)
+    std::int32_t* chosen;    // (block) rows whose label has changed
+    std::int32_t* order;     // (block) rows sorted by label
+    std::int32_t* position;  // (K + 1)
+    const T* rows;           // rows of the block, row_stride apart, columns contiguous
+    index row_stride, n_rows, first;
+    const char* ahead;  // what the next block will read, if that is known
+    index ahead_bytes;
+
+    Scratch(void* memory, index n_features, index n_clusters) {
+        std::uintptr_t cursor = reinterpret_cast<std::uintptr_t>(memory);
+        const index block = block_rows<T>(n_features);
+        const auto take = [&cursor](index bytes) {
+            const std::uintptr_t taken = cursor;
+            cursor += std::uintptr_t(round_up(bytes, 64));
+            return taken;
+        };
+        panels = reinterpret_cast<T*>(take(block * n_features * sizeof(T)));
+        norms = reinterpret_cast<T*>(take(block * sizeof(T)));
+        staged = reinterpret_cast<T*>(take(block * n_features * sizeof(T)));
+        keys = reinterpret_cast<std::uint64_t*>(take(block * 8));
+        labels = reinterpret_cast<std::int32_t*>(take(block * 4));
+        chosen = reinterpret_cast<std::int32_t*>(take(block * 4));
+        order = reinterpret_cast<std::int32_t*>(take(block * 4));
+        position = reinterpret_cast<std::int32_t*>(take((n_clusters + 1) * 4));
+        end = cursor;
+    }
+    std::uintptr_t end;
+};
+
+template <class T>
+std::size_t scratch_bytes(const Rows<T>& table, index n_clusters) {
+    const Scratch<T> sizes(nullptr, table.n_features, n_clusters);
+    return std::size_t(sizes.end);
+}
+
+// Points `rows` at the block's rows with contiguous columns, copying only if the table has others.
+template <class T>
+void stage(const Rows<T>& table, index begin, index end, Scratch<T>& block) {
+    block.first = begin;
+    block.n_rows = end - begin;
+    const T* origin = table.data + begin * table.row_stride;
+    if (table.column_stride == 1) {
+        block.rows = origin;
+        block.row_stride = table.row_stride;
+        return;
+    }
+    const index m = table.n_features;
+    for (index v = 0; v < m; ++v)
+        for (index i = 0; i < block.n_rows; ++i)
+            block.staged[i * m + v] =
+                load<T>(origin + i * table.row_stride + v * table.column_stride);
+    block.rows = block.staged;
+    block.row_stride = m;
+}
+
+// Asks for the part [from, to) of `whole` parts of the next block's memory, so that it arrives while
+// this block is computed.
+template <class T>
+inline void fetch_ahead(const Scratch<T>& block, index from, index to, index whole) {
+    if (!block.ahead) return;
+    const char* begin = block.ahead + block.ahead_bytes * from / whole;
+    const char* end = block.ahead + block.ahead_bytes * (to < whole ? to : whole) / whole;
+    for (; begin < end; begin += 64) __builtin_prefetch(begin, 0, 2);
+}
+
+// splitmix64 of the row's index: the fingerprint of a labelling is the sum of key x (label + 1).
+template <class T>
+void draw_keys(const Rows<T>& table, Scratch<T>& block) {
+    for (index i = 0; i < block.n_rows; ++i) {
+        std::uint64_t z = std::uint64_t(table.first_row + block.first + i) + 1u;
+        z *= 0x9e3779b97f4a7c15u;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        block.keys[i] = z ^ (z >> 31);
+    }
+    if (table.sample_weight)
+        for (index i = 0; i < block.n_rows; ++i)
+            if (!(table.sample_weight[block.first + i] > 0)) block.keys[i] = 0;
+}
+
+// ---- packing: L x L tiles transposed by log2(L) perfect shuffles --------------------------------
+
+template <class T, int L, bool HIGH>
+inline Vector<T, L> interleave(Vector<T, L> a, Vector<T, L> b) {
+    constexpr int h = HIGH ? L / 2 : 0;
+    if constexpr (L == 2)
+        return __builtin_shufflevector(a, b, h, h + L);
+    else if constexpr (L == 4)
+        return __builtin_shufflevector(a, b, h, h + L, h + 1, h + 1 + L);
+    else if constexpr (L == 8)
+        return __builtin_shufflevector(a, b, h, h + L, h + 1, h + 1 + L, h + 2, h + 2 + L, h + 3,
+                                       h + 3 + L);
+    else
+        return __builtin_shufflevector(a, b, h, h + L, h + 1, h + 1 + L, h + 2, h + 2 + L, h + 3,
+                                       h + 3 + L, h + 4, h + 4 + L, h + 5, h + 5 + L, h + 6,
+                                       h + 6 + L, h + 7, h + 7 + L);
+}
+
+template <class T, int L>
+inline void transpose(Vector<T, L> (&x)[L]) {
+    Vector<T, L> y[L];
+    for (int step = 1; step < L; step *= 2) {
+        for (int i = 0; i < L / 2; ++i) {
+            y[2 * i] = interleave<T, L, false>(x[i], x[i + L / 2]);
+            y[2 * i + 1] = interleave<T, L, true>(x[i], x[i + L / 2]);
+        }
+        for (int i = 0; i < L; ++i) x[i] = y[i];
+    }
+}
+
+// One tile of rows, all features, L features at a time; the last L overlap rather than read on.
+template <class T, int L>
+void pack_tile(const T* rows, index row_stride, index m, const T* shift, T* panel) {
+    for (index v0 = 0; v0 < m; v0 += L) {
+        const index v = v0 + L <= m ? v0 : m - L;
+        for (int i = 0; i < TILE_ROWS<T>; i += L) {
+            Vector<T, L> x[L];
+            for (int j = 0; j < L; ++j)
+                x[j] = load<Vector<T, L>>(rows + (i + j) * row_stride + v);
+            transpose<T, L>(x);
+            for (int j = 0; j < L; ++j)
+                store(panel + (v + j) * TILE_ROWS<T> + i, x[j] - shift[v + j]);
+        }
+    }
+}
+
+template <class T>
+void pack_partial_tile(const T* rows, index n, index row_stride, index m, const T* shift, T* panel) {
+    for (index v = 0; v < m; ++v)
+        for (index i = 0; i < TILE_ROWS<T>; ++i)
+            panel[v * TILE_ROWS<T> + i] = i < n ? load<T>(rows + i * row_stride + v) - shift[v] : T(0);
+}
+
+template <class T>
+void measure_rows(Scratch<T>& block, index m) {
+    for (index i = 0; i < block.n_rows; i += TILE_ROWS<T>) {
+        const T* panel = block.panels + i * m;
+        V<T> norm[ROW_VECTORS] = {};
+        for (index v = 0; v < m; ++v)
+            for (int r = 0; r < ROW_VECTORS; ++r) {
+                const V<T> y = load<V<T>>(panel + v * TILE_ROWS<T> + r * WIDTH<T>);
+                norm[r] += y * y;
+            }
+        for (int r = 0; r < ROW_VECTORS; ++r) store(block.norms + i + r * WIDTH<T>, norm[r]);
+    }
+}
+
+template <class T>
+void pack(Scratch<T>& block, index m, const T* shift) {
+    for (index i = 0; i < block.n_rows; i += TILE_ROWS<T>) {
+        const T* rows = block.rows + i * block.row_stride;
+        T* panel = block.panels + i * m;
+        if (i + TILE_ROWS<T> > block.n_rows)
+            pack_partial_tile(rows, block.n_rows - i, block.row_stride, m, shift, panel);
+        else if (WIDTH<T> >= 16 && m >= 16)
+            pack_tile<T, WIDTH<T> >= 16 ? 16 : 2>(rows, block.row_stride, m, shift, panel);
+        else if (WIDTH<T> >= 8 && m >= 8)
+            pack_tile<T, WIDTH<T> >= 8 ? 8 : 2>(rows, block.row_stride, m, shift, panel);
+        else if (WIDTH<T> >= 4 && m >= 4)
+            pack_tile<T, WIDTH<T> >= 4 ? 4 : 2>(rows, block.row_stride, m, shift, panel);
+        else if (m >= 2)
+            pack_tile<T, 2>(rows, block.row_stride, m, shift, panel);
+        else
+            pack_partial_tile(rows, TILE_ROWS<T>, block.row_stride, m, shift, panel);
+    }
+}
+
+}  // namespace
+}  // namespace FWK_ISA
+}  // namespace fwk
