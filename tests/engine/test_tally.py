@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fwkmeans.engine.tally as tally_module
-from fwkmeans import EWKMeans, KMeans, WKMeans
+from fwkmeans import AWKMeans, EWKMeans, KMeans, WKMeans
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.engine.state import assignment_of
 from fwkmeans.engine.tally import Tally, keeps_labels
@@ -95,3 +95,15 @@ def test_batches_do_not_change_the_books(estimator, monkeypatch):
     alone = estimator(6, n_init=7, random_state=0, init="random", n_jobs=3).fit(X)
     np.testing.assert_array_equal(together.cluster_centers_, alone.cluster_centers_)
     np.testing.assert_array_equal(together.objective_history_, alone.objective_history_)
+
+
+def test_far_rows_that_leave_on_both_sides_cost_no_digits():
+    """The center stays where it is, but what is left of the squares is a small difference."""
+    rng = np.random.default_rng(7)
+    distance = 3e6
+    far = distance * np.c_[np.linspace(0.4, 9.0, 8), 0.1 * rng.normal(size=8)]
+    X = np.r_[rng.normal(size=(2000, 2)), far, -far]
+    init = np.array([[0.0, 0.0], [12 * distance, 0.0], [-12 * distance, 0.0]])
+    kept = AWKMeans(3, init=init, tol=0).fit(X)
+    counted = AWKMeans(3, init=init, tol=0).fit(ChunkedSource(X))
+    np.testing.assert_allclose(kept.feature_weights_, counted.feature_weights_, atol=1e-11)

@@ -156,6 +156,9 @@ def test_the_warning_points_at_the_caller(rng):
         with pytest.warns(ConvergenceWarning) as caught:
             call(EWKMeans(6, init=X[:6], max_iter=1, tol=0), X)
         assert caught[0].filename == __file__
+    with pytest.warns(ConvergenceWarning) as caught:
+        EWKMeans(6, init=X[:6], max_iter=1, tol=0).fit_transform(X)
+    assert caught[0].filename == __file__
     with pytest.warns(RuntimeWarning, match="one start is run") as caught:
         KMeans(6, init=X[:6], n_init=3).fit(X)
     assert caught[0].filename == __file__

@@ -140,3 +140,21 @@ def test_a_group_of_constant_columns_has_no_weight(rng):
     model = FGKMeans(2, groups=[[0], [1], [2, 3]], random_state=0).fit(X)
     np.testing.assert_array_equal(model.group_weights_[:, 2], 0.0)
     np.testing.assert_allclose(model.group_weights_.sum(axis=1), 1.0)
+
+
+def test_a_series_of_labels_follows_its_index():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(np.random.default_rng(0).random((30, 3)), columns=list("abc"))
+    labels = pd.Series(["y", "x", "x"], index=list("cab"))
+    model = FGKMeans(2, groups=labels, random_state=0).fit(frame)
+    assert {name: list(columns) for name, columns in model.groups_.items()} == {
+        "x": [0, 1],
+        "y": [2],
+    }
+    with pytest.raises(ValueError, match="groups is indexed by"):
+        FGKMeans(2, groups=pd.Series([0, 0, 1], index=list("abd"))).fit(frame)
+
+
+def test_nan_is_no_label():
+    with pytest.raises(TypeError):
+        FGKMeans(2, groups=[0, 0, np.nan]).fit(np.random.default_rng(0).random((30, 3)))

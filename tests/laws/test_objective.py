@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fwkmeans import AWKMeans
 from laws.configurations import (
     CONFIGURATIONS,
     FEW,
@@ -91,3 +92,16 @@ def test_rules_that_say_they_are_monotone_are(rule, rng):
     if model._parts.weighting.monotone:
         history = model.objective_history_
         assert np.all(np.diff(history) <= 1e-9 * (np.abs(history[1:]) + np.ptp(history)))
+
+
+def test_a_run_that_converged_rests_at_the_means_of_its_labels():
+    """Also where rows lie exactly on a center, so that the last digit decides who has them."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = np.round(rng.normal(size=(int(rng.integers(100, 400)), int(rng.integers(2, 7)))))
+        n_clusters = int(rng.integers(2, 7))
+        model = AWKMeans(n_clusters, n_init=1, random_state=seed, tol=0).fit(X)
+        assert model.converged_
+        for k in np.unique(model.labels_):
+            mean = X[model.labels_ == k].mean(axis=0)
+            np.testing.assert_allclose(model.cluster_centers_[k], mean, atol=1e-12)

@@ -8,6 +8,7 @@ from fwkmeans import EWKMeans, FeatureWeightedKMeans, FGKMeans, WKMeans
 from fwkmeans._typing import Weights
 from fwkmeans.weighting import (
     ClusterPowerWeights,
+    EntropyWeights,
     GroupEntropyWeights,
     SharedPowerWeights,
     WeightRule,
@@ -276,3 +277,43 @@ def test_groups_of_the_rule_are_numbered_anew(rng, odd, plain):
 def test_parameters_are_numbers_and_nothing_like_them(rng, estimator, parameter):
     with pytest.raises(TypeError, match="is not a number; expected"):
         estimator(2, **parameter).fit(rng.random((30, 3)))
+
+
+class Counting(WeightRule):
+    """Remembers one number a start, which no cluster owns."""
+
+    def initial(self, n_starts, n_clusters, table):
+        return Weights(
+            super().initial(n_starts, n_clusters, table).values, {"n": np.zeros(n_starts)}
+        )
+
+    def update(self, dispersion, context):
+        return Weights(normalized(1 / (dispersion + 0.1)), {"n": context.previous.memory["n"] + 1})
+
+
+def test_memory_of_any_shape_survives_a_relocation(rng):
+    X = rng.random((60, 3))
+    init = np.r_[X[:2], X[:2] + 50.0]
+    model = FeatureWeightedKMeans(4, weighting=Counting(), init=init).fit(X)
+    assert len(np.unique(model.labels_)) == 4
+    assert model._memory["n"][0] == model.n_iter_
+
+
+class OneRow(WeightRule):
+    """Shared weights as one row, the way keepdims leaves them."""
+
+    shared = True
+
+    def update(self, dispersion, context):
+        return normalized(1 / (dispersion.sum(axis=-2, keepdims=True) + 0.1))
+
+
+def test_shared_weights_may_be_one_row(rng):
+    model = FeatureWeightedKMeans(3, weighting=OneRow(), random_state=0).fit(rng.random((50, 4)))
+    assert np.all(model.feature_weights_ == model.feature_weights_[0])
+
+
+def test_one_value_a_start_is_for_the_engine(rng):
+    rule = EntropyWeights(gamma=np.ones((3, 1, 1)))
+    with pytest.raises(ValueError, match=r"one value a start; an estimator takes a number"):
+        FeatureWeightedKMeans(2, weighting=rule, n_init=3).fit(rng.random((30, 3)))

@@ -1,8 +1,16 @@
 """One loop for every algorithm."""
 
-from fwkmeans.engine.loop import Outcome, alternate
+from fwkmeans.engine.loop import Outcome, alternate, first_lowest
 from fwkmeans.engine.recipe import Recipe, check_recipe
 from fwkmeans.engine.state import assignment_of
 from fwkmeans.engine.tally import keeps_labels
 
-__all__ = ["Outcome", "Recipe", "alternate", "assignment_of", "check_recipe", "keeps_labels"]
+__all__ = [
+    "Outcome",
+    "Recipe",
+    "alternate",
+    "assignment_of",
+    "check_recipe",
+    "first_lowest",
+    "keeps_labels",
+]

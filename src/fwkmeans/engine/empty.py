@@ -93,7 +93,9 @@ def _with_initial(
     values, memory = weights.values.copy(), dict(weights.memory)
     values[starts, clusters] = initial.values[starts, clusters]
     for key, fresh in initial.memory.items():
-        if fresh.shape[1] > 1 or values.shape[1] == 1:  # one entry a cluster
-            memory[key] = memory[key].copy()
+        kept = memory.get(key)
+        # (R, K, .) is one entry a cluster; memory of any other shape is the rule's own affair
+        if kept is not None and fresh.ndim == 3 and fresh.shape[1] == kept.shape[1] == n_clusters:
+            memory[key] = kept.copy()
             memory[key][starts, clusters] = fresh[starts, clusters]
     return Weights(values, memory)

@@ -42,7 +42,13 @@ class Outcome(NamedTuple):
 
     def best(self) -> int:
         """Return the start with the lowest objective, the first one on ties."""
-        return int(np.argmin(self.objective))
+        return first_lowest(self.objective)
+
+
+def first_lowest(objective: FloatArray) -> int:
+    """Return the first of the lowest; what differs by rounding alone is equal."""
+    lowest = objective.min()
+    return int(np.argmax(objective <= lowest + 1e-12 * abs(lowest)))
 
 
 def alternate(
@@ -72,7 +78,7 @@ def alternate(
     max_iter : int
         Number of iterations at most.
     tol : float
-        A run of a monotone rule ends when the objective falls by no more than ``tol`` times its
+        A run of a monotone rule ends when the objective changes by no more than ``tol`` times its
         weighted dispersion, one of another rule when labels stay and weights move by at most
         ``tol``. 0 waits until nothing moves.
 
@@ -95,6 +101,7 @@ def alternate(
             source, recipe, table, assignment, weights, statistics, tally
         )
         centers = center_rule.update(statistics, assignment, source)
+        centers = _beyond_rounding(centers, assignment.centers, table)
         dispersion = dissimilarity.dispersion(statistics, assignment, centers, source, table)
         context = WeightContext(statistics.mass, _read_only(weights), table)
         dispersion.flags.writeable = False  # a rule may be anybody's
@@ -208,6 +215,8 @@ def _as_weights(result: FloatArray | Weights, previous: Weights, recipe: Recipe)
         values = np.asarray(result)
     if values.dtype.kind not in "fiub":
         raise TypeError(f"{rule!r} returned weights of type {values.dtype}; expected numbers.")
+    if rule.shared and values.shape == previous.values[:, :1].shape:
+        values = np.broadcast_to(values, previous.values.shape)
     if values.shape != previous.values.shape:
         raise ValueError(
             f"{rule!r} returned weights of shape {values.shape}; expected that "
@@ -233,6 +242,12 @@ def _read_only(weights: Weights) -> Weights:
     values = weights.values.view()
     values.flags.writeable = False
     return Weights(values, weights.memory)
+
+
+def _beyond_rounding(centers: FloatArray, before: FloatArray, table: Description) -> FloatArray:
+    """Undo steps of some ulps: rows that lie on their center must not change sides over them."""
+    ulps = 1e-15 * np.maximum(np.abs(table.minimum), np.abs(table.maximum))
+    return np.where(np.abs(centers - before) <= ulps, before, centers)
 
 
 def _on_all_starts(values: FloatArray, active: IntArray, n_starts: int) -> FloatArray:

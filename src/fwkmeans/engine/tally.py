@@ -8,6 +8,7 @@ from fwkmeans._typing import (
     Assignment,
     BoolArray,
     Dissimilarity,
+    FloatArray,
     IntArray,
     LabelArray,
     LastLabels,
@@ -37,6 +38,7 @@ class Tally:
         self._dissimilarity = dissimilarity
         self._labels: LabelArray | None = None
         self._total: Statistics | None = None
+        self._peak: FloatArray | None = None  # largest squares since all rows were counted
         self._age: IntArray = np.zeros(n_starts, dtype=np.int64)
         if keeps_labels(source):
             self._labels = np.full((n_starts, source.n_rows), -1, dtype=np.int32)
@@ -58,7 +60,8 @@ class Tally:
             _add(statistics, self._total, update)
         self._age = np.where(update, self._age + 1, 0)
         self._total = statistics
-        return statistics
+        lost = np.flatnonzero(self._lost_digits(statistics, update))
+        return self.recount(assignment, lost, statistics) if lost.size else statistics
 
     def recount(
         self, assignment: Assignment, starts: IntArray, statistics: Statistics
@@ -77,15 +80,27 @@ class Tally:
             self._labels[starts] = last.labels
             self._age[starts] = 0
             self._total = merged
+            if self._peak is not None:
+                self._peak[starts] = again.squares
         return merged
 
     def keep(self, going: BoolArray) -> None:
         """Forget the other starts."""
         self._age = self._age[going]
+        self._peak = None if self._peak is None else self._peak[going]
         if self._labels is not None:
             self._labels = self._labels[going]
         if self._total is not None:
             self._total = self._total.take(going)
+
+    def _lost_digits(self, statistics: Statistics, update: BoolArray) -> BoolArray:
+        """Tell where so much has left a cluster that what is left is mostly rounding."""
+        if self._peak is None:
+            self._peak = statistics.squares.copy()
+        kept = np.where(update[:, None, None], self._peak, 0.0)
+        self._peak = np.maximum(kept, statistics.squares)
+        small = (statistics.squares < 1e-4 * self._peak) & (statistics.rows > 0)[..., None]
+        return update & small.any(axis=(-2, -1))
 
     def _can_update(self, assignment: Assignment) -> BoolArray:
         if self._total is None:

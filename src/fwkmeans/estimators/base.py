@@ -37,6 +37,7 @@ from fwkmeans.engine import (
     alternate,
     assignment_of,
     check_recipe,
+    first_lowest,
     keeps_labels,
 )
 from fwkmeans.estimators.inputs import check_finite, describe_rows, open_source
@@ -117,7 +118,8 @@ class BaseFeatureWeightedKMeans(
         self._fit(X, sample_weight)
         return self
 
-    def _fit(self, X: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, sample_weight: Any, depth: int = 4) -> None:
+        """Fit; `depth` is the number of frames from a warning to the caller's line."""
         self._check_parameters()
         source = open_source(self, X, sample_weight, reset=True)
         table = describe_rows(self, source)
@@ -128,11 +130,12 @@ class BaseFeatureWeightedKMeans(
             )
         recipe = self._recipe()
         check_recipe(recipe)
+        _refuse_batches(recipe)
         recipe = recipe._replace(weighting=recipe.weighting.bind(table, int(self.n_clusters)))
         with self._progress(), np.errstate(over="ignore", invalid="ignore"):
-            run = self._best_run(source, recipe, table)
+            run = self._best_run(source, recipe, table, self._n_starts(depth))
         mass = self._set_fitted(source, recipe, table, run)
-        self._warn_of(run, mass)
+        self._warn_of(run, mass, depth)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> LabelArray:
         """Compute the clustering and return the labels.
@@ -171,7 +174,7 @@ class BaseFeatureWeightedKMeans(
         distances : ndarray of shape (n_samples, n_clusters)
             See `transform`.
         """
-        self._fit(X, sample_weight)
+        self._fit(X, sample_weight, depth=5)  # scikit-learn wraps this method
         return self.transform(X)
 
     def predict(self, X: Any) -> LabelArray:
@@ -261,7 +264,7 @@ class BaseFeatureWeightedKMeans(
                 f"init={self.init!r}: expected one of {names}, an array of centers or a callable."
             )
 
-    def _n_starts(self) -> int:
+    def _n_starts(self, depth: int) -> int:
         given = not (isinstance(self.init, str) or callable(self.init))
         if isinstance(self.n_init, str):
             return 1 if given else 10
@@ -269,7 +272,7 @@ class BaseFeatureWeightedKMeans(
             warnings.warn(
                 f"init is an array of centers: one start is run instead of n_init={self.n_init}.",
                 RuntimeWarning,
-                stacklevel=5,
+                stacklevel=depth,
             )
         return 1 if given else int(self.n_init)
 
@@ -313,8 +316,8 @@ class BaseFeatureWeightedKMeans(
 
     # ---- the fit --------------------------------------------------------------------------------
 
-    def _best_run(self, source: Source, recipe: Recipe, table: Description) -> Run:
-        seeds, n_starts = Seeds(self.random_state), self._n_starts()
+    def _best_run(self, source: Source, recipe: Recipe, table: Description, n_starts: int) -> Run:
+        seeds = Seeds(self.random_state)
         batch = min(n_starts, self._starts_together(source))
         runs = []
         for first in range(0, n_starts, batch):
@@ -337,7 +340,7 @@ class BaseFeatureWeightedKMeans(
                 n_starts,
                 runs[-1].objective,
             )
-        return min(runs, key=lambda run: run.objective)
+        return runs[first_lowest(np.asarray([run.objective for run in runs]))]
 
     def _starts_together(self, source: Source) -> int:
         """Return how many starts fit into the memory that a batch may take."""
@@ -372,13 +375,13 @@ class BaseFeatureWeightedKMeans(
         self.labels_, self.inertia_, mass = self._label(source, table)
         return mass
 
-    def _warn_of(self, run: Run, mass: FloatArray) -> None:
+    def _warn_of(self, run: Run, mass: FloatArray, depth: int) -> None:
         if not run.converged:
             warnings.warn(
                 f"{type(self).__name__} did not converge in {run.n_iter} iterations. Increase "
                 "max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=depth,
             )
         n_found = int((mass > 0).sum())
         if n_found < self.n_clusters:
@@ -392,7 +395,7 @@ class BaseFeatureWeightedKMeans(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
                 f"({self.n_clusters}): {why}.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=depth,
             )
 
     def _label(self, source: Source, table: Description) -> tuple[LabelArray, float, FloatArray]:
@@ -439,3 +442,14 @@ def _mass_of(labels: LabelArray, sample_weight: FloatArray | None, n_clusters: i
         weight = None if sample_weight is None else sample_weight[piece]
         mass += np.bincount(labels[piece], weight, n_clusters)
     return mass
+
+
+def _refuse_batches(recipe: Recipe) -> None:
+    """Raise if a rule has one value a start: an estimator keeps the best start of one model."""
+    parameters: dict[str, Any] = getattr(recipe.weighting, "get_params", dict)()
+    batched = [name for name, value in parameters.items() if np.ndim(value) == 3]
+    if batched:
+        raise ValueError(
+            f"{batched[0]} of {recipe.weighting!r} has one value a start; an estimator takes a "
+            "number. Sweeps over parameters run through fwkmeans.engine.alternate."
+        )

@@ -44,6 +44,7 @@ def resolve_groups(
     """
     if groups is None:
         return Groups(["all"], np.zeros(n_features, dtype=np.int64))
+    groups = _in_column_order(groups, feature_names, what)
     if isinstance(groups, Mapping):
         names, members = list(groups), list(groups.values())
     elif isinstance(groups, str) or not hasattr(groups, "__len__"):
@@ -60,8 +61,21 @@ def resolve_groups(
     return Groups(names, _partition(names, columns, feature_names, n_features, what))
 
 
+def _in_column_order(groups: Any, feature_names: Sequence[str] | None, what: str) -> Any:
+    """Return a series of labels in the order of the columns that its index names."""
+    index = getattr(groups, "index", None)
+    if index is None or callable(index) or not any(isinstance(name, str) for name in index):
+        return groups
+    if feature_names is None or sorted(map(str, index)) != sorted(map(str, feature_names)):
+        known = "no names" if feature_names is None else list(feature_names)
+        raise ValueError(f"{what} is indexed by {list(index)}, but the columns of X are {known}.")
+    return [groups[name] for name in feature_names]
+
+
 def _is_label(entry: Any) -> bool:
-    return isinstance(entry, str | Real | np.bool_)
+    if isinstance(entry, Real):
+        return float(entry) == float(entry)  # not NaN
+    return isinstance(entry, str | np.bool_)
 
 
 def _from_labels(labels: Any, n_features: int, what: str) -> Groups:

@@ -37,7 +37,9 @@ class KMeans(BaseFeatureWeightedKMeans):
 
     Notes
     -----
-    Fails when noise features drown the useful ones. Cost of an iteration O(N K M).
+    Fails when noise features drown the useful ones. A column that is constant in
+    `fit` is reported with weight 0 but is part of the distance, as in scikit-learn. Cost of an
+    iteration O(N K M).
 
     Examples
     --------
