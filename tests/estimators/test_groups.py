@@ -152,7 +152,7 @@ def test_a_series_of_labels_follows_its_index():
         "y": [2],
     }
     with pytest.raises(ValueError, match="groups is indexed by"):
-        FGKMeans(2, groups=pd.Series([0, 0, 1], index=list("abd"))).fit(frame)
+        FGKMeans(2, groups=pd.Series([0, 0, 1], index=["a", "b", "z"])).fit(frame)
 
 
 def test_nan_is_no_label():
