@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f \( -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name pyproject.toml \))
 
-.PHONY: help demo test test-slow lint types bench docs clean setup
+.PHONY: help demo test lint types bench docs clean setup
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
@@ -36,9 +36,6 @@ demo: $(VENV)/.installed  ## the main job on bundled data
 test: $(VENV)/.dev  ## lint, types and the fast tests
 	$(MAKE) --no-print-directory lint types
 	$(BIN)/python -m pytest -n 2
-
-test-slow: $(VENV)/.dev  ## the long tests
-	$(BIN)/python -m pytest -n 2 -m slow
 
 lint: $(VENV)/.dev  ## ruff, import-linter, codespell
 	$(BIN)/ruff check .

@@ -36,6 +36,16 @@ class Description(NamedTuple):
         varying = self.maximum > self.minimum
         return varying if varying.any() else np.ones_like(varying)
 
+    @property
+    def span(self) -> FloatArray:
+        """Range of each feature."""
+        return self.maximum - self.minimum
+
+    @property
+    def magnitude(self) -> FloatArray:
+        """Largest absolute value of each feature: what its rounding is relative to."""
+        return np.maximum(np.abs(self.minimum), np.abs(self.maximum))
+
 
 class Block(NamedTuple):
     """Some consecutive rows of a table."""
@@ -67,7 +77,7 @@ class Assignment(NamedTuple):
     """All that decides the labels of each start."""
 
     centers: FloatArray  # (R, K, M)
-    weights: FloatArray  # (R, K, M), or (R, 1, M) if shared by all clusters; largest entry 1
+    weights: FloatArray  # (R, K, M), or (R, 1, M) if shared by all; largest in [1/2, 1)
     offsets: FloatArray  # (R, K), in units of `scale`
     scale: FloatArray  # (R,) the objective's weights are scale x weights
     shift: FloatArray  # (M,) a point amid the rows, subtracted before products are formed

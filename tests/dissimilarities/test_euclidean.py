@@ -143,4 +143,5 @@ def test_farthest_row_is_the_first_over_blocks():
 
 def test_registry_and_contract():
     assert DISSIMILARITIES["squared-euclidean"] is SquaredEuclidean
-    assert set(SquaredEuclidean.statistics) == {"mass", "rows", "sums", "squares", "fingerprint"}
+    collected = ["mass", "rows", "sums", "squares", "fingerprint", "changed", "reference"]
+    assert list(SquaredEuclidean.statistics) == collected

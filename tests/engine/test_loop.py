@@ -112,7 +112,7 @@ def test_history_ends_with_the_objective_and_never_rises():
         assert len(history) <= 6
         assert history[-1] == outcome.objective[start]
         assert np.all(np.diff(history) <= 1e-9 * np.abs(history[:-1]))
-    assert outcome.objective[outcome.best()] == outcome.objective.min()
+    assert outcome.best().objective == outcome.objective.min()
 
 
 def test_effective_weights_are_scaled_by_a_power_of_two():

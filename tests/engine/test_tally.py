@@ -107,3 +107,18 @@ def test_far_rows_that_leave_on_both_sides_cost_no_digits():
     kept = AWKMeans(3, init=init, tol=0).fit(X)
     counted = AWKMeans(3, init=init, tol=0).fit(ChunkedSource(X))
     np.testing.assert_allclose(kept.feature_weights_, counted.feature_weights_, atol=1e-11)
+
+
+def test_heavy_rows_that_leave_cost_no_digits():
+    """Where almost all mass goes, what is left of the sums is a small difference too."""
+    rng = np.random.default_rng(3)
+    light, heavy = rng.normal(size=(2000, 2)), np.array([[5.0, 0.1], [-5.0, -0.1], [6.0, 0.0]])
+    X = np.r_[light, heavy]
+    weight = np.r_[rng.random(2000), np.full(3, 1e9)]
+    init = np.array([[0.0, 0.0], [12.0, 0.0], [-12.0, 0.0]])
+    options = {"init": init, "tol": 0, "max_iter": 60}
+    kept = AWKMeans(3, **options).fit(X, sample_weight=weight)
+    counted = AWKMeans(3, **options).fit(ChunkedSource(X), sample_weight=weight)
+    np.testing.assert_array_equal(kept.labels_, counted.labels_)
+    np.testing.assert_allclose(kept.feature_weights_, counted.feature_weights_, atol=1e-10)
+    np.testing.assert_allclose(kept.cluster_centers_, counted.cluster_centers_, atol=1e-10)

@@ -180,7 +180,7 @@ def test_batches_are_as_small_as_asked(monkeypatch, rng):
 
     monkeypatch.setattr(fwkmeans.estimators.base, "alternate", counting)
     X = make_rows(rng, 50, 4)
-    for size, expected in ((64 * 2**20, [7]), (1, [1] * 7), (3 * 8 * 5 * 4 * 160, [3, 3, 1])):
+    for size, expected in ((16 * 2**20, [7]), (1, [1] * 7), (3 * 8 * 5 * 4 * 34, [3, 3, 1])):
         sizes.clear()
         monkeypatch.setattr(fwkmeans.estimators.base, "BATCH_BYTES", size)
         FEW[0].estimator(5, 4, init="random", n_init=7, random_state=0).fit(X)

@@ -123,7 +123,7 @@ def test_a_center_rule_that_needs_more_than_is_collected(rng):
         needs = ("median",)
 
         def update(self, statistics, assignment, source):
-            raise NotImplementedError
+            raise AssertionError
 
     with pytest.raises(TypeError, match=r"Median\(\) needs the statistics median"):
         FeatureWeightedKMeans(2, center=Median()).fit(make_rows(rng, 40, 4))

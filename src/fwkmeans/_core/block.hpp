@@ -6,8 +6,6 @@ namespace fwk {
 namespace FWK_ISA {
 namespace {
 
-// ---- the block in work -------------------------------------------------------------------------
-
 template <class T>
 index block_rows(index n_features) {
     const index wanted = BLOCK_BYTES / (n_features * index(sizeof(T)));

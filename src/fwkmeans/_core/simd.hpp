@@ -9,7 +9,7 @@ namespace {
 constexpr int BYTES = FWK_BYTES;
 constexpr int ROW_VECTORS = 2;
 constexpr int MAX_TILE = BYTES == 64 ? 12 : 5;  // clusters in a register tile: 32 or 16 registers
-constexpr index BLOCK_BYTES = 128 * 1024;         // packed rows of a block: half an L2 cache
+constexpr index BLOCK_BYTES = 128 * 1024;       // packed rows of a block: half an L2 cache
 constexpr index MAX_BLOCK = 1024;
 
 template <class T, int LANES>

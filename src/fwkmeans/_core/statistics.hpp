@@ -6,8 +6,6 @@ namespace fwk {
 namespace FWK_ISA {
 namespace {
 
-// ---- statistics ---------------------------------------------------------------------------------
-
 // Puts rows 0..n-1, or the n chosen ones, into the order of their labels.
 template <class T>
 void sort_by_label(Scratch<T>& block, index k, const std::int32_t* labels, index n, bool chosen) {

@@ -34,7 +34,7 @@ class SquaredEuclidean(BaseEstimator):
     dispersions about them follow.
     """
 
-    statistics = ("mass", "rows", "sums", "squares", "fingerprint")
+    statistics = Statistics._fields
 
     def accumulation(
         self,

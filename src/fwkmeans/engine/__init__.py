@@ -1,6 +1,6 @@
 """One loop for every algorithm."""
 
-from fwkmeans.engine.loop import Outcome, alternate, first_lowest
+from fwkmeans.engine.loop import Outcome, Run, alternate, first_lowest
 from fwkmeans.engine.recipe import Recipe, check_recipe
 from fwkmeans.engine.state import assignment_of
 from fwkmeans.engine.tally import keeps_labels
@@ -8,6 +8,7 @@ from fwkmeans.engine.tally import keeps_labels
 __all__ = [
     "Outcome",
     "Recipe",
+    "Run",
     "alternate",
     "assignment_of",
     "check_recipe",

@@ -73,8 +73,7 @@ def _rounding(rows: FloatArray, assignment: Assignment, table: Description) -> F
 
     Centers are sums divided by a mass, so they may miss a row they should equal by some ulps.
     """
-    size = np.maximum(np.abs(table.minimum), np.abs(table.maximum))
-    ulps = (1e-13 * (table.maximum - table.minimum) + 1e-15 * size) ** 2
+    ulps = (1e-13 * table.span + 1e-15 * table.magnitude) ** 2
     costs = (assignment.weights * (rows[:, None] - assignment.centers) ** 2).sum(axis=-1)
     own = (costs + assignment.offsets).argmin(axis=-1)
     weights = np.broadcast_to(assignment.weights, assignment.centers.shape)

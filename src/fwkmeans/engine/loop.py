@@ -29,6 +29,18 @@ _CENTER_REST = 1e-13  # of the feature's range
 _WEIGHT_REST = 1e-12
 
 
+class Run(NamedTuple):
+    """How one start ended."""
+
+    centers: FloatArray  # (K, M)
+    weights: Weights  # leading axis of length one
+    objective: float
+    history: FloatArray  # (n_iter,) objective after each weight step
+    n_iter: int
+    converged: bool
+    has_empty: bool  # a cluster stayed without rows
+
+
 class Outcome(NamedTuple):
     """How the starts of a batch ended; every array has leading axis R."""
 
@@ -40,9 +52,19 @@ class Outcome(NamedTuple):
     converged: BoolArray
     has_empty: BoolArray  # a cluster stayed without rows
 
-    def best(self) -> int:
+    def best(self) -> Run:
         """Return the start with the lowest objective, the first one on ties."""
-        return first_lowest(self.objective)
+        at = first_lowest(self.objective)
+        n_iter = int(self.n_iter[at])
+        return Run(
+            self.centers[at],
+            self.weights.take(np.asarray([at])),
+            float(self.objective[at]),
+            self.history[at, :n_iter],
+            n_iter,
+            bool(self.converged[at]),
+            bool(self.has_empty[at]),
+        )
 
 
 def first_lowest(objective: FloatArray) -> int:
@@ -246,8 +268,7 @@ def _read_only(weights: Weights) -> Weights:
 
 def _beyond_rounding(centers: FloatArray, before: FloatArray, table: Description) -> FloatArray:
     """Undo steps of some ulps: rows that lie on their center must not change sides over them."""
-    ulps = 1e-15 * np.maximum(np.abs(table.minimum), np.abs(table.maximum))
-    return np.where(np.abs(centers - before) <= ulps, before, centers)
+    return np.where(np.abs(centers - before) <= 1e-15 * table.magnitude, before, centers)
 
 
 def _on_all_starts(values: FloatArray, active: IntArray, n_starts: int) -> FloatArray:
@@ -270,9 +291,7 @@ def _at_rest(
     rule, limit = recipe.weighting, _WEIGHT_REST
     if not rule.monotone:
         limit = max(tol, limit)
-    ulps = 4e-16 * np.maximum(np.abs(table.minimum), np.abs(table.maximum))
-    rest = _CENTER_REST * (table.maximum - table.minimum) + ulps
-    still = _all(np.abs(after.centers - before.centers) <= rest)
+    still = _all(np.abs(after.centers - before.centers) <= _CENTER_REST * table.span)
     still &= _all(np.abs(weights_after.values - weights_before.values) <= limit)
     for key, earlier in weights_before.memory.items():
         if earlier.ndim == 3 and earlier.shape[-1] > 1:  # weights of another kind, no constant

@@ -38,7 +38,8 @@ class Tally:
         self._dissimilarity = dissimilarity
         self._labels: LabelArray | None = None
         self._total: Statistics | None = None
-        self._peak: FloatArray | None = None  # largest squares since all rows were counted
+        # largest mass and squares since all rows were counted
+        self._peaks: list[FloatArray] = [np.zeros((n_starts, 1, 1)), np.zeros((n_starts, 1, 1))]
         self._age: IntArray = np.zeros(n_starts, dtype=np.int64)
         if keeps_labels(source):
             self._labels = np.full((n_starts, source.n_rows), -1, dtype=np.int32)
@@ -80,14 +81,14 @@ class Tally:
             self._labels[starts] = last.labels
             self._age[starts] = 0
             self._total = merged
-            if self._peak is not None:
-                self._peak[starts] = again.squares
+            for peak, values in zip(self._peaks, _sizes(again), strict=True):
+                peak[starts] = values
         return merged
 
     def keep(self, going: BoolArray) -> None:
         """Forget the other starts."""
         self._age = self._age[going]
-        self._peak = None if self._peak is None else self._peak[going]
+        self._peaks = [peak[going] for peak in self._peaks]
         if self._labels is not None:
             self._labels = self._labels[going]
         if self._total is not None:
@@ -95,12 +96,13 @@ class Tally:
 
     def _lost_digits(self, statistics: Statistics, update: BoolArray) -> BoolArray:
         """Tell where so much has left a cluster that what is left is mostly rounding."""
-        if self._peak is None:
-            self._peak = statistics.squares.copy()
-        kept = np.where(update[:, None, None], self._peak, 0.0)
-        self._peak = np.maximum(kept, statistics.squares)
-        small = (statistics.squares < 1e-4 * self._peak) & (statistics.rows > 0)[..., None]
-        return update & small.any(axis=(-2, -1))
+        lost = np.zeros_like(update)
+        for at, values in enumerate(_sizes(statistics)):
+            kept = np.where(update[:, None, None], self._peaks[at], 0.0)
+            self._peaks[at] = np.maximum(kept, values)
+            small = (values < 1e-4 * self._peaks[at]) & (statistics.rows > 0)[..., None]
+            lost |= small.any(axis=(-2, -1))
+        return lost & update
 
     def _can_update(self, assignment: Assignment) -> BoolArray:
         if self._total is None:
@@ -110,6 +112,10 @@ class Tally:
         moved = (assignment.centers - self._total.reference) ** 2 * self._total.mass[..., None]
         near = ~(moved > 0.9 * self._total.squares).any(axis=(-2, -1))
         return few & near & (self._age < _OLD)
+
+
+def _sizes(statistics: Statistics) -> tuple[FloatArray, FloatArray]:
+    return statistics.mass[..., None], statistics.squares
 
 
 def _add(changes: Statistics, total: Statistics, update: BoolArray) -> None:

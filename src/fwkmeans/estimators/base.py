@@ -9,7 +9,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import (
@@ -32,8 +32,8 @@ from fwkmeans._typing import (
     Weights,
 )
 from fwkmeans.engine import (
-    Outcome,
     Recipe,
+    Run,
     alternate,
     assignment_of,
     check_recipe,
@@ -42,38 +42,12 @@ from fwkmeans.engine import (
 )
 from fwkmeans.estimators.inputs import check_finite, describe_rows, open_source
 from fwkmeans.init import INITIALISATIONS, Seeds, initial_weights
+from fwkmeans.weighting.base import one_value_a_start
 
 logger = logging.getLogger("fwkmeans")
 
 #: Bytes that the states of the starts running together may take.
-BATCH_BYTES = 64 * 2**20
-
-
-class Run(NamedTuple):
-    """How one start ended."""
-
-    centers: FloatArray  # (K, M)
-    weights: Weights  # leading axis of length one
-    objective: float
-    history: FloatArray  # (n_iter,)
-    n_iter: int
-    converged: bool
-    has_empty: bool
-
-    @classmethod
-    def best_of(cls, outcome: Outcome) -> Run:
-        """Return the best start of a batch."""
-        at = outcome.best()
-        n_iter = int(outcome.n_iter[at])
-        return cls(
-            outcome.centers[at],
-            outcome.weights.take(np.asarray([at])),
-            float(outcome.objective[at]),
-            outcome.history[at, :n_iter],
-            n_iter,
-            bool(outcome.converged[at]),
-            bool(outcome.has_empty[at]),
-        )
+BATCH_BYTES = 16 * 2**20
 
 
 class BaseFeatureWeightedKMeans(
@@ -331,7 +305,7 @@ class BaseFeatureWeightedKMeans(
                 max_iter=int(self.max_iter),
                 tol=self.tol,
             )
-            runs.append(Run.best_of(outcome))
+            runs.append(outcome.best())
             logger.info(
                 "%s: starts %d to %d of %d done, objective %.10g",
                 type(self).__name__,
@@ -346,11 +320,11 @@ class BaseFeatureWeightedKMeans(
         """Return how many starts fit into the memory that a batch may take."""
         segments = max(1, min(64, source.n_rows // 1024))
         numbers = int(self.n_clusters) * source.n_features * (32 + 2 * segments)
-        by_state = BATCH_BYTES // 4 // (8 * numbers)
+        by_state = BATCH_BYTES // (8 * numbers)
         if not keeps_labels(source):
             return max(1, by_state)
         table = source.n_rows * source.n_features * source.dtype.itemsize
-        by_labels = min(BATCH_BYTES, table // 16) // (4 * source.n_rows)
+        by_labels = min(4 * BATCH_BYTES, table // 16) // (4 * source.n_rows)
         return max(1, min(by_state, by_labels))
 
     def _initial_weights(
@@ -447,7 +421,7 @@ def _mass_of(labels: LabelArray, sample_weight: FloatArray | None, n_clusters: i
 def _refuse_batches(recipe: Recipe) -> None:
     """Raise if a rule has one value a start: an estimator keeps the best start of one model."""
     parameters: dict[str, Any] = getattr(recipe.weighting, "get_params", dict)()
-    batched = [name for name, value in parameters.items() if np.ndim(value) == 3]
+    batched = [name for name, value in parameters.items() if one_value_a_start(value)]
     if batched:
         raise ValueError(
             f"{batched[0]} of {recipe.weighting!r} has one value a start; an estimator takes a "

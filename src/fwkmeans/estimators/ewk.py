@@ -7,8 +7,8 @@ from typing import Any
 from fwkmeans._typing import Description, FloatArray, Source
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.engine import Recipe
-from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, Run
+from fwkmeans.engine import Recipe, Run
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.weighting import EntropyWeights
 

@@ -9,8 +9,8 @@ import numpy as np
 from fwkmeans._typing import Description, FloatArray, Source
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.engine import Recipe
-from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, Run
+from fwkmeans.engine import Recipe, Run
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.groups import Groups, resolve_groups
 from fwkmeans.weighting import GroupEntropyWeights

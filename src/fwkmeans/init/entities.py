@@ -80,7 +80,7 @@ def _seeding_rows(source: Source, n_clusters: int, seeds: Seeds) -> IntArray:
 
 def _about_the_mean(rows: RowArray, table: Description) -> RowArray:
     """Return the rows about their mean, about 1 in size at most: products keep their digits."""
-    _, exponent = np.frexp((table.maximum - table.minimum).max())
+    _, exponent = np.frexp(table.span.max())
     centered: RowArray = rows - table.mean.astype(rows.dtype)
     centered *= rows.dtype.type(np.ldexp(1.0, -int(exponent)))
     return centered

@@ -78,7 +78,7 @@ class WeightRule(BaseEstimator, ABC):
     def take(self, starts: IntArray | BoolArray) -> Self:
         """Return the rule for these starts of the batch only."""
         parameters = self.get_params(deep=False)
-        batched = {k: v[starts] for k, v in parameters.items() if _one_value_a_start(v)}
+        batched = {k: v[starts] for k, v in parameters.items() if one_value_a_start(v)}
         return clone(self).set_params(**batched) if batched else self
 
     def normalize(self, values: FloatArray, table: Description) -> FloatArray:
@@ -109,13 +109,14 @@ class WeightRule(BaseEstimator, ABC):
         return weighted_dispersion
 
 
-def _one_value_a_start(value: Any) -> bool:
+def one_value_a_start(value: Any) -> bool:
+    """Tell whether a parameter has one value for each start of a batch: shape (R, 1, 1)."""
     return isinstance(value, np.ndarray) and value.ndim == 3 and value.shape[1:] == (1, 1)
 
 
 def check_number(value: Any, what: str, accepted: str, valid: Any) -> None:
     """Raise unless every entry of a number or batch of numbers is finite and valid."""
-    if not isinstance(value, Real) and not _one_value_a_start(value):
+    if not isinstance(value, Real) and not one_value_a_start(value):
         raise TypeError(f"{what}={value!r} is not a number; expected {accepted}.")
     numbers = np.asarray(value, dtype=np.float64)
     if not np.all(np.isfinite(numbers) & valid(numbers)):
