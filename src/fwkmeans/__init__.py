@@ -12,6 +12,8 @@ from fwkmeans.estimators import (
     FeatureWeightedKMeans,
     FGKMeans,
     FWSAKMeans,
+    IKPrototypes,
+    IMWKMeans,
     KMeans,
     WKMeans,
 )
@@ -27,6 +29,8 @@ __all__ = [
     "FGKMeans",
     "FWSAKMeans",
     "FeatureWeightedKMeans",
+    "IKPrototypes",
+    "IMWKMeans",
     "KMeans",
     "WKMeans",
     "__version__",

@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 __all__ = [
     "as_table",
     "categorical_by_dtype",
+    "check_scalars",
     "column_names",
     "describe_columns",
     "float_types",
@@ -242,6 +243,8 @@ def _numeric_column(X: Any, v: int) -> NDArray[Any]:
     if series.dtype.is_numeric():
         dtype = nw.Float32 if series.dtype == nw.Float32 else nw.Float64
         return np.asarray(series.cast(dtype).to_numpy())
+    if series.dtype == nw.Unknown and series.null_count() == len(series):  # polars' type Null
+        return np.full(len(series), np.nan)
     return _to_float(series.to_numpy(), name, series.dtype)
 
 
@@ -250,7 +253,7 @@ def _to_float(values: NDArray[Any], name: Hashable, dtype: Any) -> NDArray[np.fl
         return values.astype(np.float64)
     if values.dtype.kind != "O":
         raise ValueError(_not_numeric(name, f"has dtype {dtype}"))
-    _check_scalars(values, name)
+    check_scalars(values, name)
     values = np.where(is_missing(values), np.nan, values)
     if not all(isinstance(value, Real) for value in values):
         example = next(value for value in values if not isinstance(value, Real))
@@ -265,15 +268,17 @@ def _not_numeric(name: Hashable, found: str) -> str:
     )
 
 
-def _check_scalars(values: NDArray[Any], name: Hashable) -> None:
-    """Refuse containers, which are neither a number nor a category."""
-    kinds = {kind for kind in set(map(type, values)) if issubclass(kind, dict | list | set)}
-    if kinds:
-        found = ", ".join(sorted(kind.__name__ for kind in kinds))
+def check_scalars(values: Iterable[Any], name: Hashable) -> set[type]:
+    """Return the types of the cells; refuse containers, neither a number nor a category."""
+    kinds = set(map(type, values))
+    wrong = {kind for kind in kinds if issubclass(kind, dict | list | set) or kind.__hash__ is None}
+    if wrong:
+        found = ", ".join(sorted(kind.__name__ for kind in wrong))
         raise TypeError(
             f"Column {name!r} holds values of type {found}; argument must be a string or a number "
             "in every cell. Convert or drop the column."
         )
+    return kinds
 
 
 def read_categorical(X: Any, v: int) -> NDArray[Any]:
@@ -285,7 +290,7 @@ def read_categorical(X: Any, v: int) -> NDArray[Any]:
         name = frame.columns[v]
         values = frame.get_column(name).to_numpy()
     if values.dtype.kind == "O":
-        _check_scalars(values, name)
+        check_scalars(values, name)
     return np.asarray(values)
 
 

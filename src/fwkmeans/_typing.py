@@ -1,15 +1,18 @@
 """The words the parts share: array aliases, the records they exchange, and their contracts.
 
-Leading axis ``R`` runs over the starts of a batch, ``K`` over clusters, ``M`` over features.
+Leading axis ``R`` runs over the starts of a batch, ``K`` over clusters, ``M`` over features, ``P``
+over the entries of a center: a number a numeric feature, a frequency a category (see `Layout`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from fwkmeans._layout import Layout
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -25,10 +28,14 @@ class Description(NamedTuple):
 
     n_rows: int
     mass: float  # sum of the sample weights
-    mean: FloatArray  # (M,)
-    scatter: FloatArray  # (M,) T_v, weighted sum of squared deviations from the mean
-    minimum: FloatArray  # (M,)
-    maximum: FloatArray  # (M,)
+    mean: FloatArray  # (M,) zero for categories
+    scatter: FloatArray  # (M,) T_v, dispersion of the whole table about its center
+    minimum: FloatArray  # (M,) zero for categories
+    maximum: FloatArray  # (M,) one for categories that vary, else zero
+    layout: Layout
+    center: FloatArray  # (P,) center of the whole table
+    gaps: bool = False  # cells are missing
+    rescale: bool = False  # assign their rows by the observed share of each cluster's weight
 
     @property
     def varying(self) -> BoolArray:
@@ -48,12 +55,28 @@ class Description(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Some consecutive rows of a table."""
+    """Some consecutive rows of a table. NaN and negative levels are missing cells."""
 
-    rows: RowArray  # (n, M)
+    rows: RowArray  # (n, Mn) numeric columns
     sample_weight: FloatArray | None  # (n,)
-    first_row: int  # index of the first of them in the whole table
-    n_threads: int
+    first_row: int = 0  # index of the first of them in the whole table
+    n_threads: int = 1
+    levels: LabelArray | None = None  # (n, Mc) level of each categorical cell
+    gaps: bool = False  # cells may be missing
+    stretch: bool = False  # dissimilarities are then multiplied by all / observed features
+
+
+class Pass(NamedTuple):
+    """What the kernels assign rows by: ``sum_v w |y - c|^p`` + costs of categories + offset."""
+
+    centers: FloatArray  # (R, K, Mn)
+    weights: FloatArray  # (R, K or 1, Mn), effective
+    offsets: FloatArray  # (R, K)
+    shift: FloatArray  # (Mn,) a point amid the rows, subtracted before products are formed
+    power: FloatArray | None = None  # (R,) p; None: 2
+    costs: FloatArray | None = None  # (R, K, levels) weighted cost of each category
+    category_weights: FloatArray | None = None  # (R, K or 1, Mc), effective
+    rescale: bool = False  # rows with missing cells: divide by the observed share of the weight
 
 
 class Statistics(NamedTuple):
@@ -61,31 +84,32 @@ class Statistics(NamedTuple):
 
     mass: FloatArray  # (R, K) sum of sample weights
     rows: IntArray  # (R, K) number of rows with positive sample weight
-    sums: FloatArray  # (R, K, M) sum of s_i (y_i - reference_k)
-    squares: FloatArray  # (R, K, M) sum of s_i (y_i - reference_k)^2
+    sums: FloatArray  # (R, K, Mn) sum of s_i (y_i - reference_k)
+    squares: FloatArray  # (R, K, Mn) sum of s_i (y_i - reference_k)^2
+    observed: FloatArray  # (R, K, Mn) sum of s_i over cells that are there; (R, K, 1) if all are
+    counts: FloatArray  # (R, K, levels) sum of s_i of each category
     fingerprint: IntArray  # (R,) equal for equal labels of all rows with weight
     changed: IntArray  # (R,) rows whose label is not the last one; 0 if nobody keeps those
-    reference: FloatArray  # (R, K, M) what the sums were taken about
+    reference: FloatArray  # (R, K, Mn) what the sums were taken about
+    labels: LabelArray | None = None  # (R, N) if somebody keeps them
 
     def take(self, starts: IntArray | BoolArray) -> Statistics:
         """Keep only these starts."""
-        parts: tuple[Any, ...] = tuple(part[starts] for part in self)
+        parts: tuple[Any, ...] = tuple(None if part is None else part[starts] for part in self)
         return Statistics(*parts)
 
 
 class Assignment(NamedTuple):
     """All that decides the labels of each start."""
 
-    centers: FloatArray  # (R, K, M)
+    centers: FloatArray  # (R, K, P)
     weights: FloatArray  # (R, K, M), or (R, 1, M) if shared by all; largest in [1/2, 1)
     offsets: FloatArray  # (R, K), in units of `scale`
     scale: FloatArray  # (R,) the objective's weights are scale x weights
-    shift: FloatArray  # (M,) a point amid the rows, subtracted before products are formed
 
     def take(self, starts: IntArray | BoolArray) -> Assignment:
         """Keep only these starts."""
-        centers, weights, offsets, scale = (part[starts] for part in self[:4])
-        return Assignment(centers, weights, offsets, scale, self.shift)
+        return Assignment(*(part[starts] for part in self))
 
 
 class LastLabels(NamedTuple):
@@ -145,13 +169,32 @@ class Source(Protocol):
     @property
     def sample_weight(self) -> FloatArray | None: ...
     @property
+    def layout(self) -> Layout: ...
+    @property
+    def gaps(self) -> bool: ...
+    @property
     def keeps_labels(self) -> bool: ...
+
+    def blocks(self) -> Iterable[Block]:
+        """Return the rows, block by block."""
 
     def reduce(self, reduction: Reduction[Result]) -> Result:
         """Run a reduction over all rows."""
 
     def take(self, indices: IntArray) -> RowArray:
-        """Return the rows with these indices, in that order."""
+        """Return the numbers of the rows with these indices, in that order."""
+
+    def take_levels(self, indices: IntArray) -> LabelArray:
+        """Return the levels of the categories of the rows with these indices."""
+
+    def reweighted(
+        self,
+        sample_weight: FloatArray | None,
+        *,
+        gaps: bool | None = None,
+        stretch: bool | None = None,
+    ) -> Source:
+        """Return the same rows with other weights, and maybe with other words about gaps."""
 
 
 class Dissimilarity(Protocol):
@@ -159,6 +202,10 @@ class Dissimilarity(Protocol):
 
     statistics: tuple[str, ...]
 
+    @property
+    def needs_labels(self) -> bool: ...
+    def bind(self, table: Description) -> Self: ...
+    def combine(self, weights: FloatArray, dispersion: FloatArray) -> FloatArray: ...
     def accumulation(
         self,
         assignment: Assignment,
@@ -170,6 +217,7 @@ class Dissimilarity(Protocol):
         self, assignment: Assignment, eligible: BoolArray
     ) -> Reduction[tuple[FloatArray, IntArray]]: ...
     def distances(self, assignment: Assignment) -> Reduction[RowArray]: ...
+    def rounding(self, rows: FloatArray, assignment: Assignment) -> FloatArray: ...
     def dispersion(
         self,
         statistics: Statistics,
@@ -185,6 +233,7 @@ class CenterRule(Protocol):
 
     needs: tuple[str, ...]
 
+    def bind(self, table: Description) -> Self: ...
     def update(
         self, statistics: Statistics, assignment: Assignment, source: Source
     ) -> FloatArray: ...
@@ -195,6 +244,7 @@ class WeightRuleProtocol(Protocol):
 
     shared: bool
     monotone: bool
+    memoryless: bool
 
     def bind(self, table: Description, n_clusters: int) -> WeightRuleProtocol: ...
     def take(self, starts: IntArray | BoolArray) -> WeightRuleProtocol: ...

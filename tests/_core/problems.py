@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fwkmeans._typing import Block, Pass
+
 LAYOUTS = {
     "C": lambda n, m, dtype: np.empty((n, m), dtype),
     "Fortran": lambda n, m, dtype: np.empty((n, m), dtype, order="F"),
@@ -34,36 +36,70 @@ class Problem(NamedTuple):
     reference: Any
     shift: Any
     eligible: Any
+    power: Any = None
+    levels: Any = None
+    costs: Any = None
+    category_weights: Any = None
+    gaps: bool = False
+    rescale: bool = False
 
-    def accumulate(self, kernels, n_threads=1, last=None):
-        return kernels.assign_and_accumulate(*self[:8], last, n_threads)
-
-    def farthest(self, kernels, n_threads=1):
-        rows, sample_weight, first_row, centers, weights, offsets, _, shift, eligible = self
-        return kernels.find_farthest(
-            rows, sample_weight, first_row, centers, weights, offsets, shift, eligible, n_threads
+    def block(self, n_threads=1):
+        return Block(
+            self.rows,
+            self.sample_weight,
+            self.first_row,
+            n_threads,
+            self.levels,
+            self.gaps,
+            self.gaps,
         )
 
+    @property
+    def assigning(self):
+        return Pass(
+            self.centers,
+            self.weights,
+            self.offsets,
+            self.shift,
+            self.power,
+            self.costs,
+            self.category_weights,
+            self.rescale,
+        )
+
+    def accumulate(self, kernels, n_threads=1, last=None):
+        return kernels.assign_and_accumulate(
+            self.block(n_threads), self.assigning, self.reference, last
+        )
+
+    def farthest(self, kernels, n_threads=1):
+        return kernels.find_farthest(self.block(n_threads), self.assigning, self.eligible)
+
     def assign(self, kernels, n_threads=1):
-        rows, sample_weight, _, centers, weights, offsets, _, shift, _ = self.of_start(0)
-        return kernels.assign(rows, sample_weight, centers, weights, offsets, shift, n_threads)
+        one = self.of_start(0)
+        return kernels.assign(one.block(n_threads), one.assigning)
 
     def distances(self, kernels, n_threads=1):
         one = self.of_start(0)
-        return kernels.distances(one.rows, one.centers, one.weights, n_threads)
+        return kernels.distances(one.block(n_threads), one.assigning)
 
     def describe(self, kernels, n_threads=1):
-        return kernels.describe(self.rows, self.sample_weight, self.reference[0, 0, :], n_threads)
+        return kernels.describe(self.block(n_threads), self.reference[0, 0, :])
+
+    def powers(self, kernels, labels, n_threads=1):
+        return kernels.powers(self.block(n_threads), self.centers, self.power, labels)
+
+    def slopes(self, kernels, labels, n_threads=1):
+        return kernels.slopes(self.block(n_threads), self.centers, self.power, labels)
 
     def of_start(self, start):
         return self.of_starts(slice(start, start + 1))
 
     def of_starts(self, starts):
-        parts = {
-            name: getattr(self, name)[starts, ...]
-            for name in ("centers", "weights", "offsets", "reference", "eligible")
-        }
-        return self._replace(**parts)
+        batched = ("centers", "weights", "offsets", "reference", "eligible")
+        optional = ("power", "costs", "category_weights")
+        names = [*batched, *(name for name in optional if getattr(self, name) is not None)]
+        return self._replace(**{name: getattr(self, name)[starts, ...] for name in names})
 
 
 def relaid(rows, layout):

@@ -1,6 +1,6 @@
 // Which center is nearest: register tiles that race, and an exact word where they cannot decide.
 #pragma once
-#include "block.hpp"
+#include "minkowski.hpp"
 
 namespace fwk {
 namespace FWK_ISA {
@@ -20,14 +20,36 @@ inline int tile_size(index k, index tile) {  // sizes differ by at most one
 }
 inline index per_element(const Starts& starts) { return starts.shared ? 1 : 2; }
 
+inline index n_costs(const Starts& starts) {
+    return starts.costs ? starts.n_levels * starts.n_clusters : 0;
+}
 template <class T>
 std::size_t prepared_bytes(const Starts& starts) {
     const index table = starts.n_clusters * (starts.n_features * per_element(starts) + 1);
-    return std::size_t(round_up(sizeof(Prepared) + (table + starts.n_features) * sizeof(T), 64));
+    return std::size_t(round_up(sizeof(Prepared) + n_costs(starts) * index(sizeof(double)) +
+                                    (table + starts.n_features) * index(sizeof(T)),
+                                64));
+}
+inline const double* costs_of(const void* prepared) {
+    return reinterpret_cast<const double*>(static_cast<const Prepared*>(prepared) + 1);
 }
 template <class T>
-inline const T* shift_of(const void* prepared) {
-    return reinterpret_cast<const T*>(static_cast<const Prepared*>(prepared) + 1);
+inline const T* shift_of(const Starts& starts, const void* prepared) {
+    return reinterpret_cast<const T*>(costs_of(prepared) + n_costs(starts));
+}
+
+// Costs of the categories with the clusters inside; returns what no row's sum of them exceeds.
+inline double prepare_costs(const Starts& starts, index start, double* costs) {
+    if (!starts.costs) return 0;
+    double largest = 0;
+    for (index k = 0; k < starts.n_clusters; ++k) {
+        const double* own = starts.costs + (start * starts.n_clusters + k) * starts.n_levels;
+        for (index level = 0; level < starts.n_levels; ++level) {
+            costs[level * starts.n_clusters + k] = own[level];
+            largest = own[level] > largest ? own[level] : largest;
+        }
+    }
+    return largest * double(starts.n_categorical);
 }
 
 // Subnormal factors would cost a hundred cycles an operation and bring nothing.
@@ -36,7 +58,7 @@ inline T normal(double x) {
     return __builtin_fabs(x) < SMALLEST<T> ? T(0) : T(x);
 }
 
-// Layout behind the header: shift (M), then for each tile of clusters: its constants, then for each
+// Layout behind the header: costs of categories, shift (M), then for each tile of clusters: its constants, then for each
 // feature the pairs (s, e) or the single factors g of the tile's clusters.
 template <class T>
 void prepare(const Starts& starts, index start, void* prepared) {
@@ -44,7 +66,9 @@ void prepare(const Starts& starts, index start, void* prepared) {
     const double* centers = starts.centers + start * k_total * m;
     const double* weights = starts.weights + start * (starts.shared ? 1 : k_total) * m;
     const double* offsets = starts.offsets + start * k_total;
-    T* shift = const_cast<T*>(shift_of<T>(prepared));
+    const double category_size =
+        prepare_costs(starts, start, const_cast<double*>(costs_of(prepared)));
+    T* shift = const_cast<T*>(shift_of<T>(starts, prepared));
     for (index v = 0; v < m; ++v) shift[v] = T(starts.shift[v]);
     T* cursor = shift + m;
     double length = 0, largest_offset = 0, lowest_offset = __builtin_inf(), constant_size = 0;
@@ -81,7 +105,8 @@ void prepare(const Starts& starts, index start, void* prepared) {
         first += size;
     }
     length = square_root(length);
-    const double u = UNIT_ROUNDOFF<T>, terms = double(m) + 16;
+    largest_offset += category_size;
+    const double u = UNIT_ROUNDOFF<T>, terms = double(m + starts.n_categorical) + 16;
     // what underflows is below the smallest normal number; what may overflow decides nothing
     const double underflow = terms * SMALLEST<T>;
     const bool overflow = starts.shared && !(constant_size + largest_offset <= LARGEST<T> / 16);
@@ -97,11 +122,33 @@ void prepare(const Starts& starts, index start, void* prepared) {
 
 // ---- assignment ---------------------------------------------------------------------------------
 
+// lookups[cluster][row] = costs of the row's categories, for n rows (the others get zeros).
+template <class T, int N>
+void look_up(const Scratch<T>& block, index i0, index n, const double* costs, index k) {
+    for (index j = 0; j < k * N; ++j) block.lookups[j] = 0;
+    if (n > N) n = N;
+    for (index i = 0; i < n; ++i) {
+        const std::int32_t* levels = block.levels_of(i0 + i);
+        for (index v = 0; v < block.n_categorical; ++v) {
+            if (levels[v] < 0) continue;
+            const double* own = costs + levels[v] * k;
+            for (index j = 0; j < k; ++j) block.lookups[j * N + i] += own[j];
+        }
+    }
+}
+
 template <class T, int K, bool SHARED>
-inline void fill_tile(const T* panel, const T* constants, index m, V<T> (&sum)[ROW_VECTORS][K]) {
+inline void fill_tile(const T* panel, const T* constants, index m, const double* lookups,
+                      V<T> (&sum)[ROW_VECTORS][K]) {
     const T* factors = constants + K;
     for (int r = 0; r < ROW_VECTORS; ++r)
         for (int j = 0; j < K; ++j) sum[r][j] = V<T>{} + constants[j];
+    if (lookups)
+        for (int j = 0; j < K; ++j)
+            for (int r = 0; r < ROW_VECTORS; ++r) {
+                const double* own = lookups + j * TILE_ROWS<T> + r * WIDTH<T>;
+                sum[r][j] += __builtin_convertvector(load<Vector<double, WIDTH<T>>>(own), V<T>);
+            }
     for (index v = 0; v < m; ++v, panel += TILE_ROWS<T>, factors += SHARED ? K : 2 * K) {
         V<T> y[ROW_VECTORS];
         for (int r = 0; r < ROW_VECTORS; ++r) y[r] = load<V<T>>(panel + r * WIDTH<T>);
@@ -123,9 +170,10 @@ struct Best {
 };
 
 template <class T, int K, bool SHARED>
-void race_tile(const T* panel, const T* constants, index m, index first, Best<T>& best) {
+void race_tile(const T* panel, const T* constants, index m, const double* lookups, index first,
+               Best<T>& best) {
     V<T> sum[ROW_VECTORS][K];
-    fill_tile<T, K, SHARED>(panel, constants, m, sum);
+    fill_tile<T, K, SHARED>(panel, constants, m, lookups, sum);
     for (int r = 0; r < ROW_VECTORS; ++r)
         for (int j = 0; j < K; ++j) {
             const V<T> d = sum[r][j], label = V<T>{} + T(first + j);
@@ -137,64 +185,116 @@ void race_tile(const T* panel, const T* constants, index m, index first, Best<T>
 }
 
 template <class T, bool SHARED, int K = MAX_TILE>
-inline void race_tile(int size, const T* panel, const T* constants, index m, index first,
-                      Best<T>& best) {
-    if (size == K) return race_tile<T, K, SHARED>(panel, constants, m, first, best);
-    if constexpr (K > 1) race_tile<T, SHARED, K - 1>(size, panel, constants, m, first, best);
+inline void race_tile(int size, const T* panel, const T* constants, index m, const double* lookups,
+                      index first, Best<T>& best) {
+    if (size == K) return race_tile<T, K, SHARED>(panel, constants, m, lookups, first, best);
+    if constexpr (K > 1)
+        race_tile<T, SHARED, K - 1>(size, panel, constants, m, lookups, first, best);
 }
 
-// sum_v w (y - c)^2 in double precision, in an order that depends on m alone.
-template <class T>
-double dissimilarity(const T* row, const double* center, const double* weight, index m) {
-    Vector<double, 4> sums = {};
-    index v = 0;
-    for (; v + 4 <= m; v += 4) {
-        const auto y = __builtin_convertvector(load<Vector<T, 4>>(row + v), Vector<double, 4>);
-        const auto t = y - load<Vector<double, 4>>(center + v);
-        sums += load<Vector<double, 4>>(weight + v) * t * t;
-    }
-    double tail = 0;
-    for (; v < m; ++v) {
-        const double t = double(load<T>(row + v)) - center[v];
-        tail += weight[v] * t * t;
-    }
-    return ((sums[0] + sums[2]) + (sums[1] + sums[3])) + tail;
-}
-
+// One start with its exact dissimilarities, in double precision from the differences.
 template <class T>
 struct Start {
-    const double *centers, *weights, *offsets;
-    index k, m, weight_stride;
-    Start(const Starts& starts, index start)
-        : k(starts.n_clusters), m(starts.n_features), weight_stride(starts.shared ? 0 : m) {
+    const double *centers, *weights, *offsets, *costs, *category_weights;
+    index k, m, weight_stride, n_levels, n_categorical, category_stride;
+    double p;
+    bool gaps, stretch, rescale;
+    Start(const Rows<T>& table, const Starts& starts, index start)
+        : k(starts.n_clusters),
+          m(starts.n_features),
+          weight_stride(starts.shared ? 0 : m),
+          n_levels(starts.n_levels),
+          n_categorical(table.n_categorical),
+          category_stride(starts.shared ? 0 : n_categorical),
+          p(starts.power ? starts.power[start] : 2),
+          gaps(table.gaps),
+          stretch(table.gaps && table.stretch),
+          rescale(table.gaps && starts.rescale) {
+        const index rows = starts.shared ? 1 : k;
         centers = starts.centers + start * k * m;
-        weights = starts.weights + start * (starts.shared ? 1 : k) * m;
+        weights = starts.weights + start * rows * m;
         offsets = starts.offsets + start * k;
+        costs = starts.costs ? starts.costs + start * k * n_levels : nullptr;
+        category_weights =
+            starts.category_weights ? starts.category_weights + start * rows * n_categorical : nullptr;
     }
-    double operator()(const T* row, index cluster) const {
-        return dissimilarity(row, centers + cluster * m, weights + cluster * weight_stride, m);
+    double operator()(const T* row, const std::int32_t* levels, index cluster) const {
+        const double *center = centers + cluster * m, *weight = weights + cluster * weight_stride;
+        double d = with_kind(p, [&](auto kind) {
+            return dissimilarity<T, decltype(kind)::value>(row, center, weight, m, p);
+        });
+        if (costs)
+            for (index v = 0; v < n_categorical; ++v)
+                if (levels[v] >= 0) d += costs[cluster * n_levels + levels[v]];
+        return d;
     }
-    std::int32_t nearest(const T* row) const {
+    index n_missing(const T* row, const std::int32_t* levels) const {
+        index missing = 0;
+        for (index v = 0; v < m; ++v) {
+            const T y = load<T>(row + v);
+            missing += !(y == y);
+        }
+        for (index v = 0; v < n_categorical; ++v) missing += levels[v] < 0;
+        return missing;
+    }
+    // What a dissimilarity is multiplied by for its missing cells: all features / observed ones.
+    double stretched(const T* row, const std::int32_t* levels) const {
+        if (!stretch) return 1;
+        const double all = double(m + n_categorical);
+        return all / (all - double(n_missing(row, levels)));
+    }
+    // ... or all of the cluster's weight / what of it is observed; 0 / 0 says nothing: infinity.
+    double rescaled(const T* row, const std::int32_t* levels, index cluster) const {
+        const double* weight = weights + cluster * weight_stride;
+        double all = 0, observed = 0;
+        for (index v = 0; v < m; ++v) {
+            const T y = load<T>(row + v);
+            all += weight[v];
+            observed += y == y ? weight[v] : 0;
+        }
+        for (index v = 0; v < n_categorical; ++v) {
+            const double w = category_weights[cluster * category_stride + v];
+            all += w;
+            observed += levels[v] >= 0 ? w : 0;
+        }
+        return observed > 0 ? all / observed : __builtin_inf();
+    }
+    std::int32_t nearest(const T* row, const std::int32_t* levels) const {
+        const bool divide = rescale && n_missing(row, levels) > 0;
         double best = __builtin_inf();
         index label = 0;
         for (index j = 0; j < k; ++j) {
-            const double d = (*this)(row, j) + offsets[j];
+            double d = (*this)(row, levels, j);
+            if (divide) {
+                const double factor = rescaled(row, levels, j);
+                d = factor < __builtin_inf() ? d * factor : factor;
+            }
+            d += offsets[j];
             if (d < best) best = d, label = j;
         }
         return std::int32_t(label);
+    }
+    // The distance users see: the root of the dissimilarity.
+    double distance(const T* row, const std::int32_t* levels, index cluster) const {
+        double d = (*this)(row, levels, cluster);
+        if (rescale) {
+            const double factor = rescaled(row, levels, cluster);
+            d = factor < __builtin_inf() ? d * factor : factor;
+        } else {
+            d *= stretched(row, levels);
+        }
+        if (p == 2) return square_root(d);
+        if (p == 1 || p == __builtin_inf()) return d;
+        return raise<1>(Vector<double, 1>{d}, 1 / p)[0];
     }
 };
 
 // Labels of the packed block for one start.
 template <class T, bool SHARED>
-void assign_block(Scratch<T>& block, const Starts& starts, index start, const void* prepared) {
-    const Start<T> exactly(starts, start);
+void assign_block(Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
+                  const void* prepared) {
     const index k = starts.n_clusters, m = starts.n_features;
     const Prepared& bound = *static_cast<const Prepared*>(prepared);
-    if (k == 1) {
-        for (index i = 0; i < block.n_rows; ++i) block.labels[i] = 0;
-        return;
-    }
     const T absolute = T(bound.absolute), linear = T(bound.linear), relative = T(bound.relative);
     const T lowest = T(bound.lowest_offset);
     for (index i0 = 0; i0 < block.n_rows; i0 += TILE_ROWS<T>) {
@@ -205,11 +305,14 @@ void assign_block(Scratch<T>& block, const Starts& starts, index start, const vo
             best.label[r] = V<T>{};
         }
         fetch_ahead(block, i0, i0 + TILE_ROWS<T>, block.n_rows);
-        const T* constants = shift_of<T>(prepared) + m;
+        const T* constants = shift_of<T>(starts, prepared) + m;
+        if (block.levels)
+            look_up<T, TILE_ROWS<T>>(block, i0, block.n_rows - i0, costs_of(prepared), k);
         index first = 0;
         for (index tile = 0; tile < n_tiles(k); ++tile) {
             const int size = tile_size(k, tile);
-            race_tile<T, SHARED>(size, block.panels + i0 * m, constants, m, first, best);
+            const double* lookups = block.levels ? block.lookups + first * TILE_ROWS<T> : nullptr;
+            race_tile<T, SHARED>(size, block.panels + i0 * m, constants, m, lookups, first, best);
             constants += size * (1 + m * (SHARED ? 1 : 2));
             first += size;
         }
@@ -229,20 +332,59 @@ void assign_block(Scratch<T>& block, const Starts& starts, index start, const vo
             }
             if (doubtful)
                 for (index j = 0; j < n; ++j)
-                    if (certain[j] == 0)
-                        labels[j] = exactly.nearest(
-                            block.rows + (i0 + r * WIDTH<T> + j) * block.row_stride);
+                    if (certain[j] == 0) {
+                        const index i = i0 + r * WIDTH<T> + j;
+                        labels[j] = exactly.nearest(block.row(i), block.levels_of(i));
+                    }
         }
     }
 }
 
+// The same for powers other than squares.
+template <class T, Power P>
+void assign_block(Scratch<T>& block, const Start<T>& exactly, const void* prepared) {
+    const index k = exactly.k, m = exactly.m;
+    for (index i0 = 0; i0 < block.n_rows; i0 += WIDE) {
+        WideBest best = {Wide{} + __builtin_inf(), {}};
+        fetch_ahead(block, i0, i0 + WIDE, block.n_rows);
+        if (block.levels) look_up<T, WIDE>(block, i0, block.n_rows - i0, costs_of(prepared), k);
+        for (index first = 0; first < k; first += WIDE_TILE)
+            race_wide<P>(k - first, block.wide + i0 * m, exactly.centers + first * m,
+                         exactly.weights + first * exactly.weight_stride, exactly.weight_stride, m,
+                         exactly.p, block.levels ? block.lookups + first * WIDE : nullptr, WIDE,
+                         exactly.offsets + first, first, best);
+        for (index i = i0; i < i0 + WIDE && i < block.n_rows; ++i) {
+            // missing cells have made every sum infinite or no number at all
+            const bool decided = best.value[i - i0] < __builtin_inf();
+            block.labels[i] = decided ? std::int32_t(best.label[i - i0])
+                                      : exactly.nearest(block.row(i), block.levels_of(i));
+        }
+    }
+}
+
+// Rows with missing cells, where a cluster counts by its observed weight.
 template <class T>
-inline void assign_block(Scratch<T>& block, const Starts& starts, index start, const char* prepared) {
+void divide_anew(Scratch<T>& block, const Start<T>& exactly) {
+    for (index i = 0; i < block.n_rows; ++i)
+        if (exactly.n_missing(block.row(i), block.levels_of(i)) > 0)
+            block.labels[i] = exactly.nearest(block.row(i), block.levels_of(i));
+}
+
+template <class T>
+inline void assign_block(Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
+                         index start, const char* prepared) {
     const void* own = prepared + start * prepared_bytes<T>(starts);
-    if (starts.shared)
-        assign_block<T, true>(block, starts, start, own);
+    if (starts.n_clusters == 1)
+        for (index i = 0; i < block.n_rows; ++i) block.labels[i] = 0;
+    else if (!squares(starts, start))
+        with_kind(exactly.p, [&](auto kind) {
+            assign_block<T, decltype(kind)::value>(block, exactly, own);
+        });
+    else if (starts.shared)
+        assign_block<T, true>(block, exactly, starts, own);
     else
-        assign_block<T, false>(block, starts, start, own);
+        assign_block<T, false>(block, exactly, starts, own);
+    if (exactly.rescale) divide_anew(block, exactly);
 }
 
 // Calls body() for each block of rows [begin, end).
@@ -265,9 +407,11 @@ inline void for_each_block(const Rows<T>& table, index begin, index end, Scratch
 template <class T, class Body>
 inline void for_each_packed_block(const Rows<T>& table, index begin, index end, const Starts& starts,
                                   const char* prepared, Scratch<T>& block, Cancel cancel, Body body) {
+    const bool narrow = any_squares(starts), wide = !all_squares(starts);
     for_each_block(table, begin, end, block, cancel, [&] {
-        pack(block, table.n_features, shift_of<T>(prepared));
-        if (starts.shared) measure_rows(block, table.n_features);
+        if (narrow) pack(block, table.n_features, shift_of<T>(starts, prepared));
+        if (narrow && starts.shared) measure_rows(block, table.n_features);
+        if (wide) pack_wide(block, table.n_features);
         body();
     });
 }

@@ -8,7 +8,7 @@ namespace {
 
 template <class T>
 index block_rows(index n_features) {
-    const index wanted = BLOCK_BYTES / (n_features * index(sizeof(T)));
+    const index wanted = BLOCK_BYTES / ((n_features > 0 ? n_features : 1) * index(sizeof(T)));
     const index bounded = wanted < MAX_BLOCK ? wanted : MAX_BLOCK;
     const index tiles = bounded / TILE_ROWS<T>;
     return (tiles > 0 ? tiles : 1) * TILE_ROWS<T>;
@@ -19,17 +19,21 @@ struct Scratch {
     T* panels;               // (tiles, M, TILE_ROWS) transposed and shifted rows
     T* norms;                // (block) squared length of the shifted rows
     T* staged;               // (block, M) rows, when the table's own are not contiguous
+    double* wide;            // (panels of WIDE rows, M, WIDE) transposed rows, for powers
+    double* lookups;         // (K, TILE_ROWS) costs of the categories of some rows
     std::uint64_t* keys;     // (block) random key of each row, 0 for rows without weight
     std::int32_t* labels;    // (block)
     std::int32_t* chosen;    // (block) rows whose label has changed
     std::int32_t* order;     // (block) rows sorted by label
     std::int32_t* position;  // (K + 1)
     const T* rows;           // rows of the block, row_stride apart, columns contiguous
+    const std::int32_t* levels;  // of the block, n_categorical apart; null if none
+    index n_categorical;
     index row_stride, n_rows, first;
     const char* ahead;  // what the next block will read, if that is known
     index ahead_bytes;
 
-    Scratch(void* memory, index n_features, index n_clusters) {
+    Scratch(void* memory, index n_features, index n_clusters, bool powers) {
         std::uintptr_t cursor = reinterpret_cast<std::uintptr_t>(memory);
         const index block = block_rows<T>(n_features);
         const auto take = [&cursor](index bytes) {
@@ -40,6 +44,8 @@ struct Scratch {
         panels = reinterpret_cast<T*>(take(block * n_features * sizeof(T)));
         norms = reinterpret_cast<T*>(take(block * sizeof(T)));
         staged = reinterpret_cast<T*>(take(block * n_features * sizeof(T)));
+        wide = reinterpret_cast<double*>(take(powers ? block * n_features * 8 : 0));
+        lookups = reinterpret_cast<double*>(take(n_clusters * TILE_ROWS<T> * 8));
         keys = reinterpret_cast<std::uint64_t*>(take(block * 8));
         labels = reinterpret_cast<std::int32_t*>(take(block * 4));
         chosen = reinterpret_cast<std::int32_t*>(take(block * 4));
@@ -48,11 +54,16 @@ struct Scratch {
         end = cursor;
     }
     std::uintptr_t end;
+
+    const T* row(index i) const { return rows + i * row_stride; }
+    const std::int32_t* levels_of(index i) const {
+        return levels ? levels + i * n_categorical : nullptr;
+    }
 };
 
 template <class T>
-std::size_t scratch_bytes(const Rows<T>& table, index n_clusters) {
-    const Scratch<T> sizes(nullptr, table.n_features, n_clusters);
+std::size_t scratch_bytes(const Rows<T>& table, index n_clusters, bool powers) {
+    const Scratch<T> sizes(nullptr, table.n_features, n_clusters, powers);
     return std::size_t(sizes.end);
 }
 
@@ -61,6 +72,8 @@ template <class T>
 void stage(const Rows<T>& table, index begin, index end, Scratch<T>& block) {
     block.first = begin;
     block.n_rows = end - begin;
+    block.n_categorical = table.n_categorical;
+    block.levels = table.levels ? table.levels + begin * table.n_categorical : nullptr;
     const T* origin = table.data + begin * table.row_stride;
     if (table.column_stride == 1) {
         block.rows = origin;

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import fwkmeans._core._kernels as _kernels
-from fwkmeans._core.twin import Moments
+from fwkmeans._core.twin import Moments, Slopes
 from fwkmeans._typing import (
+    Block,
     BoolArray,
     FloatArray,
     IntArray,
     LabelArray,
     LastLabels,
+    Pass,
     RowArray,
     Statistics,
 )
@@ -22,139 +26,148 @@ n_segments = _kernels.n_segments
 
 # Below this many multiply-adds a second thread costs more than it brings.
 _SMALL = 1 << 19
+_POWER = 16  # multiply-adds that a power costs
 
 
-def _threads(n_threads: int, work: int) -> int:
-    return n_threads if work > _SMALL else 1
+def _block(block: Block, work: int) -> tuple[Any, ...]:
+    """Return all of a block but its rows, as the core takes it."""
+    levels = None if block.levels is None else np.ascontiguousarray(block.levels)
+    return (
+        levels,
+        block.sample_weight,
+        block.first_row,
+        block.gaps,
+        block.stretch,
+        block.n_threads if work > _SMALL else 1,
+    )
+
+
+def _contiguous(assigning: Pass) -> tuple[Any, ...]:
+    arrays = (None if part is None else np.ascontiguousarray(part) for part in assigning[:-1])
+    return (*arrays, assigning.rescale)
+
+
+def _work(block: Block, assigning: Pass) -> int:
+    each = assigning.centers.size * (1 if assigning.power is None else _POWER)
+    if assigning.costs is not None and block.levels is not None:
+        each += assigning.offsets.size * block.levels.shape[1]
+    return int(block.rows.shape[0] * each)
 
 
 def assign_and_accumulate(
-    rows: RowArray,
-    sample_weight: FloatArray | None,
-    first_row: int,
-    centers: FloatArray,
-    weights: FloatArray,
-    offsets: FloatArray,
-    reference: FloatArray,
-    shift: FloatArray,
-    last: LastLabels | None,
-    n_threads: int,
+    block: Block, assigning: Pass, reference: FloatArray, last: LastLabels | None
 ) -> Statistics:
     """See `fwkmeans._core.twin.assign_and_accumulate`."""
+    centers, costs = assigning.centers, assigning.costs
     n_starts, n_clusters, _ = centers.shape
     out = Statistics(
         mass=np.empty((n_starts, n_clusters)),
         rows=np.empty((n_starts, n_clusters), dtype=np.int64),
         sums=np.empty(centers.shape),
         squares=np.empty(centers.shape),
+        observed=np.empty(centers.shape if block.gaps else 0),
+        counts=np.empty((n_starts, n_clusters, 0) if costs is None else costs.shape),
         fingerprint=np.empty(n_starts, dtype=np.int64),
         changed=np.empty(n_starts, dtype=np.int64),
         reference=reference,
+        labels=None if last is None else last.labels,
     )
     update = np.zeros(n_starts, dtype=np.bool_) if last is None else last.update
     _kernels.assign_and_accumulate(
-        rows,
-        sample_weight,
-        first_row,
-        np.ascontiguousarray(centers),
-        np.ascontiguousarray(weights),
-        np.ascontiguousarray(offsets),
+        block.rows,
+        _block(block, _work(block, assigning)),
+        _contiguous(assigning),
         np.ascontiguousarray(reference),
-        shift,
-        _threads(n_threads, rows.shape[0] * centers.size),
-        None if last is None else last.labels,
+        out.labels,
         update.view(np.uint8),
         *out[:4],
+        out.observed if block.gaps else None,
+        None if costs is None else out.counts,
         out.fingerprint.view(np.uint64),
         out.changed,
     )
-    return out
+    return out if block.gaps else out._replace(observed=out.mass[..., None])
 
 
 def find_farthest(
-    rows: RowArray,
-    sample_weight: FloatArray | None,
-    first_row: int,
-    centers: FloatArray,
-    weights: FloatArray,
-    offsets: FloatArray,
-    shift: FloatArray,
-    eligible: BoolArray,
-    n_threads: int,
+    block: Block, assigning: Pass, eligible: BoolArray
 ) -> tuple[FloatArray, IntArray]:
     """See `fwkmeans._core.twin.find_farthest`."""
-    distance = np.empty(centers.shape[0])
-    row = np.empty(centers.shape[0], dtype=np.int64)
+    distance = np.empty(assigning.centers.shape[0])
+    row = np.empty(assigning.centers.shape[0], dtype=np.int64)
     _kernels.farthest(
-        rows,
-        sample_weight,
-        first_row,
-        np.ascontiguousarray(centers),
-        np.ascontiguousarray(weights),
-        np.ascontiguousarray(offsets),
-        shift,
+        block.rows,
+        _block(block, _work(block, assigning)),
+        _contiguous(assigning),
         np.ascontiguousarray(eligible).view(np.uint8),
-        _threads(n_threads, rows.shape[0] * centers.size),
         distance,
         row,
     )
     return distance, row
 
 
-def assign(
-    rows: RowArray,
-    sample_weight: FloatArray | None,
-    centers: FloatArray,
-    weights: FloatArray,
-    offsets: FloatArray,
-    shift: FloatArray,
-    n_threads: int,
-) -> tuple[LabelArray, float]:
+def assign(block: Block, assigning: Pass) -> tuple[LabelArray, float]:
     """See `fwkmeans._core.twin.assign`."""
-    labels = np.empty(rows.shape[0], dtype=np.int32)
+    labels = np.empty(block.rows.shape[0], dtype=np.int32)
     objective = _kernels.assign(
-        rows,
-        sample_weight,
-        np.ascontiguousarray(centers),
-        np.ascontiguousarray(weights),
-        np.ascontiguousarray(offsets),
-        shift,
-        _threads(n_threads, rows.shape[0] * centers.size),
-        labels,
+        block.rows, _block(block, _work(block, assigning)), _contiguous(assigning), labels
     )
     return labels, objective
 
 
-def distances(rows: RowArray, centers: FloatArray, weights: FloatArray, n_threads: int) -> RowArray:
+def distances(block: Block, assigning: Pass) -> RowArray:
     """See `fwkmeans._core.twin.distances`."""
-    out = np.empty((rows.shape[0], centers.shape[1]), dtype=rows.dtype)
-    threads = _threads(n_threads, rows.shape[0] * centers.size)
+    out = np.empty((block.rows.shape[0], assigning.centers.shape[1]), dtype=block.rows.dtype)
     _kernels.distances(
-        rows, np.ascontiguousarray(centers), np.ascontiguousarray(weights), threads, out
+        block.rows, _block(block, _work(block, assigning)), _contiguous(assigning), out
     )
     return out
 
 
-def describe(
-    rows: RowArray, sample_weight: FloatArray | None, reference: FloatArray, n_threads: int
-) -> Moments:
+def slopes(block: Block, points: FloatArray, power: FloatArray, labels: LabelArray) -> Slopes:
+    """See `fwkmeans._core.twin.slopes`."""
+    out = np.empty((len(Slopes._fields), *points.shape))
+    work = _block(block, block.rows.size * len(points) * _POWER)
+    _kernels.slopes(block.rows, work, np.ascontiguousarray(points), power, labels, out)
+    return Slopes(*out)
+
+
+def powers(block: Block, points: FloatArray, power: FloatArray, labels: LabelArray) -> FloatArray:
+    """See `fwkmeans._core.twin.powers`."""
+    out = np.empty(points.shape)
+    work = _block(block, block.rows.size * len(points) * _POWER)
+    _kernels.powers(block.rows, work, np.ascontiguousarray(points), power, labels, out)
+    return out
+
+
+def describe(block: Block, reference: FloatArray) -> Moments:
     """See `fwkmeans._core.twin.describe`."""
-    n_features = rows.shape[1]
+    n_features = block.rows.shape[1]
     mass, n_rows = np.empty(1), np.empty(1, dtype=np.int64)
-    sums, squares, minimum, maximum = (np.empty(n_features) for _ in range(4))
-    nonfinite = np.empty(n_features, dtype=np.int64)
-    threads = _threads(n_threads, rows.size)
+    sums, squares, minimum, maximum, observed = (np.empty(n_features) for _ in range(5))
+    nonfinite, missing = (np.empty(n_features, dtype=np.int64) for _ in range(2))
     _kernels.describe(
-        rows,
-        sample_weight,
+        block.rows,
+        _block(block, block.rows.size),
         np.ascontiguousarray(reference),
-        threads,
         mass,
         n_rows,
         sums,
         squares,
         minimum,
         maximum,
+        observed,
         nonfinite,
+        missing,
     )
-    return Moments(float(mass[0]), int(n_rows[0]), sums, squares, minimum, maximum, nonfinite)
+    return Moments(
+        float(mass[0]),
+        int(n_rows[0]),
+        sums,
+        squares,
+        minimum,
+        maximum,
+        observed,
+        nonfinite,
+        missing,
+    )

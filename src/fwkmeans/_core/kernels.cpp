@@ -20,16 +20,17 @@ template <class T>
 void farthest(const Rows<T>& table, index begin, index end, const Starts& starts, index first,
               index last, const char* prepared, void* scratch, const Farthest& out, Cancel cancel) {
     const index k = starts.n_clusters;
-    Scratch<T> block(scratch, starts.n_features, k);
+    Scratch<T> block(scratch, starts.n_features, k, starts.power);
     for_each_packed_block(table, begin, end, starts, prepared, block, cancel, [&] {
         for (index start = first; start < last; ++start) {
-            const Start<T> exactly(starts, start);
-            assign_block(block, starts, start, prepared);
+            const Start<T> exactly(table, starts, start);
+            assign_block(block, exactly, starts, start, prepared);
             for (index i = 0; i < block.n_rows; ++i) {
                 const index label = block.labels[i];
                 if (table.sample_weight && !(table.sample_weight[block.first + i] > 0)) continue;
                 if (!out.eligible[start * k + label]) continue;
-                const double d = exactly(block.rows + i * block.row_stride, label);
+                const double d = exactly(block.row(i), block.levels_of(i), label) *
+                                 exactly.stretched(block.row(i), block.levels_of(i));
                 if (d > out.distance[start]) {
                     out.distance[start] = d;
                     out.row[start] = table.first_row + block.first + i;
@@ -42,17 +43,21 @@ void farthest(const Rows<T>& table, index begin, index end, const Starts& starts
 template <class T>
 void assign(const Rows<T>& table, index begin, index end, const Starts& starts, const char* prepared,
             void* scratch, const Labels& out, Cancel cancel) {
-    const Start<T> exactly(starts, 0);
-    Scratch<T> block(scratch, starts.n_features, starts.n_clusters);
+    const Start<T> exactly(table, starts, 0);
+    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power);
+    const bool largest = exactly.p == __builtin_inf();
     double objective = 0;
     for_each_packed_block(table, begin, end, starts, prepared, block, cancel, [&] {
-        assign_block(block, starts, 0, prepared);
+        assign_block(block, exactly, starts, 0, prepared);
         for (index i = 0; i < block.n_rows; ++i) {
             const index label = block.labels[i];
             const double s = table.sample_weight ? table.sample_weight[block.first + i] : 1;
             out.labels[block.first - begin + i] = std::int32_t(label);
-            objective +=
-                s * (exactly(block.rows + i * block.row_stride, label) + exactly.offsets[label]);
+            const double d = exactly(block.row(i), block.levels_of(i), label) + exactly.offsets[label];
+            if (!largest)
+                objective += s * d;
+            else if (s > 0 && d > objective)
+                objective = d;
         }
     });
     *out.objective = objective;
@@ -61,12 +66,12 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
 template <class T>
 void distances(const Rows<T>& table, index begin, index end, const Starts& starts, void* scratch,
                T* out, Cancel cancel) {
-    const Start<T> exactly(starts, 0);
-    Scratch<T> block(scratch, starts.n_features, starts.n_clusters);
+    const Start<T> exactly(table, starts, 0);
+    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, false);
     for_each_block(table, begin, end, block, cancel, [&] {
         for (index i = 0; i < block.n_rows; ++i)
             for (index j = 0; j < starts.n_clusters; ++j)
-                *out++ = T(square_root(exactly(block.rows + i * block.row_stride, j)));
+                *out++ = T(exactly.distance(block.row(i), block.levels_of(i), j));
     });
 }
 
@@ -76,15 +81,18 @@ void describe_features(const Scratch<T>& block, const double* sample_weight, ind
                        const double* reference, const Moments& out) {
     using D = Vector<double, L>;
     const D origin = load<D>(reference + v), one = D{} + 1.0;
-    D sum = load<D>(out.sums + v), square = load<D>(out.squares + v), nonfinite = {};
+    D sum = load<D>(out.sums + v), square = load<D>(out.squares + v), nonfinite = {}, missing = {};
+    D observed = load<D>(out.observed + v);
     D minimum = load<D>(out.minimum + v), maximum = load<D>(out.maximum + v);
     for (index i = 0; i < block.n_rows; ++i) {
         const auto cells = load<Vector<T, L>>(block.rows + i * block.row_stride + v);
-        const D y = __builtin_convertvector(cells, D), t = y - origin;
+        const D y = __builtin_convertvector(cells, D), t = y == y ? y - origin : D{};
         nonfinite += y - y == D{} ? D{} : one;
+        missing += y == y ? D{} : one;
         const double s = WEIGHTED ? sample_weight[i] : 1;
         if (WEIGHTED && !(s > 0)) continue;
         const D st = WEIGHTED ? t * s : t;
+        observed += y == y ? D{} + s : D{};
         sum += st;
         square += st * t;
         minimum = y < minimum ? y : minimum;
@@ -94,7 +102,11 @@ void describe_features(const Scratch<T>& block, const double* sample_weight, ind
     store(out.squares + v, square);
     store(out.minimum + v, minimum);
     store(out.maximum + v, maximum);
-    for (int j = 0; j < L; ++j) out.nonfinite[v + j] += std::int64_t(nonfinite[j]);
+    store(out.observed + v, observed);
+    for (int j = 0; j < L; ++j) {
+        out.nonfinite[v + j] += std::int64_t(nonfinite[j]);
+        out.missing[v + j] += std::int64_t(missing[j]);
+    }
 }
 
 template <class T, bool WEIGHTED>
@@ -114,7 +126,7 @@ template <class T>
 void describe(const Rows<T>& table, index begin, index end, const double* reference, void* scratch,
               const Moments& out, Cancel cancel) {
     const index m = table.n_features;
-    Scratch<T> block(scratch, m, 1);
+    Scratch<T> block(scratch, m, 1, false);
     for (index v = 0; v < m; ++v) out.minimum[v] = __builtin_inf(), out.maximum[v] = -__builtin_inf();
     for_each_block(table, begin, end, block, cancel, [&] {
         if (!table.sample_weight) {
@@ -152,7 +164,8 @@ double multiply_adds(index rounds) {
 template <class T>
 constexpr Kernels<T> table_of() {
     return {FWK_NAME,     prepared_bytes<T>, prepare<T>,  scratch_bytes<T>, accumulate<T>,
-            farthest<T>,  assign<T>,         distances<T>, describe<T>,     multiply_adds<T>};
+            farthest<T>,  assign<T>,         distances<T>, slopes<T>,       powers<T>,
+            describe<T>,  multiply_adds<T>};
 }
 
 }  // namespace

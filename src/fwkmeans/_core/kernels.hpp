@@ -1,4 +1,4 @@
-// The interface between the threads (passes.cpp) and the kernels (kernels.cpp), which is compiled
+// The interface between the threads (module.cpp) and the kernels (kernels.cpp), which is compiled
 // once per instruction set. Only plain structs cross it, so that no inline function of the
 // standard library is ever compiled for an instruction set the machine may not have.
 #pragma once
@@ -10,12 +10,17 @@ namespace fwk {
 using index = std::ptrdiff_t;
 
 // Rows [0, n_rows) of a table; strides in elements. sample_weight may be null (all ones).
+// NaN cells and negative levels are missing: they contribute nothing.
 template <class T>
 struct Rows {
     const T* data;
     index n_rows, n_features, row_stride, column_stride;
     const double* sample_weight;
-    std::int64_t first_row;  // index of row 0 in the whole table
+    std::int64_t first_row;      // index of row 0 in the whole table
+    const std::int32_t* levels;  // (n_rows, n_categorical) numbers of the categories, null if none
+    index n_categorical;
+    bool gaps;     // cells may be missing
+    bool stretch;  // a row's dissimilarity is then multiplied by all / observed features
 };
 
 // R starts: what they assign by. weights has one row a cluster, or one row in all when shared.
@@ -27,11 +32,17 @@ struct Starts {
     const double* offsets;    // (R, K), added to the dissimilarity
     const double* reference;  // (R, K, M), what the sums are taken about
     const double* shift;      // (M), subtracted while rows are packed
+    const double* power;      // (R), p of |y - c|^p; null: squares
+    const double* costs;      // (R, K, levels), weighted cost of each category; null: none
+    index n_levels, n_categorical;
+    const double* category_weights;  // (R, K or 1, C), effective; null unless rescaling
+    bool rescale;  // rows with missing cells: divide by the share of a cluster's weight observed
 };
 
 // The labels of the last pass, replaced by those of this one; null if nobody keeps them.
 struct LastLabels {
-    std::int32_t* labels;         // (R, n_rows)
+    std::int32_t* labels;         // (R, n_rows), starts `stride` apart
+    index stride;
     const unsigned char* update;  // (R) sum only what changes: rows out of and into clusters
 };
 
@@ -41,6 +52,8 @@ struct Sums {
     std::int64_t* rows;          // (R, K)
     double* sums;                // (R, K, M)  sum of s (y - reference)
     double* squares;             // (R, K, M)  sum of s (y - reference)^2
+    double* observed;            // (R, K, M)  sum of s over cells that are there; null: all are
+    double* counts;              // (R, K, levels)  sum of s of each category; null: none
     std::uint64_t* fingerprint;  // (R)
     std::int64_t* changed;       // (R) labels that differ from the last ones
 };
@@ -53,7 +66,29 @@ struct Farthest {
 
 struct Labels {
     std::int32_t* labels;  // (rows of the segment)
-    double* objective;     // (1) sum of s (d + offset)
+    double* objective;     // (1) sum of s (d + offset); the largest d for p = infinity
+};
+
+// Rows of known labels about a point for each cluster.
+struct Points {
+    index n_starts, n_clusters, n_features;
+    const double* points;        // (R, K, M)
+    const double* power;         // (R)
+    const std::int32_t* labels;  // (R, n_rows), starts `stride` apart
+    index stride;
+};
+
+// Derivatives of sum s |y - c|^p at the points c, and where the next values lie; all (R, K, M).
+struct Slopes {
+    double* slope;       // sum of s sign(c - y) |c - y|^(p-1)
+    double* curvature;   // sum of s |c - y|^(p-2), without y = c
+    double* equal;       // mass at c
+    double* below;       // largest value below c, and the mass there
+    double* below_mass;
+    double* above;       // smallest value above c, and the mass there
+    double* above_mass;
+    double* low;         // smallest and largest value of all
+    double* high;
 };
 
 struct Moments {
@@ -63,7 +98,9 @@ struct Moments {
     double* squares;          // (M)
     double* minimum;          // (M)
     double* maximum;          // (M)
-    std::int64_t* nonfinite;  // (M)
+    double* observed;         // (M) sum of s over cells that are there
+    std::int64_t* nonfinite;  // (M) NaN or infinite
+    std::int64_t* missing;    // (M) NaN
 };
 
 // Polled once a block; true ends the segment early (the result is then thrown away).
@@ -79,7 +116,7 @@ struct Kernels {
     const char* name;
     std::size_t (*prepared_bytes)(const Starts&);  // one start
     void (*prepare)(const Starts&, index start, void* prepared);
-    std::size_t (*scratch_bytes)(const Rows<T>&, index n_clusters);
+    std::size_t (*scratch_bytes)(const Rows<T>&, index n_clusters, bool powers);
     void (*accumulate)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                        const char* prepared, void* scratch, const LastLabels&, const Sums&, Cancel);
     void (*farthest)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
@@ -88,6 +125,10 @@ struct Kernels {
                    void* scratch, const Labels&, Cancel);
     void (*distances)(const Rows<T>&, index begin, index end, const Starts&, void* scratch, T* out,
                       Cancel);
+    void (*slopes)(const Rows<T>&, index begin, index end, const Points&, index first, index last,
+                   void* scratch, const Slopes&, Cancel);
+    void (*powers)(const Rows<T>&, index begin, index end, const Points&, index first, index last,
+                   void* scratch, double* out, Cancel);
     void (*describe)(const Rows<T>&, index begin, index end, const double* reference, void* scratch,
                      const Moments&, Cancel);
     // Runs `rounds` rounds of independent multiply-adds; returns how many (for benchmarks/).

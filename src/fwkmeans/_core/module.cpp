@@ -1,6 +1,6 @@
 // Threads and Python around the kernels. Partial sums belong to segments of rows that are fixed by
 // the shape of the problem and are added in segment order: results are bitwise the same for any
-// number of threads. Callers (the Python wrappers in __init__.py) validate; nothing is checked here.
+// number of threads. Callers (the Python wrappers in compiled.py) validate; nothing is checked here.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -28,7 +28,7 @@ template <class T>
 using Out = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Table = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
-using SampleWeight = std::optional<In<double>>;
+using Labelled = nb::ndarray<std::int32_t, nb::ndim<2>, nb::device::cpu>;  // starts x rows
 
 // ---- which instruction set ----------------------------------------------------------------------
 
@@ -82,7 +82,7 @@ const Kernels<float>& kernels() {
 
 // At most 64; fewer where their sums would not fit into a cache, one where not into 64 MiB.
 index n_segments(index n_rows, index n_clusters, index n_features) {
-    const index bytes = 16 * n_clusters * n_features;
+    const index bytes = 16 * n_clusters * std::max<index>(1, n_features);
     const index by_rows = std::min<index>(n_rows / 1024, 64);
     const index by_cache = std::max<index>(16, (index(4) << 20) / bytes);
     const index by_memory = (index(64) << 20) / bytes;
@@ -206,22 +206,74 @@ void add_segments(const Number* parts, index segments, index size, Number* out, 
     });
 }
 
-template <class T>
-Rows<T> rows_of(const Table<T>& X, const SampleWeight& sample_weight, std::int64_t first_row) {
-    return {X.data(),    index(X.shape(0)), index(X.shape(1)),
-            X.stride(0), X.stride(1),       sample_weight ? sample_weight->data() : nullptr,
-            first_row};
+template <class Array>
+std::optional<Array> maybe(const nb::handle& given) {
+    if (given.is_none()) return std::nullopt;
+    return nb::cast<Array>(given);
 }
 
-Starts starts_of(const In<double>& centers, const In<double>& weights, const In<double>& offsets,
-                 const In<double>& reference, const In<double>& shift) {
-    const index k = centers.shape(1);
-    return {index(centers.shape(0)), k,
-            index(centers.shape(2)), index(weights.shape(1)) != k || k == 1,
-            centers.data(),          weights.data(),
-            offsets.data(),          reference.data(),
-            shift.data()};
-}
+// A block of rows as Python hands it over: (levels, sample weight, first row, gaps, stretch, threads).
+template <class T>
+struct Input {
+    Table<T> X;
+    std::optional<In<std::int32_t>> levels;
+    std::optional<In<double>> sample_weight;
+    Rows<T> rows;
+    int n_threads;
+
+    Input(const Table<T>& X, const nb::tuple& block)
+        : X(X), levels(maybe<In<std::int32_t>>(block[0])), sample_weight(maybe<In<double>>(block[1])) {
+        rows = {X.data(),
+                index(X.shape(0)),
+                index(X.shape(1)),
+                X.stride(0),
+                X.stride(1),
+                sample_weight ? sample_weight->data() : nullptr,
+                nb::cast<std::int64_t>(block[2]),
+                levels ? levels->data() : nullptr,
+                levels ? index(levels->shape(1)) : 0,
+                nb::cast<bool>(block[3]),
+                nb::cast<bool>(block[4])};
+        n_threads = nb::cast<int>(block[5]);
+    }
+};
+
+// What assigns: (centers, weights, offsets, shift, power, costs, category weights, rescale).
+struct Assigning {
+    In<double> centers, weights, offsets, shift;
+    std::optional<In<double>> power, costs, category_weights;
+    Starts starts;
+
+    explicit Assigning(const nb::tuple& given)
+        : centers(nb::cast<In<double>>(given[0])),
+          weights(nb::cast<In<double>>(given[1])),
+          offsets(nb::cast<In<double>>(given[2])),
+          shift(nb::cast<In<double>>(given[3])),
+          power(maybe<In<double>>(given[4])),
+          costs(maybe<In<double>>(given[5])),
+          category_weights(maybe<In<double>>(given[6])) {
+        const index k = centers.shape(1);
+        starts = {index(centers.shape(0)),
+                  k,
+                  index(centers.shape(2)),
+                  index(weights.shape(1)) != k || k == 1,
+                  centers.data(),
+                  weights.data(),
+                  offsets.data(),
+                  centers.data(),
+                  shift.data(),
+                  power ? power->data() : nullptr,
+                  costs ? costs->data() : nullptr,
+                  costs ? index(costs->shape(2)) : 0,
+                  category_weights ? index(category_weights->shape(2)) : 0,
+                  category_weights ? category_weights->data() : nullptr,
+                  nb::cast<bool>(given[7])};
+    }
+    // levels count half: one sum instead of two
+    index segments(index n_rows) const {
+        return n_segments(n_rows, starts.n_clusters, starts.n_features + (starts.n_levels + 1) / 2);
+    }
+};
 
 template <class T>
 std::vector<char> prepare_all(const Starts& starts, int n_threads) {
@@ -240,46 +292,66 @@ std::vector<char> prepare_all(const Starts& starts, int n_threads) {
 // ---- what Python calls --------------------------------------------------------------------------
 
 template <class T>
-void assign_and_accumulate(Table<T> X, SampleWeight sample_weight, std::int64_t first_row,
-                           In<double> centers, In<double> weights, In<double> offsets,
-                           In<double> reference, In<double> shift, int n_threads,
-                           std::optional<Out<std::int32_t>> last_labels, In<std::uint8_t> update,
+void assign_and_accumulate(Table<T> X, nb::tuple block, nb::tuple assigning, In<double> reference,
+                           std::optional<Labelled> last_labels, In<std::uint8_t> update,
                            Out<double> mass, Out<std::int64_t> rows, Out<double> sums,
-                           Out<double> squares, Out<std::uint64_t> fingerprint,
+                           Out<double> squares, std::optional<Out<double>> observed,
+                           std::optional<Out<double>> counts, Out<std::uint64_t> fingerprint,
                            Out<std::int64_t> changed) {
-    const Rows<T> table = rows_of(X, sample_weight, first_row);
-    const Starts starts = starts_of(centers, weights, offsets, reference, shift);
+    const Input<T> input(X, block);
+    Assigning by(assigning);
+    Starts& starts = by.starts;
+    starts.reference = reference.data();
+    const index n_rows = input.rows.n_rows, n_levels = starts.n_levels;
     const index r = starts.n_starts, k = starts.n_clusters, m = starts.n_features;
-    const index segments = n_segments(table.n_rows, k, m);
+    const index segments = by.segments(n_rows);
+    const int n_threads = input.n_threads;
     const std::vector<char> prepared = prepare_all<T>(starts, n_threads);
     // parts: one of each statistic a segment, with the starts inside
     const std::size_t n_sums = segments * r * k * m, n_masses = segments * r * k, n_ones = segments * r;
+    const std::size_t n_observed = observed ? n_sums : 0, n_counts = n_masses * n_levels;
     Workspace parts_memory(2 * (Workspace::bytes_for(n_sums) + Workspace::bytes_for(n_masses) +
-                                Workspace::bytes_for(n_ones)));
-    const Sums all{parts_memory.take<double>(n_masses), parts_memory.take<std::int64_t>(n_masses),
-                   parts_memory.take<double>(n_sums),   parts_memory.take<double>(n_sums),
-                   parts_memory.take<std::uint64_t>(n_ones), parts_memory.take<std::int64_t>(n_ones)};
-    const LastLabels known{last_labels ? last_labels->data() : nullptr, update.data()};
+                                Workspace::bytes_for(n_ones)) +
+                           Workspace::bytes_for(n_observed) + Workspace::bytes_for(n_counts));
+    const Sums all{parts_memory.take<double>(n_masses),
+                   parts_memory.take<std::int64_t>(n_masses),
+                   parts_memory.take<double>(n_sums),
+                   parts_memory.take<double>(n_sums),
+                   observed ? parts_memory.take<double>(n_observed) : nullptr,
+                   counts ? parts_memory.take<double>(n_counts) : nullptr,
+                   parts_memory.take<std::uint64_t>(n_ones),
+                   parts_memory.take<std::int64_t>(n_ones)};
+    const LastLabels known{last_labels ? last_labels->data() : nullptr,
+                           last_labels ? last_labels->stride(0) : 0, update.data()};
     const auto of_segment = [&](index segment) -> Sums {
         const index one = segment * r;
-        return {all.mass + one * k,        all.rows + one * k,        all.sums + one * k * m,
-                all.squares + one * k * m, all.fingerprint + one, all.changed + one};
+        return {all.mass + one * k,
+                all.rows + one * k,
+                all.sums + one * k * m,
+                all.squares + one * k * m,
+                observed ? all.observed + one * k * m : nullptr,
+                counts ? all.counts + one * k * n_levels : nullptr,
+                all.fingerprint + one,
+                all.changed + one};
     };
     const auto clear = [&](const Sums& part, index first, index last) {
         std::fill(part.mass + first * k, part.mass + last * k, 0.0);
         std::fill(part.rows + first * k, part.rows + last * k, 0);
         std::fill(part.sums + first * k * m, part.sums + last * k * m, 0.0);
         std::fill(part.squares + first * k * m, part.squares + last * k * m, 0.0);
+        if (observed) std::fill(part.observed + first * k * m, part.observed + last * k * m, 0.0);
+        if (counts)
+            std::fill(part.counts + first * k * n_levels, part.counts + last * k * n_levels, 0.0);
         std::fill(part.fingerprint + first, part.fingerprint + last, 0u);
         std::fill(part.changed + first, part.changed + last, 0);
     };
-    Scratch scratch(n_threads, kernels<T>().scratch_bytes(table, k));
-    for_each_task(r, segments, table.n_rows, n_threads,
+    Scratch scratch(n_threads, kernels<T>().scratch_bytes(input.rows, k, starts.power));
+    for_each_task(r, segments, n_rows, n_threads,
                   [&](index first, index last, index segment, index begin, index end, int worker,
                       Cancel cancel) {
                       const Sums part = of_segment(segment);
                       clear(part, first, last);
-                      kernels<T>().accumulate(table, begin, end, starts, first, last,
+                      kernels<T>().accumulate(input.rows, begin, end, starts, first, last,
                                               prepared.data(), scratch.of(worker), known, part,
                                               cancel);
                   });
@@ -287,29 +359,32 @@ void assign_and_accumulate(Table<T> X, SampleWeight sample_weight, std::int64_t 
     add_segments(all.rows, segments, r * k, rows.data(), 1);
     add_segments(all.sums, segments, r * k * m, sums.data(), n_threads);
     add_segments(all.squares, segments, r * k * m, squares.data(), n_threads);
+    if (observed) add_segments(all.observed, segments, r * k * m, observed->data(), n_threads);
+    if (counts) add_segments(all.counts, segments, r * k * n_levels, counts->data(), n_threads);
     add_segments(all.fingerprint, segments, r, fingerprint.data(), 1);
     add_segments(all.changed, segments, r, changed.data(), 1);
 }
 
 template <class T>
-void farthest(Table<T> X, SampleWeight sample_weight, std::int64_t first_row, In<double> centers,
-              In<double> weights, In<double> offsets, In<double> shift, In<std::uint8_t> eligible,
-              int n_threads, Out<double> distance, Out<std::int64_t> row) {
-    const Rows<T> table = rows_of(X, sample_weight, first_row);
-    const Starts starts = starts_of(centers, weights, offsets, centers, shift);
-    const index r = starts.n_starts;
-    const index segments = n_segments(table.n_rows, starts.n_clusters, starts.n_features);
+void farthest(Table<T> X, nb::tuple block, nb::tuple assigning, In<std::uint8_t> eligible,
+              Out<double> distance, Out<std::int64_t> row) {
+    const Input<T> input(X, block);
+    const Assigning by(assigning);
+    const Starts& starts = by.starts;
+    const index r = starts.n_starts, segments = by.segments(input.rows.n_rows);
+    const int n_threads = input.n_threads;
     const std::vector<char> prepared = prepare_all<T>(starts, n_threads);
     std::vector<double> part_distance(segments * r, 0.0);
     std::vector<std::int64_t> part_row(segments * r, -1);
-    Scratch scratch(n_threads, kernels<T>().scratch_bytes(table, starts.n_clusters));
-    for_each_task(r, segments, table.n_rows, n_threads,
+    Scratch scratch(n_threads,
+                    kernels<T>().scratch_bytes(input.rows, starts.n_clusters, starts.power));
+    for_each_task(r, segments, input.rows.n_rows, n_threads,
                   [&](index first, index last, index segment, index begin, index end, int worker,
                       Cancel cancel) {
                       const Farthest part{eligible.data(), part_distance.data() + segment * r,
                                           part_row.data() + segment * r};
-                      kernels<T>().farthest(table, begin, end, starts, first, last, prepared.data(),
-                                            scratch.of(worker), part, cancel);
+                      kernels<T>().farthest(input.rows, begin, end, starts, first, last,
+                                            prepared.data(), scratch.of(worker), part, cancel);
                   });
     for (index start = 0; start < r; ++start) {
         distance.data()[start] = 0;
@@ -323,56 +398,135 @@ void farthest(Table<T> X, SampleWeight sample_weight, std::int64_t first_row, In
 }
 
 template <class T>
-double assign(Table<T> X, SampleWeight sample_weight, In<double> centers, In<double> weights,
-              In<double> offsets, In<double> shift, int n_threads, Out<std::int32_t> labels) {
-    const Rows<T> table = rows_of(X, sample_weight, 0);
-    const Starts starts = starts_of(centers, weights, offsets, centers, shift);
-    const index segments = n_segments(table.n_rows, starts.n_clusters, starts.n_features);
+double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t> labels) {
+    const Input<T> input(X, block);
+    const Assigning by(assigning);
+    const Starts& starts = by.starts;
+    const index segments = by.segments(input.rows.n_rows);
     const std::vector<char> prepared = prepare_all<T>(starts, 1);
     std::vector<double> objective(segments, 0.0);
-    Scratch scratch(n_threads, kernels<T>().scratch_bytes(table, starts.n_clusters));
-    for_each_task(1, segments, table.n_rows, n_threads,
+    Scratch scratch(input.n_threads,
+                    kernels<T>().scratch_bytes(input.rows, starts.n_clusters, starts.power));
+    for_each_task(1, segments, input.rows.n_rows, input.n_threads,
                   [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
                       const Labels part{labels.data() + begin, &objective[segment]};
-                      kernels<T>().assign(table, begin, end, starts, prepared.data(),
+                      kernels<T>().assign(input.rows, begin, end, starts, prepared.data(),
                                           scratch.of(worker), part, cancel);
                   });
+    const bool largest = starts.power && starts.power[0] > 1e300;
     double total = 0;
-    for (const double part : objective) total += part;
+    for (const double part : objective) total = largest ? std::max(total, part) : total + part;
     return total;
 }
 
 template <class T>
-void distances(Table<T> X, In<double> centers, In<double> weights, int n_threads, Out<T> out) {
-    const Rows<T> table = rows_of(X, std::nullopt, 0);
-    const Starts starts = starts_of(centers, weights, centers, centers, centers);
-    const index segments = n_segments(table.n_rows, starts.n_clusters, starts.n_features);
-    Scratch scratch(n_threads, kernels<T>().scratch_bytes(table, starts.n_clusters));
-    for_each_task(1, segments, table.n_rows, n_threads,
+void distances(Table<T> X, nb::tuple block, nb::tuple assigning, Out<T> out) {
+    const Input<T> input(X, block);
+    const Assigning by(assigning);
+    const Starts& starts = by.starts;
+    Scratch scratch(input.n_threads, kernels<T>().scratch_bytes(input.rows, starts.n_clusters, false));
+    for_each_task(1, by.segments(input.rows.n_rows), input.rows.n_rows, input.n_threads,
                   [&](index, index, index, index begin, index end, int worker, Cancel cancel) {
-                      kernels<T>().distances(table, begin, end, starts, scratch.of(worker),
+                      kernels<T>().distances(input.rows, begin, end, starts, scratch.of(worker),
                                              out.data() + begin * starts.n_clusters, cancel);
                   });
 }
 
+Points points_of(const In<double>& points, const In<double>& power, const Labelled& labels) {
+    return {index(points.shape(0)), index(points.shape(1)), index(points.shape(2)), points.data(),
+            power.data(),           labels.data(),          labels.stride(0)};
+}
+
+// out: slope, curvature, equal, below, below mass, above, above mass, low, high; each (R, K, M).
 template <class T>
-void describe(Table<T> X, SampleWeight sample_weight, In<double> reference, int n_threads,
-              Out<double> mass, Out<std::int64_t> rows, Out<double> sums, Out<double> squares,
-              Out<double> minimum, Out<double> maximum, Out<std::int64_t> nonfinite) {
-    const Rows<T> table = rows_of(X, sample_weight, 0);
-    const index m = table.n_features, segments = n_segments(table.n_rows, 1, m);
-    std::vector<double> numbers(segments * (4 * m + 1), 0.0);
-    std::vector<std::int64_t> counts(segments * (m + 1), 0);
-    const auto of_segment = [&](index segment) -> Moments {
-        double* d = numbers.data() + segment * (4 * m + 1);
-        std::int64_t* c = counts.data() + segment * (m + 1);
-        return {d, c, d + 1, d + 1 + m, d + 1 + 2 * m, d + 1 + 3 * m, c + 1};
+void slopes(Table<T> X, nb::tuple block, In<double> points, In<double> power, Labelled labels,
+            Out<double> out) {
+    const Input<T> input(X, block);
+    const Points about = points_of(points, power, labels);
+    const index r = about.n_starts, size = r * about.n_clusters * about.n_features;
+    const index segments = n_segments(input.rows.n_rows, about.n_clusters, about.n_features);
+    std::vector<double> parts(segments * 9 * size);
+    Scratch scratch(input.n_threads, kernels<T>().scratch_bytes(input.rows, about.n_clusters, false));
+    const auto of = [size](double* d) -> Slopes {
+        return {d,            d + size,     d + 2 * size, d + 3 * size, d + 4 * size,
+                d + 5 * size, d + 6 * size, d + 7 * size, d + 8 * size};
     };
-    Scratch scratch(n_threads, kernels<T>().scratch_bytes(table, 1));
-    for_each_task(1, segments, table.n_rows, n_threads,
+    for_each_task(r, segments, input.rows.n_rows, input.n_threads,
+                  [&](index first, index last, index segment, index begin, index end, int worker,
+                      Cancel cancel) {
+                      kernels<T>().slopes(input.rows, begin, end, about, first, last,
+                                          scratch.of(worker), of(parts.data() + segment * 9 * size),
+                                          cancel);
+                  });
+    const Slopes all = of(out.data());
+    std::copy(parts.begin(), parts.begin() + 9 * size, out.data());
+    const auto nearest = [](double& value, double& mass, double other, double other_mass, bool nearer) {
+        if (nearer)
+            value = other, mass = other_mass;
+        else if (value == other)
+            mass += other_mass;
+    };
+    for (index segment = 1; segment < segments; ++segment) {
+        const Slopes part = of(parts.data() + segment * 9 * size);
+        for (index i = 0; i < size; ++i) {
+            all.slope[i] += part.slope[i];
+            all.curvature[i] += part.curvature[i];
+            all.equal[i] += part.equal[i];
+            nearest(all.below[i], all.below_mass[i], part.below[i], part.below_mass[i],
+                    part.below[i] > all.below[i]);
+            nearest(all.above[i], all.above_mass[i], part.above[i], part.above_mass[i],
+                    part.above[i] < all.above[i]);
+            all.low[i] = std::min(all.low[i], part.low[i]);
+            all.high[i] = std::max(all.high[i], part.high[i]);
+        }
+    }
+}
+
+template <class T>
+void powers(Table<T> X, nb::tuple block, In<double> points, In<double> power, Labelled labels,
+            Out<double> out) {
+    const Input<T> input(X, block);
+    const Points about = points_of(points, power, labels);
+    const index r = about.n_starts, each = about.n_clusters * about.n_features, size = r * each;
+    const index segments = n_segments(input.rows.n_rows, about.n_clusters, about.n_features);
+    std::vector<double> parts(segments * size);
+    Scratch scratch(input.n_threads, kernels<T>().scratch_bytes(input.rows, about.n_clusters, false));
+    for_each_task(r, segments, input.rows.n_rows, input.n_threads,
+                  [&](index first, index last, index segment, index begin, index end, int worker,
+                      Cancel cancel) {
+                      kernels<T>().powers(input.rows, begin, end, about, first, last,
+                                          scratch.of(worker), parts.data() + segment * size, cancel);
+                  });
+    for (index i = 0; i < size; ++i) {
+        const bool largest = power.data()[i / each] > 1e300;
+        double total = parts[i];
+        for (index segment = 1; segment < segments; ++segment) {
+            const double part = parts[segment * size + i];
+            total = largest ? std::max(total, part) : total + part;
+        }
+        out.data()[i] = total;
+    }
+}
+
+template <class T>
+void describe(Table<T> X, nb::tuple block, In<double> reference, Out<double> mass,
+              Out<std::int64_t> rows, Out<double> sums, Out<double> squares, Out<double> minimum,
+              Out<double> maximum, Out<double> observed, Out<std::int64_t> nonfinite,
+              Out<std::int64_t> missing) {
+    const Input<T> input(X, block);
+    const index m = input.rows.n_features, segments = n_segments(input.rows.n_rows, 1, m);
+    std::vector<double> numbers(segments * (5 * m + 1), 0.0);
+    std::vector<std::int64_t> counts(segments * (2 * m + 1), 0);
+    const auto of_segment = [&](index segment) -> Moments {
+        double* d = numbers.data() + segment * (5 * m + 1);
+        std::int64_t* c = counts.data() + segment * (2 * m + 1);
+        return {d, c, d + 1, d + 1 + m, d + 1 + 2 * m, d + 1 + 3 * m, d + 1 + 4 * m, c + 1, c + 1 + m};
+    };
+    Scratch scratch(input.n_threads, kernels<T>().scratch_bytes(input.rows, 1, false));
+    for_each_task(1, segments, input.rows.n_rows, input.n_threads,
                   [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
-                      kernels<T>().describe(table, begin, end, reference.data(), scratch.of(worker),
-                                            of_segment(segment), cancel);
+                      kernels<T>().describe(input.rows, begin, end, reference.data(),
+                                            scratch.of(worker), of_segment(segment), cancel);
                   });
     for (index segment = 0; segment < segments; ++segment) {
         const Moments part = of_segment(segment);
@@ -382,7 +536,9 @@ void describe(Table<T> X, SampleWeight sample_weight, In<double> reference, int 
         for (index v = 0; v < m; ++v) {
             sums.data()[v] = (first ? 0 : sums.data()[v]) + part.sums[v];
             squares.data()[v] = (first ? 0 : squares.data()[v]) + part.squares[v];
+            observed.data()[v] = (first ? 0 : observed.data()[v]) + part.observed[v];
             nonfinite.data()[v] = (first ? 0 : nonfinite.data()[v]) + part.nonfinite[v];
+            missing.data()[v] = (first ? 0 : missing.data()[v]) + part.missing[v];
             minimum.data()[v] = first ? part.minimum[v] : std::min(minimum.data()[v], part.minimum[v]);
             maximum.data()[v] = first ? part.maximum[v] : std::max(maximum.data()[v], part.maximum[v]);
         }
@@ -403,18 +559,19 @@ double multiply_adds(In<T>, index rounds, int n_threads) {
 
 template <class T>
 void define(nb::module_& m) {
-    m.def("assign_and_accumulate", &assign_and_accumulate<T>, nb::arg().noconvert(),
-          nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+    m.def("assign_and_accumulate", &assign_and_accumulate<T>, nb::arg().noconvert(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
+    m.def("farthest", &farthest<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg());
-    m.def("farthest", &farthest<T>, nb::arg().noconvert(), nb::arg().none(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
-    m.def("assign", &assign<T>, nb::arg().noconvert(), nb::arg().none(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg(), nb::arg());
-    m.def("distances", &distances<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
+    m.def("assign", &assign<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
+    m.def("distances", &distances<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
+    m.def("slopes", &slopes<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg());
-    m.def("describe", &describe<T>, nb::arg().noconvert(), nb::arg().none(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+    m.def("powers", &powers<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg());
+    m.def("describe", &describe<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
     m.def("multiply_adds", &multiply_adds<T>, nb::arg().noconvert(), nb::arg(), nb::arg());
 }
 

@@ -21,24 +21,34 @@ void sort_by_label(Scratch<T>& block, index k, const std::int32_t* labels, index
     block.position[0] = 0;
 }
 
+// Rows of weight one; rows with weights; rows with weights and missing cells.
+enum class Cells { plain, weighted, gaps };
+
 // N vectors of L features from v on, of one cluster's rows, with the sums held in registers.
-template <class T, int L, int N, bool WEIGHTED, bool REMOVE>
+template <class T, int L, int N, Cells C, bool REMOVE>
 inline void add_rows(const Scratch<T>& block, const double* sample_weight, index begin, index end,
-                     index v, const double* reference, double* sums, double* squares) {
+                     index v, const double* reference, double* sums, double* squares,
+                     double* observed) {
     using D = Vector<double, L>;
-    D origin[N], sum[N], square[N];
+    D origin[N], sum[N], square[N], mass[N];
     for (int c = 0; c < N; ++c) {
         origin[c] = load<D>(reference + v + c * L);
         sum[c] = load<D>(sums + v + c * L);
         square[c] = load<D>(squares + v + c * L);
+        if (C == Cells::gaps) mass[c] = load<D>(observed + v + c * L);
     }
     for (index p = begin; p < end; ++p) {
         const index i = block.order[p];
         const T* row = block.rows + i * block.row_stride + v;
         for (int c = 0; c < N; ++c) {
             const D y = __builtin_convertvector(load<Vector<T, L>>(row + c * L), D);
-            const D t = y - origin[c];
-            const D st = WEIGHTED ? t * sample_weight[i] : t;
+            D t = y - origin[c];
+            if (C == Cells::gaps) {
+                const D s = y == y ? D{} + sample_weight[i] : D{};
+                t = y == y ? t : D{};
+                mass[c] = REMOVE ? mass[c] - s : mass[c] + s;
+            }
+            const D st = C == Cells::plain ? t : t * sample_weight[i];
             sum[c] = REMOVE ? sum[c] - st : sum[c] + st;
             square[c] = REMOVE ? square[c] - st * t : square[c] + st * t;
         }
@@ -46,11 +56,24 @@ inline void add_rows(const Scratch<T>& block, const double* sample_weight, index
     for (int c = 0; c < N; ++c) {
         store(sums + v + c * L, sum[c]);
         store(squares + v + c * L, square[c]);
+        if (C == Cells::gaps) store(observed + v + c * L, mass[c]);
+    }
+}
+
+template <class T, bool REMOVE>
+void count_categories(const Scratch<T>& block, const double* sample_weight, index begin, index end,
+                      double* counts) {
+    for (index p = begin; p < end; ++p) {
+        const index i = block.order[p];
+        const double s = sample_weight ? sample_weight[i] : 1;
+        const std::int32_t* levels = block.levels_of(i);
+        for (index v = 0; v < block.n_categorical; ++v)
+            if (levels[v] >= 0) counts[levels[v]] += REMOVE ? -s : s;
     }
 }
 
 // Adds the sorted rows of the block to the sums of their clusters, or takes them away.
-template <class T, bool WEIGHTED, bool REMOVE>
+template <class T, Cells C, bool REMOVE>
 void accumulate_sorted(const Scratch<T>& block, const double* sample_weight, const Starts& starts,
                        index start, const Sums& out) {
     constexpr int L = WIDTH<double>;
@@ -60,7 +83,7 @@ void accumulate_sorted(const Scratch<T>& block, const double* sample_weight, con
         if (begin == end) continue;
         double mass = double(end - begin);
         index rows = end - begin;
-        if (WEIGHTED) {
+        if (C != Cells::plain) {
             mass = 0, rows = 0;
             for (index p = begin; p < end; ++p) {
                 mass += sample_weight[block.order[p]];
@@ -71,10 +94,15 @@ void accumulate_sorted(const Scratch<T>& block, const double* sample_weight, con
         out.rows[at] += REMOVE ? -rows : rows;
         const double* reference = starts.reference + at * m;
         double *sums = out.sums + at * m, *squares = out.squares + at * m;
+        double* observed = C == Cells::gaps ? out.observed + at * m : nullptr;
+        if (out.counts)
+            count_categories<T, REMOVE>(block, sample_weight, begin, end,
+                                        out.counts + at * starts.n_levels);
         index v = 0;
-#define FWK_ADD(LANES, VECTORS)                                    \
-    for (; v + (LANES) * (VECTORS) <= m; v += (LANES) * (VECTORS)) \
-    add_rows<T, LANES, VECTORS, WEIGHTED, REMOVE>(block, sample_weight, begin, end, v, reference, sums, squares)
+#define FWK_ADD(LANES, VECTORS)                                                            \
+    for (; v + (LANES) * (VECTORS) <= m; v += (LANES) * (VECTORS))                         \
+    add_rows<T, LANES, VECTORS, C, REMOVE>(block, sample_weight, begin, end, v, reference, \
+                                           sums, squares, observed)
         FWK_ADD(L, 4);
         FWK_ADD(L, 2);
         FWK_ADD(L, 1);
@@ -85,7 +113,7 @@ void accumulate_sorted(const Scratch<T>& block, const double* sample_weight, con
     }
 }
 
-template <class T, bool WEIGHTED>
+template <class T, Cells C>
 void accumulate_block(Scratch<T>& block, const double* sample_weight, const Starts& starts,
                       index start, std::int32_t* last, bool update, const Sums& out) {
     const index k = starts.n_clusters, n = block.n_rows;
@@ -98,12 +126,12 @@ void accumulate_block(Scratch<T>& block, const double* sample_weight, const Star
     out.changed[start] += n_changed;
     if (update) {
         sort_by_label(block, k, last, n_changed, true);
-        accumulate_sorted<T, WEIGHTED, true>(block, sample_weight, starts, start, out);
+        accumulate_sorted<T, C, true>(block, sample_weight, starts, start, out);
         sort_by_label(block, k, block.labels, n_changed, true);
     } else {
         sort_by_label(block, k, block.labels, n, false);
     }
-    accumulate_sorted<T, WEIGHTED, false>(block, sample_weight, starts, start, out);
+    accumulate_sorted<T, C, false>(block, sample_weight, starts, start, out);
     if (last)
         for (index i = 0; i < n; ++i) last[i] = block.labels[i];
 }
@@ -112,26 +140,172 @@ template <class T>
 void accumulate(const Rows<T>& table, index begin, index end, const Starts& starts, index first,
                 index last, const char* prepared, void* scratch, const LastLabels& known,
                 const Sums& out, Cancel cancel) {
-    Scratch<T> block(scratch, starts.n_features, starts.n_clusters);
+    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power);
     for_each_packed_block(table, begin, end, starts, prepared, block, cancel, [&] {
         draw_keys(table, block);
         const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
         for (index start = first; start < last; ++start) {
-            assign_block(block, starts, start, prepared);
+            const Start<T> exactly(table, starts, start);
+            assign_block(block, exactly, starts, start, prepared);
             block.ahead = nullptr;  // asked for once
             std::uint64_t fingerprint = 0;
             for (index i = 0; i < block.n_rows; ++i)
                 fingerprint += block.keys[i] * std::uint64_t(block.labels[i] + 1);
             out.fingerprint[start] += fingerprint;
             std::int32_t* labels =
-                known.labels ? known.labels + start * table.n_rows + block.first : nullptr;
+                known.labels ? known.labels + start * known.stride + block.first : nullptr;
             const bool update = labels && known.update[start];
-            if (s)
-                accumulate_block<T, true>(block, s, starts, start, labels, update, out);
+            if (out.observed)
+                accumulate_block<T, Cells::gaps>(block, s, starts, start, labels, update, out);
+            else if (s)
+                accumulate_block<T, Cells::weighted>(block, s, starts, start, labels, update, out);
             else
-                accumulate_block<T, false>(block, s, starts, start, labels, update, out);
+                accumulate_block<T, Cells::plain>(block, s, starts, start, labels, update, out);
         }
     });
+}
+
+// ---- about points of known clusters -------------------------------------------------------------
+
+// L features from v on, of one cluster's rows about its point.
+template <class T, int L, Power P>
+inline void add_slopes(const Scratch<T>& block, const double* sample_weight, index begin, index end,
+                       index v, const double* point, double p, const Slopes& out) {
+    using D = Vector<double, L>;
+    const D c = load<D>(point + v), zero = {};
+    D slope = load<D>(out.slope + v), curvature = load<D>(out.curvature + v);
+    D equal = load<D>(out.equal + v), below = load<D>(out.below + v), above = load<D>(out.above + v);
+    D below_mass = load<D>(out.below_mass + v), above_mass = load<D>(out.above_mass + v);
+    D low = load<D>(out.low + v), high = load<D>(out.high + v);
+    for (index at = begin; at < end; ++at) {
+        const index i = block.order[at];
+        const double weight = sample_weight ? sample_weight[i] : 1;
+        if (!(weight > 0)) continue;
+        const D y = __builtin_convertvector(load<Vector<T, L>>(block.row(i) + v), D);
+        const D s = y == y ? zero + weight : zero, t = y == y ? c - y : zero;
+        equal += y == c ? s : zero;
+        if constexpr (P == Power::general || P == Power::square) {
+            const D x = absolute<L>(t), q = raise<L>(x, p - 2);
+            curvature += s * q;
+            slope += s * t * q;
+        } else {
+            slope += t > zero ? s : (t < zero ? -s : zero);
+        }
+        const auto under = y < c, over = y > c;
+        const auto nearer_below = under & (y > below), nearer_above = over & (y < above);
+        below_mass = nearer_below ? s : ((under & (y == below)) ? below_mass + s : below_mass);
+        above_mass = nearer_above ? s : ((over & (y == above)) ? above_mass + s : above_mass);
+        below = nearer_below ? y : below;
+        above = nearer_above ? y : above;
+        low = y < low ? y : low;
+        high = y > high ? y : high;
+    }
+    store(out.slope + v, slope);
+    store(out.curvature + v, curvature);
+    store(out.equal + v, equal);
+    store(out.below + v, below);
+    store(out.below_mass + v, below_mass);
+    store(out.above + v, above);
+    store(out.above_mass + v, above_mass);
+    store(out.low + v, low);
+    store(out.high + v, high);
+}
+
+template <class T, int L, Power P>
+inline void add_powers(const Scratch<T>& block, const double* sample_weight, index begin, index end,
+                       index v, const double* point, double p, double* out) {
+    using D = Vector<double, L>;
+    const D c = load<D>(point + v), zero = {};
+    D sum = load<D>(out + v);
+    for (index at = begin; at < end; ++at) {
+        const index i = block.order[at];
+        const double weight = sample_weight ? sample_weight[i] : 1;
+        if (!(weight > 0)) continue;
+        const D y = __builtin_convertvector(load<Vector<T, L>>(block.row(i) + v), D);
+        const D d = measure<P, L>(y == y ? y - c : zero, p);
+        sum = gather<P>(sum, P == Power::largest ? d : d * weight);
+    }
+    store(out + v, sum);
+}
+
+// Calls add(lanes, v) for vectors of features that cover 0..m-1.
+template <int LANES>
+struct Lanes {
+    static constexpr int value = LANES;
+};
+template <class Add>
+inline void for_all_features(index m, Add add) {
+    constexpr int L = WIDTH<double>;
+    index v = 0;
+    for (; v + L <= m; v += L) add(Lanes<L>{}, v);
+    if constexpr (L > 4)
+        for (; v + 4 <= m; v += 4) add(Lanes<4>{}, v);
+    if constexpr (L > 2)
+        for (; v + 2 <= m; v += 2) add(Lanes<2>{}, v);
+    for (; v < m; ++v) add(Lanes<1>{}, v);
+}
+
+// Calls body(start, cluster, first place, last place, sample weights of the block) for the rows of
+// each cluster; their numbers are in block.order.
+template <class T, class Body>
+inline void for_each_cluster(const Rows<T>& table, index begin, index end, const Points& points,
+                             index first, index last, void* scratch, Cancel cancel, Body body) {
+    Scratch<T> block(scratch, points.n_features, points.n_clusters, false);
+    for_each_block(table, begin, end, block, cancel, [&] {
+        const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
+        for (index start = first; start < last; ++start) {
+            const std::int32_t* labels = points.labels + start * points.stride + block.first;
+            sort_by_label(block, points.n_clusters, labels, block.n_rows, false);
+            for (index j = 0; j < points.n_clusters; ++j)
+                if (block.position[j] < block.position[j + 1])
+                    body(block, start, j, block.position[j], block.position[j + 1], s);
+        }
+    });
+}
+
+template <class T>
+void slopes(const Rows<T>& table, index begin, index end, const Points& points, index first,
+            index last, void* scratch, const Slopes& out, Cancel cancel) {
+    const index k = points.n_clusters, m = points.n_features;
+    for (index i = first * k * m; i < last * k * m; ++i) {
+        out.slope[i] = out.curvature[i] = out.equal[i] = out.below_mass[i] = out.above_mass[i] = 0;
+        out.below[i] = out.high[i] = -__builtin_inf();
+        out.above[i] = out.low[i] = __builtin_inf();
+    }
+    for_each_cluster(table, begin, end, points, first, last, scratch, cancel,
+                     [&](const Scratch<T>& block, index start, index j, index from, index to,
+                         const double* s) {
+                         const index at = (start * k + j) * m;
+                         const Slopes own{out.slope + at, out.curvature + at,  out.equal + at,
+                                          out.below + at, out.below_mass + at, out.above + at,
+                                          out.above_mass + at, out.low + at,   out.high + at};
+                         const double p = points.power[start];
+                         with_kind(p, [&](auto kind) {
+                             for_all_features(m, [&](auto lanes, index v) {
+                                 add_slopes<T, decltype(lanes)::value, decltype(kind)::value>(
+                                     block, s, from, to, v, points.points + at, p, own);
+                             });
+                         });
+                     });
+}
+
+template <class T>
+void powers(const Rows<T>& table, index begin, index end, const Points& points, index first,
+            index last, void* scratch, double* out, Cancel cancel) {
+    const index k = points.n_clusters, m = points.n_features;
+    for (index i = first * k * m; i < last * k * m; ++i) out[i] = 0;
+    for_each_cluster(table, begin, end, points, first, last, scratch, cancel,
+                     [&](const Scratch<T>& block, index start, index j, index from, index to,
+                         const double* s) {
+                         const index at = (start * k + j) * m;
+                         const double p = points.power[start];
+                         with_kind(p, [&](auto kind) {
+                             for_all_features(m, [&](auto lanes, index v) {
+                                 add_powers<T, decltype(lanes)::value, decltype(kind)::value>(
+                                     block, s, from, to, v, points.points + at, p, out + at);
+                             });
+                         });
+                     });
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device
 
-from fwkmeans._typing import LastLabels, Statistics
+from fwkmeans._typing import Block, LastLabels, Pass, Statistics
 
 _CHUNK = 1 << 22  # numbers in the largest temporary, (rows, K, M)
 
@@ -26,26 +26,132 @@ class Moments(NamedTuple):
     squares: Any  # (M,)
     minimum: Any  # (M,)
     maximum: Any  # (M,)
+    observed: Any  # (M,) mass of the cells that are there
     nonfinite: Any  # (M,) cells that are NaN or infinite
+    missing: Any  # (M,) cells that are NaN
 
 
-def _chunks(rows: Any, sample_weight: Any, n_clusters: int = 1) -> Iterator[tuple[int, Any, Any]]:
+class Slopes(NamedTuple):
+    """How ``sum s |y - c|^p`` changes at points c, and where the next values lie: (R, K, M)."""
+
+    slope: Any  # sum of s sign(c - y) |c - y|^(p-1)
+    curvature: Any  # sum of s |c - y|^(p-2), without y = c
+    equal: Any  # mass at c
+    below: Any  # largest value below c, -inf if none, and the mass there
+    below_mass: Any
+    above: Any  # smallest value above c, inf if none, and the mass there
+    above_mass: Any
+    low: Any  # smallest and largest value of all
+    high: Any
+
+
+class _Chunk(NamedTuple):
+    begin: int
+    rows: Any  # (n, M) float64, zero where missing
+    there: Any  # (n, M) whether a cell is there
+    weight: Any  # (n,)
+    levels: Any  # (n, C) or None
+
+    @property
+    def here(self) -> slice:
+        return slice(self.begin, self.begin + self.rows.shape[0])
+
+
+def _chunks(block: Block, n_clusters: int = 1) -> Iterator[_Chunk]:
+    rows = block.rows
     xp = array_namespace(rows)
-    step = max(1, min(4096, _CHUNK // (n_clusters * rows.shape[1])))
+    step = max(1, min(4096, _CHUNK // (n_clusters * max(1, rows.shape[1]))))
     for begin in range(0, rows.shape[0], step):
         end = min(begin + step, rows.shape[0])
-        chunk = xp.astype(rows[begin:end, :], xp.float64)
-        if sample_weight is None:
-            weight = xp.ones(chunk.shape[0], dtype=xp.float64, device=device(rows))
+        cells = xp.astype(rows[begin:end, :], xp.float64)
+        there = ~xp.isnan(cells)
+        if block.sample_weight is None:
+            weight = xp.ones(cells.shape[0], dtype=xp.float64, device=device(rows))
         else:
-            weight = sample_weight[begin:end]
-        yield begin, chunk, weight
+            weight = block.sample_weight[begin:end]
+        levels = None if block.levels is None else block.levels[begin:end, :]
+        yield _Chunk(begin, xp.where(there, cells, xp.zeros_like(cells)), there, weight, levels)
 
 
-def dissimilarities(chunk: Any, centers: Any, weights: Any) -> Any:
-    """Return ``d[i, k] = sum_v w_kv (y_iv - c_kv)^2`` for (n, M) rows and (K, M) centers."""
-    xp = array_namespace(chunk)
-    return xp.sum(weights[None, :, :] * (chunk[:, None, :] - centers[None, :, :]) ** 2, axis=-1)
+def _power(assigning: Pass, start: int) -> float:
+    return 2.0 if assigning.power is None else float(assigning.power[start])
+
+
+def _measure(t: Any, p: float, xp: Any) -> Any:
+    """Return ``|t|^p``, and ``|t|`` for p = infinity."""
+    if p == 2.0:
+        return t * t
+    return xp.abs(t) if p in (1.0, math.inf) else xp.abs(t) ** p
+
+
+def dissimilarities(chunk: _Chunk, assigning: Pass, start: int = 0) -> Any:
+    """Return ``d[i, k] = sum_v w_kv |y_iv - c_kv|^p`` + costs of the categories that are there."""
+    xp, p = array_namespace(chunk.rows), _power(assigning, start)
+    centers, weights = assigning.centers[start, ...], assigning.weights[start, ...]
+    t = chunk.rows[:, None, :] - centers[None, :, :]
+    terms = weights[None, :, :] * _measure(t, p, xp)
+    terms = xp.where(chunk.there[:, None, :], terms, xp.zeros_like(terms))
+    if p == math.inf:
+        return xp.max(terms, axis=-1)
+    d = xp.sum(terms, axis=-1)
+    if chunk.levels is not None:
+        for v in range(chunk.levels.shape[1]):
+            level = chunk.levels[:, v]
+            cost = xp.take(assigning.costs[start, ...], xp.where(level < 0, 0, level), axis=1)
+            d = d + xp.where(level[:, None] < 0, xp.zeros_like(d), xp.matrix_transpose(cost))
+    return d
+
+
+def _observed_weights(chunk: _Chunk, assigning: Pass, start: int) -> tuple[Any, Any]:
+    """Return the weight of each row's observed cells in each cluster, (n, K), and all of it."""
+    xp = array_namespace(chunk.rows)
+    shape = (chunk.rows.shape[0], assigning.centers.shape[1])
+    weights = assigning.weights[start, ...]
+    part = xp.astype(chunk.there, xp.float64) @ xp.matrix_transpose(weights)
+    every = xp.sum(weights, axis=-1)
+    if chunk.levels is not None:
+        own = assigning.category_weights[start, ...]
+        part = part + xp.astype(chunk.levels >= 0, xp.float64) @ xp.matrix_transpose(own)
+        every = every + xp.sum(own, axis=-1)
+    return xp.broadcast_to(part, shape), every
+
+
+def _missing(chunk: _Chunk) -> Any:
+    """Return the number of missing cells of each row."""
+    xp = array_namespace(chunk.rows)
+    missing = xp.count_nonzero(~chunk.there, axis=-1)
+    if chunk.levels is not None:
+        missing = missing + xp.count_nonzero(chunk.levels < 0, axis=-1)
+    return missing
+
+
+def _rescaled(d: Any, chunk: _Chunk, assigning: Pass, start: int) -> Any:
+    """Divide by the share of the weight that is observed, where cells are missing."""
+    xp = array_namespace(chunk.rows)
+    part, every = _observed_weights(chunk, assigning, start)
+    known = part > 0
+    scaled = d * (every / xp.where(known, part, xp.ones_like(part)))
+    scaled = xp.where(known, scaled, xp.zeros_like(scaled) + math.inf)
+    return xp.where((_missing(chunk) > 0)[:, None], scaled, d)
+
+
+def _labels(block: Block, chunk: _Chunk, assigning: Pass, start: int) -> tuple[Any, Any]:
+    """Return the labels, and the dissimilarities to all centers, without offset or rescaling."""
+    xp = array_namespace(chunk.rows)
+    d = dissimilarities(chunk, assigning, start)
+    cost = d
+    if block.gaps and assigning.rescale:
+        cost = _rescaled(d, chunk, assigning, start)
+    return xp.argmin(cost + assigning.offsets[start, :], axis=-1), d
+
+
+def _stretch(block: Block, chunk: _Chunk) -> Any:
+    """Return what the dissimilarities of each row are multiplied by for its missing cells."""
+    xp = array_namespace(chunk.rows)
+    if not (block.gaps and block.stretch):
+        return xp.ones_like(chunk.weight)
+    n_features = chunk.rows.shape[1] + (0 if chunk.levels is None else chunk.levels.shape[1])
+    return n_features / xp.astype(n_features - _missing(chunk), xp.float64)
 
 
 def _signed(value: int) -> int:
@@ -68,93 +174,93 @@ def row_keys(first_row: int, n_rows: int, xp: Any, where: Any) -> Any:
 
 
 def assign_and_accumulate(
-    rows: Any,
-    sample_weight: Any,
-    first_row: int,
-    centers: Any,
-    weights: Any,
-    offsets: Any,
-    reference: Any,
-    shift: Any,
-    last: LastLabels | None,
-    n_threads: int,
+    block: Block, assigning: Pass, reference: Any, last: LastLabels | None
 ) -> Statistics:
     """Assign each row to ``argmin_k d_ik + offset_k`` and sum about the clusters' references.
 
     Where the last labels are known they are replaced; starts marked for `update` then get the
     difference of the sums instead: rows that changed, out of one cluster and into another.
     """
+    rows = block.rows
     xp, where = array_namespace(rows), device(rows)
-    keys = row_keys(first_row, rows.shape[0], xp, where)
+    keys = row_keys(block.first_row, rows.shape[0], xp, where)
+    n_levels = 0 if assigning.costs is None else assigning.costs.shape[2]
     starts = []
-    for r in range(centers.shape[0]):
+    for r in range(assigning.centers.shape[0]):
         parts = []
-        for begin, chunk, weight in _chunks(rows, sample_weight, centers.shape[1]):
-            d = dissimilarities(chunk, centers[r, ...], weights[r, ...])
-            labels = xp.argmin(d + offsets[r, :], axis=-1)
-            sums = _sums(chunk, weight, labels, reference[r, ...], xp)
+        for chunk in _chunks(block, assigning.centers.shape[1]):
+            labels, _ = _labels(block, chunk, assigning, r)
+            sums = _sums(chunk, labels, reference[r, ...], n_levels, xp)
             changed = xp.zeros(1, dtype=xp.int64, device=where)
             if last is not None:
-                here = slice(begin, begin + chunk.shape[0])
-                before = xp.astype(last.labels[r, here], labels.dtype)
+                before = xp.astype(last.labels[r, chunk.here], labels.dtype)
                 changed = changed + xp.astype(xp.count_nonzero(before != labels), xp.int64)
                 if last.update[r]:
-                    earlier = _sums(chunk, weight, before, reference[r, ...], xp)
+                    earlier = _sums(chunk, before, reference[r, ...], n_levels, xp)
                     sums = [new - old for new, old in zip(sums, earlier, strict=True)]
-                last.labels[r, here] = xp.astype(labels, last.labels.dtype)
-            key = keys[begin : begin + chunk.shape[0]] * xp.astype(weight > 0, xp.int64)
+                last.labels[r, chunk.here] = xp.astype(labels, last.labels.dtype)
+            key = keys[chunk.here] * xp.astype(chunk.weight > 0, xp.int64)
             printed = xp.sum(key * (xp.astype(labels, xp.int64) + 1), keepdims=True)
             parts.append([*sums, printed, changed])
         starts.append([sum(column[1:], start=column[0]) for column in zip(*parts, strict=True)])
-    mass, n_rows, sums_, squares, printed, changed = (
+    mass, n_rows, sums_, squares, observed, counts, printed, changed = (
         xp.stack(list(column)) for column in zip(*starts, strict=True)
     )
     return Statistics(
-        mass, xp.astype(n_rows, xp.int64), sums_, squares, printed[:, 0], changed[:, 0], reference
+        mass,
+        xp.astype(n_rows, xp.int64),
+        sums_,
+        squares,
+        observed if block.gaps else mass[..., None],
+        counts,
+        printed[:, 0],
+        changed[:, 0],
+        reference,
+        None if last is None else last.labels,
     )
 
 
-def _sums(chunk: Any, weight: Any, labels: Any, reference: Any, xp: Any) -> list[Any]:
-    """Return mass, number of rows, sums and sums of squares of each cluster."""
-    clusters = xp.arange(reference.shape[0], device=device(chunk))
-    member = xp.astype(labels[None, :] == clusters[:, None], xp.float64)  # (K, n)
-    t = chunk - xp.take(reference, labels, axis=0)
+def _sums(chunk: _Chunk, labels: Any, reference: Any, n_levels: int, xp: Any) -> list[Any]:
+    """Return the sums of each cluster in the order of `Statistics`."""
+    weight, where = chunk.weight, device(chunk.rows)
+    n_clusters = reference.shape[0]
+    member = xp.astype(labels[None, :] == xp.arange(n_clusters, device=where)[:, None], xp.float64)
+    t = chunk.rows - xp.take(reference, labels, axis=0)
+    t = xp.where(chunk.there, t, xp.zeros_like(t))
+    counts = xp.zeros((n_clusters, n_levels), dtype=xp.float64, device=where)
+    if chunk.levels is not None:
+        every = xp.arange(n_levels, device=where)
+        for v in range(chunk.levels.shape[1]):
+            at_level = xp.astype(chunk.levels[:, v : v + 1] == every[None, :], xp.float64)
+            counts = counts + member @ (weight[:, None] * at_level)
     return [
         xp.sum(member * weight, axis=-1),
         xp.sum(member * xp.astype(weight > 0, xp.float64), axis=-1),
         member @ (weight[:, None] * t),
         member @ (weight[:, None] * t * t),
+        member @ (weight[:, None] * xp.astype(chunk.there, xp.float64)),
+        counts,
     ]
 
 
-def find_farthest(
-    rows: Any,
-    sample_weight: Any,
-    first_row: int,
-    centers: Any,
-    weights: Any,
-    offsets: Any,
-    shift: Any,
-    eligible: Any,
-    n_threads: int,
-) -> tuple[Any, Any]:
+def find_farthest(block: Block, assigning: Pass, eligible: Any) -> tuple[Any, Any]:
     """Return, for each start, the row farthest from its own center (-1 if all are on theirs).
 
     Only rows with weight whose cluster is ``eligible`` count; the first of tied rows is taken.
     """
+    rows = block.rows
     xp, where = array_namespace(rows), device(rows)
     found = []
-    for r in range(centers.shape[0]):
+    for r in range(assigning.centers.shape[0]):
         distance, row = 0.0, -1
-        for begin, chunk, weight in _chunks(rows, sample_weight, centers.shape[1]):
-            d = dissimilarities(chunk, centers[r, ...], weights[r, ...])
-            labels = xp.argmin(d + offsets[r, :], axis=-1)
-            own = xp.take_along_axis(d, labels[:, None], axis=-1)[:, 0]
-            counts = xp.take(eligible[r, :], labels, axis=0) & (weight > 0)
+        for chunk in _chunks(block, assigning.centers.shape[1]):
+            labels, d = _labels(block, chunk, assigning, r)
+            own = xp.take_along_axis(d, labels[:, None], axis=-1)[:, 0] * _stretch(block, chunk)
+            counts = xp.take(eligible[r, :], labels, axis=0) & (chunk.weight > 0)
             own = xp.where(counts, own, xp.zeros_like(own))
             best = int(xp.argmax(own))
             if float(own[best]) > distance:
-                distance, row = float(own[best]), first_row + begin + best
+                distance, row = float(own[best]), block.first_row + chunk.begin + best
         found.append((distance, row))
     distances_, rows_ = zip(*found, strict=True)
     return (
@@ -163,55 +269,151 @@ def find_farthest(
     )
 
 
-def assign(
-    rows: Any,
-    sample_weight: Any,
-    centers: Any,
-    weights: Any,
-    offsets: Any,
-    shift: Any,
-    n_threads: int,
-) -> tuple[Any, float]:
-    """Return labels and ``sum_i s_i (d + offset)`` of the only start."""
-    xp = array_namespace(rows)
+def assign(block: Block, assigning: Pass) -> tuple[Any, float]:
+    """Return labels and ``sum_i s_i (d + offset)`` of the only start (p = infinity: largest d)."""
+    xp = array_namespace(block.rows)
     labels, objective = [], 0.0
-    for _, chunk, weight in _chunks(rows, sample_weight, centers.shape[1]):
-        d = dissimilarities(chunk, centers[0, ...], weights[0, ...]) + offsets[0, :]
-        labels.append(xp.astype(xp.argmin(d, axis=-1), xp.int32))
-        objective += float(xp.sum(weight * xp.min(d, axis=-1)))
+    for chunk in _chunks(block, assigning.centers.shape[1]):
+        nearest, d = _labels(block, chunk, assigning, 0)
+        labels.append(xp.astype(nearest, xp.int32))
+        d = d + assigning.offsets[0, :]
+        own = xp.take_along_axis(d, nearest[:, None], axis=-1)[:, 0]
+        if _power(assigning, 0) == math.inf:
+            own = xp.where(chunk.weight > 0, own, xp.zeros_like(own))
+            objective = max(objective, float(xp.max(own)))
+        else:
+            objective += float(xp.sum(chunk.weight * own))
     return xp.concat(labels), objective
 
 
-def distances(rows: Any, centers: Any, weights: Any, n_threads: int) -> Any:
-    """Return the square roots of the dissimilarities of the only start, (n, K)."""
-    xp = array_namespace(rows)
-    parts = [
-        xp.sqrt(dissimilarities(chunk, centers[0, ...], weights[0, ...]))
-        for _, chunk, _ in _chunks(rows, None, centers.shape[1])
-    ]
-    return xp.astype(xp.concat(parts), rows.dtype)
-
-
-def describe(rows: Any, sample_weight: Any, reference: Any, n_threads: int) -> Moments:
-    """Return weighted sums about the reference, and the extremes of the rows with weight."""
-    xp = array_namespace(rows)
+def distances(block: Block, assigning: Pass) -> Any:
+    """Return the p-th roots of the dissimilarities of the only start, (n, K)."""
+    xp, p = array_namespace(block.rows), _power(assigning, 0)
+    root = 1.0 if p == math.inf else 1.0 / p
     parts = []
-    for _, chunk, weight in _chunks(rows, sample_weight):
-        t = chunk - reference
-        present = weight[:, None] > 0
+    for chunk in _chunks(block, assigning.centers.shape[1]):
+        d = dissimilarities(chunk, assigning)
+        if block.gaps and assigning.rescale:
+            d = _rescaled(d, chunk, assigning, 0)
+        else:
+            d = d * _stretch(block, chunk)[:, None]
+        parts.append(xp.sqrt(d) if p == 2.0 else d**root)
+    return xp.astype(xp.concat(parts), block.rows.dtype)
+
+
+def slopes(block: Block, points: Any, power: Any, labels: Any) -> Slopes:
+    """Look at the rows of each cluster from a point: slope of the dispersion, next values."""
+    xp = array_namespace(block.rows)
+    starts = []
+    for r in range(points.shape[0]):
+        total: Slopes | None = None
+        for chunk in _chunks(block, points.shape[1]):
+            own = labels[r, chunk.here]
+            part = _slopes(chunk, own, points[r, ...], float(power[r]), xp)
+            total = part if total is None else join_slopes(total, part)
+        starts.append(total)
+    return Slopes(*(xp.stack(list(column)) for column in zip(*starts, strict=True)))
+
+
+def _slopes(chunk: _Chunk, labels: Any, points: Any, p: float, xp: Any) -> Slopes:
+    clusters = xp.arange(points.shape[0], device=device(chunk.rows))
+    y, c = chunk.rows[None, :, :], points[:, None, :]  # (K, n, M)
+    counts = (labels[None, :] == clusters[:, None]) & (chunk.weight > 0)[None, :]
+    counts = counts[:, :, None] & chunk.there[None, :, :]
+    t = c - y
+    zero = xp.zeros_like(t)
+    s = xp.where(counts, zero + chunk.weight[None, :, None], zero)
+    apart = xp.abs(t) > 0
+    if p in (1.0, math.inf):
+        curvature, slope = zero, xp.sign(t)
+    else:
+        curvature = xp.where(apart, xp.where(apart, xp.abs(t), zero + 1.0) ** (p - 2.0), zero)
+        slope = t * curvature
+    below = xp.max(xp.where(counts & (y < c), y, zero - math.inf), axis=1)
+    above = xp.min(xp.where(counts & (y > c), y, zero + math.inf), axis=1)
+    return Slopes(
+        xp.sum(s * slope, axis=1),
+        xp.sum(s * curvature, axis=1),
+        xp.sum(xp.where(y == c, s, zero), axis=1),
+        below,
+        xp.sum(xp.where((y < c) & (y == below[:, None, :]), s, zero), axis=1),
+        above,
+        xp.sum(xp.where((y > c) & (y == above[:, None, :]), s, zero), axis=1),
+        xp.min(xp.where(counts, y, zero + math.inf), axis=1),
+        xp.max(xp.where(counts, y, zero - math.inf), axis=1),
+    )
+
+
+def join_slopes(a: Slopes, b: Slopes) -> Slopes:
+    """Return the slopes of two sets of rows together."""
+    xp = array_namespace(a.slope)
+
+    def mass(nearest: Any, one: Any, one_mass: Any, other: Any, other_mass: Any) -> Any:
+        zero = xp.zeros_like(one_mass)
+        there = xp.where(one == nearest, one_mass, zero)
+        return there + xp.where(other == nearest, other_mass, zero)
+
+    below, above = xp.maximum(a.below, b.below), xp.minimum(a.above, b.above)
+    return Slopes(
+        a.slope + b.slope,
+        a.curvature + b.curvature,
+        a.equal + b.equal,
+        below,
+        mass(below, a.below, a.below_mass, b.below, b.below_mass),
+        above,
+        mass(above, a.above, a.above_mass, b.above, b.above_mass),
+        xp.minimum(a.low, b.low),
+        xp.maximum(a.high, b.high),
+    )
+
+
+def powers(block: Block, points: Any, power: Any, labels: Any) -> Any:
+    """Return ``sum s |y - c|^p`` of each cluster about its point (the largest for infinity)."""
+    xp = array_namespace(block.rows)
+    starts = []
+    for r in range(points.shape[0]):
+        p, total = float(power[r]), None
+        for chunk in _chunks(block, points.shape[1]):
+            clusters = xp.arange(points.shape[1], device=device(block.rows))
+            t = chunk.rows[None, :, :] - points[r, :, None, :]
+            counts = (labels[r, chunk.here][None, :] == clusters[:, None])[:, :, None]
+            counts = counts & chunk.there[None, :, :] & (chunk.weight > 0)[None, :, None]
+            terms = xp.where(counts, _measure(t, p, xp), xp.zeros_like(t))
+            if p == math.inf:
+                part = xp.max(terms, axis=1)
+                total = part if total is None else xp.maximum(total, part)
+            else:
+                part = xp.sum(chunk.weight[None, :, None] * terms, axis=1)
+                total = part if total is None else total + part
+        starts.append(total)
+    return xp.stack(starts)
+
+
+def describe(block: Block, reference: Any) -> Moments:
+    """Return weighted sums about the reference, and the extremes of the rows with weight."""
+    xp = array_namespace(block.rows)
+    parts = []
+    for chunk in _chunks(block):
+        weight = chunk.weight[:, None]
+        present = (weight > 0) & chunk.there
+        t = chunk.rows - reference
         zero = xp.zeros_like(t)
         parts.append(
             (
-                float(xp.sum(weight)),
-                int(xp.count_nonzero(weight > 0)),
-                xp.sum(xp.where(present, weight[:, None] * t, zero), axis=0),
-                xp.sum(xp.where(present, weight[:, None] * t * t, zero), axis=0),
-                xp.min(xp.where(present, chunk, zero + math.inf), axis=0),
-                xp.max(xp.where(present, chunk, zero - math.inf), axis=0),
-                xp.count_nonzero(~xp.isfinite(chunk), axis=0),
+                float(xp.sum(chunk.weight)),
+                int(xp.count_nonzero(chunk.weight > 0)),
+                xp.sum(xp.where(present, weight * t, zero), axis=0),
+                xp.sum(xp.where(present, weight * t * t, zero), axis=0),
+                xp.min(xp.where(present, chunk.rows, zero + math.inf), axis=0),
+                xp.max(xp.where(present, chunk.rows, zero - math.inf), axis=0),
+                xp.sum(xp.where(present, zero + weight, zero), axis=0),
+                xp.count_nonzero(~xp.isfinite(chunk.rows) | ~chunk.there, axis=0),
+                xp.count_nonzero(~chunk.there, axis=0),
             )
         )
-    mass, n_rows, sums, squares, minima, maxima, nonfinite = zip(*parts, strict=True)
+    mass, n_rows, sums, squares, minima, maxima, observed, nonfinite, missing = zip(
+        *parts, strict=True
+    )
     return Moments(
         sum(mass),
         sum(n_rows),
@@ -219,5 +421,7 @@ def describe(rows: Any, sample_weight: Any, reference: Any, n_threads: int) -> M
         sum(squares[1:], start=squares[0]),
         xp.min(xp.stack(minima), axis=0),
         xp.max(xp.stack(maxima), axis=0),
+        sum(observed[1:], start=observed[0]),
         sum(nonfinite[1:], start=nonfinite[0]),
+        sum(missing[1:], start=missing[0]),
     )

@@ -1,8 +1,9 @@
 """How the center of a cluster follows from its rows."""
 
 from fwkmeans.centers.mean import MeanCenter
+from fwkmeans.centers.minkowski import MinkowskiCenter
 
 #: Every center rule of the package, by name.
-CENTER_RULES = {"mean": MeanCenter}
+CENTER_RULES = {"mean": MeanCenter, "minkowski": MinkowskiCenter}
 
-__all__ = ["CENTER_RULES", "MeanCenter"]
+__all__ = ["CENTER_RULES", "MeanCenter", "MinkowskiCenter"]

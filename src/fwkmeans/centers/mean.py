@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
-from sklearn.base import BaseEstimator
+from typing import Self
 
-from fwkmeans._typing import Assignment, FloatArray, Source, Statistics
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from fwkmeans._typing import (
+    Assignment,
+    Description,
+    Dissimilarity,
+    FloatArray,
+    Source,
+    Statistics,
+)
+from fwkmeans.centers.categories import category_centers, check_categories
 
 
 class MeanCenter(BaseEstimator):
@@ -13,13 +23,55 @@ class MeanCenter(BaseEstimator):
 
     .. math:: c_{kv} = \frac{1}{n_k} \sum_{i \in S_k} s_i y_{iv}, \qquad n_k = \sum_{i \in S_k} s_i
 
-    A cluster without rows keeps its center.
+    A cluster without rows keeps its center; missing cells are left out of both sums.
+
+    Parameters
+    ----------
+    categories : {"mode", "frequencies"}, default="mode"
+        The center of categorical features: the most frequent category, or the frequencies.
     """
 
-    needs = ("mass", "sums")
+    p = 2.0  # of the power it minimises
+    needs: tuple[str, ...] = ("mass", "sums")
+
+    def __init__(self, categories: str = "mode") -> None:
+        self.categories = categories
+
+    def bind(self, table: Description) -> Self:
+        """Return the rule for this table."""
+        check_categories(self.categories)
+        bound: Self = clone(self)
+        bound.table = table
+        return bound
+
+    def minimises(self, dissimilarity: Dissimilarity) -> bool:
+        """Tell whether no other center has less dispersion."""
+        if self.p != getattr(dissimilarity, "p", None):
+            return False
+        if self.table.layout.is_numeric:
+            return True
+        kind = getattr(dissimilarity, "categories", None)
+        return (self.categories, kind) in (("mode", "matching"), ("frequencies", "squared"))
+
+    @property
+    def unique(self) -> bool:
+        """Whether there is only one center with so little dispersion."""
+        by_mode = self.categories == "mode" and not self.table.layout.is_numeric
+        return 1 < self.p < np.inf and not by_mode
 
     def update(self, statistics: Statistics, assignment: Assignment, source: Source) -> FloatArray:
         """Return the centers that minimise the dispersion for fixed labels."""
-        mass = statistics.mass[..., None]
+        layout = self.table.layout
+        points = self._points(statistics, layout.points(assignment.centers), source)
+        if layout.is_numeric:
+            return points
+        before = layout.frequencies(assignment.centers)
+        return layout.centers(
+            points, category_centers(self.categories, statistics.counts, before, layout)
+        )
+
+    def _points(self, statistics: Statistics, before: FloatArray, source: Source) -> FloatArray:
+        """Return the centers of the numeric features."""
+        mass = statistics.observed
         mean = statistics.reference + statistics.sums / np.where(mass > 0, mass, 1.0)
-        return np.where(mass > 0, mean, assignment.centers)
+        return np.where(mass > 0, mean, before)

@@ -1,8 +1,8 @@
 """How far a row is from a center."""
 
-from fwkmeans.dissimilarities.euclidean import SquaredEuclidean
+from fwkmeans.dissimilarities.minkowski import Minkowski, SquaredEuclidean
 
 #: Every dissimilarity of the package, by name.
-DISSIMILARITIES = {"squared-euclidean": SquaredEuclidean}
+DISSIMILARITIES = {"squared-euclidean": SquaredEuclidean, "minkowski": Minkowski}
 
-__all__ = ["DISSIMILARITIES", "SquaredEuclidean"]
+__all__ = ["DISSIMILARITIES", "Minkowski", "SquaredEuclidean"]

@@ -14,7 +14,6 @@ from fwkmeans._typing import (
     Assignment,
     BoolArray,
     Description,
-    FloatArray,
     IntArray,
     Source,
     Statistics,
@@ -23,6 +22,7 @@ from fwkmeans._typing import (
 from fwkmeans.engine.recipe import Recipe
 from fwkmeans.engine.state import assignment_of
 from fwkmeans.engine.tally import Tally
+from fwkmeans.sources import centers_at
 
 
 def relocate_empty_clusters(
@@ -45,8 +45,8 @@ def relocate_empty_clusters(
         distance, row = source.reduce(
             recipe.dissimilarity.farthest(stuck, statistics.rows[starts] > 1)
         )
-        worst = source.take(np.maximum(row, 0)).astype(np.float64)
-        found = (row >= 0) & (distance > _rounding(worst, stuck, table))
+        worst = centers_at(source, np.maximum(row, 0), table)
+        found = (row >= 0) & (distance > recipe.dissimilarity.rounding(worst, stuck))
         hopeless[starts[~found]] = True
         moved = starts[found]
         if not moved.size:
@@ -55,7 +55,7 @@ def relocate_empty_clusters(
         centers = assignment.centers.copy()
         centers[moved, clusters] = worst[found]
         weights = _with_initial(weights, moved, clusters, recipe, table)
-        assignment = assignment_of(recipe.weighting, centers, weights, table)
+        assignment = assignment_of(recipe.weighting, centers, weights)
         statistics = tally.recount(assignment, moved, statistics)
     return assignment, weights, statistics, hopeless
 
@@ -66,19 +66,6 @@ def without_rows(
     """Return the weights with those of clusters that stayed empty set back to the initial ones."""
     starts, clusters = np.nonzero(statistics.rows == 0)
     return _with_initial(weights, starts, clusters, recipe, table) if starts.size else weights
-
-
-def _rounding(rows: FloatArray, assignment: Assignment, table: Description) -> FloatArray:
-    """Return what the dissimilarity of one row a start could be if it were its own center: (R,).
-
-    Centers are sums divided by a mass, so they may miss a row they should equal by some ulps.
-    """
-    ulps = (1e-13 * table.span + 1e-15 * table.magnitude) ** 2
-    costs = (assignment.weights * (rows[:, None] - assignment.centers) ** 2).sum(axis=-1)
-    own = (costs + assignment.offsets).argmin(axis=-1)
-    weights = np.broadcast_to(assignment.weights, assignment.centers.shape)
-    level: FloatArray = (weights[np.arange(own.size), own] * ulps).sum(axis=-1)
-    return level
 
 
 def _with_initial(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from fwkmeans._typing import (
 )
 from fwkmeans.engine.empty import relocate_empty_clusters, without_rows
 from fwkmeans.engine.recipe import Recipe
-from fwkmeans.engine.state import assignment_of, weighted_dispersion
+from fwkmeans.engine.state import assignment_of
 from fwkmeans.engine.tally import Tally
 
 logger = logging.getLogger("fwkmeans")
@@ -27,12 +27,13 @@ logger = logging.getLogger("fwkmeans")
 # What tol=0 means: the same labels, and nothing moves by more than rounding.
 _CENTER_REST = 1e-13  # of the feature's range
 _WEIGHT_REST = 1e-12
+_NO_FALL = 1e-12  # of the weighted dispersion
 
 
 class Run(NamedTuple):
     """How one start ended."""
 
-    centers: FloatArray  # (K, M)
+    centers: FloatArray  # (K, P)
     weights: Weights  # leading axis of length one
     objective: float
     history: FloatArray  # (n_iter,) objective after each weight step
@@ -44,7 +45,7 @@ class Run(NamedTuple):
 class Outcome(NamedTuple):
     """How the starts of a batch ended; every array has leading axis R."""
 
-    centers: FloatArray  # (R, K, M)
+    centers: FloatArray  # (R, K, P)
     weights: Weights
     objective: FloatArray
     history: FloatArray  # (R, most iterations) objective after each weight step, then NaN
@@ -90,19 +91,20 @@ def alternate(
     source : Source
         Where the rows live; touched by `reduce` only.
     recipe : Recipe
-        Dissimilarity, center rule, and weight rule (bound to the table).
+        Dissimilarity, center rule, and weight rule, bound to the table.
     table : Description
         What is known of the features beforehand.
-    centers : ndarray of shape (n_starts, n_clusters, n_features)
+    centers : ndarray of shape (n_starts, n_clusters, entries of a center)
         Initial centers.
     weights : Weights
         Initial weights.
     max_iter : int
         Number of iterations at most.
     tol : float
-        A run of a monotone rule ends when the objective changes by no more than ``tol`` times its
-        weighted dispersion, one of another rule when labels stay and weights move by at most
-        ``tol``. 0 waits until nothing moves.
+        A run none of whose steps can raise the objective ends when that changes by no more than
+        ``tol`` times its weighted dispersion, another one when labels stay and weights move by at
+        most ``tol``. 0 waits until nothing moves (where several centers are as good, until the
+        objective stays). A run that goes in circles ends at the best place of the circle.
 
     Returns
     -------
@@ -115,7 +117,9 @@ def alternate(
     active: IntArray = np.arange(n_starts)
     history: list[FloatArray] = []
     fingerprint: IntArray | None = None
-    assignment = assignment_of(recipe.weighting, centers, weights, table)
+    prints: list[IntArray] = []
+    monotone, unique = recipe.monotone, center_rule.unique
+    assignment = assignment_of(recipe.weighting, centers, weights)
     tally = Tally(source, dissimilarity, n_starts)
     for iteration in range(1, max_iter + 1):
         statistics = tally.count(assignment)
@@ -129,7 +133,7 @@ def alternate(
         dispersion.flags.writeable = False  # a rule may be anybody's
         updated = _as_weights(recipe.weighting.update(dispersion, context), weights, recipe)
         updated = without_rows(updated, statistics, recipe, table)
-        moved = assignment_of(recipe.weighting, centers, updated, table)
+        moved = assignment_of(recipe.weighting, centers, updated)
         part, objective = evaluate(recipe, moved, dispersion, updated, context)
         history.append(_on_all_starts(objective, active, n_starts))
 
@@ -138,10 +142,15 @@ def alternate(
             if fingerprint is None
             else statistics.fingerprint == fingerprint
         )
-        stopped = same_labels & _at_rest(assignment, weights, moved, updated, table, recipe, tol)
-        if tol > 0 and recipe.weighting.monotone and iteration > 1:
+        limit = _WEIGHT_REST if monotone else max(tol, _WEIGHT_REST)
+        stopped = same_labels & _at_rest(assignment, weights, moved, updated, table, limit)
+        if monotone and iteration > 1 and (tol > 0 or not unique):
             fall = np.abs(history[-2][active] - objective)
-            stopped |= (fall <= tol * part) & ((part > 0) | same_labels)
+            enough = tol if unique else max(tol, _NO_FALL)
+            stopped |= (fall <= enough * part) & ((part > 0) | same_labels)
+        if not monotone and recipe.weighting.memoryless:
+            prints.append(_on_all_starts(statistics.fingerprint, active, n_starts))
+            stopped |= _best_of_circle(prints, history, active)
         logger.debug(
             "iteration %d: %d starts, best objective %.10g", iteration, active.size, objective.min()
         )
@@ -166,7 +175,7 @@ def alternate(
             tally.keep(going)
             active, fingerprint = active[going], fingerprint[going]
             assignment, weights = assignment.take(going), weights.take(going)
-            recipe = recipe._replace(weighting=recipe.weighting.take(going))
+            recipe = recipe.take(going)
     assert outcome is not None
     return outcome._replace(history=np.stack(history, axis=1))
 
@@ -179,7 +188,7 @@ def evaluate(
     context: WeightContext,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the weighted dispersion and the objective of each start."""
-    part = weighted_dispersion(assignment, dispersion)
+    part = assignment.scale * recipe.dissimilarity.combine(assignment.weights, dispersion)
     by_rows = part + assignment.scale * (assignment.offsets * context.mass).sum(axis=-1)
     objective = recipe.weighting.objective(by_rows, weights, context)
     if not np.all(np.isfinite(objective)):
@@ -268,15 +277,35 @@ def _read_only(weights: Weights) -> Weights:
 
 def _beyond_rounding(centers: FloatArray, before: FloatArray, table: Description) -> FloatArray:
     """Undo steps of some ulps: rows that lie on their center must not change sides over them."""
-    return np.where(np.abs(centers - before) <= 1e-15 * table.magnitude, before, centers)
+    some_ulps = 1e-15 * table.layout.of_centers(table.magnitude)
+    return np.where(np.abs(centers - before) <= some_ulps, before, centers)
 
 
-def _on_all_starts(values: FloatArray, active: IntArray, n_starts: int) -> FloatArray:
+def _on_all_starts(values: Any, active: IntArray, n_starts: int) -> Any:
     if active.size == n_starts:
         return values
-    spread = np.full(n_starts, np.nan)
+    spread = np.full(n_starts, np.nan) if values.dtype.kind == "f" else np.zeros(n_starts, np.int64)
     spread[active] = values
     return spread
+
+
+def _best_of_circle(
+    prints: list[IntArray], history: list[FloatArray], active: IntArray
+) -> BoolArray:
+    """Tell which starts have had these labels before, and are at the lowest point since then.
+
+    Labels decide what follows, so such a run would go on in circles. (The labels just before do not
+    count: with them a run is at rest, or will be.)
+    """
+    best = np.full(active.size, -np.inf)
+    now, lowest = prints[-1][active], history[-1][active]
+    unseen = np.ones(active.size, dtype=np.bool_)
+    for earlier in range(len(prints) - 2, -1, -1):
+        if earlier < len(prints) - 2:
+            found = unseen & (prints[earlier][active] == now)
+            best[found], unseen = lowest[found], unseen & ~found
+        lowest = np.minimum(lowest, history[earlier][active])
+    return history[-1][active] <= best + 1e-12 * np.abs(best)
 
 
 def _at_rest(
@@ -285,13 +314,10 @@ def _at_rest(
     after: Assignment,
     weights_after: Weights,
     table: Description,
-    recipe: Recipe,
-    tol: float,
+    limit: float,
 ) -> BoolArray:
-    rule, limit = recipe.weighting, _WEIGHT_REST
-    if not rule.monotone:
-        limit = max(tol, limit)
-    still = _all(np.abs(after.centers - before.centers) <= _CENTER_REST * table.span)
+    near = _CENTER_REST * table.layout.of_centers(table.span)
+    still = _all(np.abs(after.centers - before.centers) <= near)
     still &= _all(np.abs(weights_after.values - weights_before.values) <= limit)
     for key, earlier in weights_before.memory.items():
         if earlier.ndim == 3 and earlier.shape[-1] > 1:  # weights of another kind, no constant

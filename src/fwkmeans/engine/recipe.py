@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fwkmeans._typing import CenterRule, Dissimilarity, WeightRuleProtocol
+import numpy as np
+
+from fwkmeans._typing import (
+    Assignment,
+    BoolArray,
+    CenterRule,
+    Description,
+    Dissimilarity,
+    FloatArray,
+    IntArray,
+    LastLabels,
+    Source,
+    WeightRuleProtocol,
+)
 
 _METHODS = {
     "dissimilarity": (
@@ -13,9 +26,13 @@ _METHODS = {
         "farthest",
         "distances",
         "dispersion",
+        "combine",
+        "rounding",
+        "bind",
+        "needs_labels",
         "statistics",
     ),
-    "center": ("update", "needs"),
+    "center": ("update", "bind", "minimises", "unique", "needs"),
     "weighting": (
         "update",
         "bind",
@@ -27,6 +44,7 @@ _METHODS = {
         "objective",
         "shared",
         "monotone",
+        "memoryless",
     ),
 }
 
@@ -45,12 +63,59 @@ class Recipe(NamedTuple):
     center: CenterRule
     weighting: WeightRuleProtocol
 
+    @property
+    def monotone(self) -> bool:
+        """Whether no step raises the objective."""
+        return self.weighting.monotone and self.center.minimises(self.dissimilarity)
+
+    def take(self, starts: IntArray | BoolArray) -> Recipe:
+        """Return the recipe for these starts of the batch only."""
+        return self._replace(weighting=self.weighting.take(starts))
+
+
+def bind_parts(
+    recipe: Recipe, source: Source, table: Description
+) -> tuple[Recipe, Description]:
+    """Return the recipe with dissimilarity and centers bound to the table, and the table they see.
+
+    The center of the whole table and the dispersions about it depend on both parts; categories are
+    counted here for the first time.
+    """
+
+    def bound(to: Description) -> Recipe:
+        dissimilarity, center = recipe.dissimilarity.bind(to), recipe.center.bind(to)
+        return recipe._replace(dissimilarity=dissimilarity, center=center)
+
+    parts = bound(table)
+    means = parts.center.minimises(parts.dissimilarity) and not parts.dissimilarity.needs_labels
+    if means and table.layout.is_numeric:
+        return parts, table  # which has means already, and sums of squares about them
+    table = _described(parts, source, table)
+    return bound(table), table
+
+
+def _described(recipe: Recipe, source: Source, table: Description) -> Description:
+    """Return the description with center and scatter from one cluster of all rows."""
+    layout = table.layout
+    one = np.ones((1, 1, layout.n_features))
+    everything = Assignment(table.center[None, None], one, np.zeros((1, 1)), np.ones(1))
+    last = LastLabels(np.zeros((1, source.n_rows), np.int32), np.zeros(1, np.bool_))
+    statistics = source.reduce(recipe.dissimilarity.accumulation(everything, last=last))
+    if not layout.is_numeric:
+        several = layout.sums((statistics.counts[0, 0] > 0).astype(np.float64)) > 1
+        maximum = layout.features(layout.numbers_of(table.maximum), several.astype(np.float64))
+        table = table._replace(maximum=maximum)
+    centers = recipe.center.update(statistics, everything, source)
+    scatter = recipe.dissimilarity.dispersion(statistics, everything, centers, source, table)
+    scatter = np.where(table.maximum > table.minimum, scatter[0, 0], 0.0)
+    return table._replace(center=centers[0, 0], scatter=scatter)
+
 
 def check_recipe(recipe: Recipe) -> None:
     """Raise a sentence that names the part and what it lacks."""
     for role, names in _METHODS.items():
         part = getattr(recipe, role)
-        missing = [name for name in names if not hasattr(part, name)]
+        missing = [n for n in names if not (hasattr(type(part), n) or hasattr(part, n))]
         if isinstance(part, type):
             raise TypeError(f"{role}={part.__name__} is a class; give an instance of it.")
         if isinstance(part, str):

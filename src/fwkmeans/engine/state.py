@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fwkmeans._typing import Assignment, Description, FloatArray, WeightRuleProtocol, Weights
+from fwkmeans._typing import Assignment, FloatArray, WeightRuleProtocol, Weights
 
 
 def assignment_of(
-    rule: WeightRuleProtocol, centers: FloatArray, weights: Weights, table: Description
+    rule: WeightRuleProtocol, centers: FloatArray, weights: Weights
 ) -> Assignment:
     """Return what decides the labels.
 
@@ -19,14 +19,4 @@ def assignment_of(
     _, exponent = np.frexp(values.max(axis=(-2, -1)))
     scale = np.ldexp(scale, exponent)
     offsets = rule.offsets(weights) / scale[:, None]
-    return Assignment(
-        centers, np.ldexp(values, -exponent[:, None, None]), offsets, scale, table.mean
-    )
-
-
-def weighted_dispersion(assignment: Assignment, dispersion: FloatArray) -> FloatArray:
-    """Return the part of the objective that the rows bring, without offsets: (R,)."""
-    if assignment.weights.shape[1] == 1:
-        dispersion = dispersion.sum(axis=-2, keepdims=True)
-    total: FloatArray = (assignment.weights * dispersion).sum(axis=-1).sum(axis=-1)
-    return assignment.scale * total
+    return Assignment(centers, np.ldexp(values, -exponent[:, None, None]), offsets, scale)

@@ -5,6 +5,8 @@ from fwkmeans.estimators.ewk import EWKMeans
 from fwkmeans.estimators.fgk import FGKMeans
 from fwkmeans.estimators.fwsa import FWSAKMeans
 from fwkmeans.estimators.general import FeatureWeightedKMeans
+from fwkmeans.estimators.ikp import IKPrototypes
+from fwkmeans.estimators.imwk import IMWKMeans
 from fwkmeans.estimators.kmeans import KMeans
 from fwkmeans.estimators.wk import WKMeans
 
@@ -14,6 +16,8 @@ ALGORITHMS = {
     "AWK": AWKMeans,
     "WK-Means": WKMeans,
     "EW-KM": EWKMeans,
+    "IK-P": IKPrototypes,
+    "iMWK-Means": IMWKMeans,
     "FWSA": FWSAKMeans,
     "FG-K-Means": FGKMeans,
 }
@@ -25,6 +29,8 @@ __all__ = [
     "FGKMeans",
     "FWSAKMeans",
     "FeatureWeightedKMeans",
+    "IKPrototypes",
+    "IMWKMeans",
     "KMeans",
     "WKMeans",
 ]

@@ -9,7 +9,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import (
@@ -22,6 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state, check_scalar
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from fwkmeans._coding import Coding
+from fwkmeans._columns import as_table, describe_columns
 from fwkmeans._typing import (
     Assignment,
     Description,
@@ -36,18 +38,37 @@ from fwkmeans.engine import (
     Run,
     alternate,
     assignment_of,
+    bind_parts,
     check_recipe,
     first_lowest,
     keeps_labels,
 )
-from fwkmeans.estimators.inputs import check_finite, describe_rows, open_source
-from fwkmeans.init import INITIALISATIONS, Seeds, initial_weights
+from fwkmeans.estimators.inputs import check_rows, describe_rows, open_source
+from fwkmeans.init import INITIALISATIONS, Seeds, anomalous_start, initial_weights
+from fwkmeans.sources import indicators
 from fwkmeans.weighting.base import one_value_a_start
 
 logger = logging.getLogger("fwkmeans")
 
 #: Bytes that the states of the starts running together may take.
 BATCH_BYTES = 16 * 2**20
+
+
+#: Parameters that some estimators have, with what they may be.
+_CHOICES = {
+    "missing": ("error", "ignore", "rescale"),
+    "missing_category": ("same", "own"),
+    "handle_unknown": ("mismatch", "error"),
+}
+
+
+class Beginning(NamedTuple):
+    """What is known of the starts before the first one."""
+
+    X: Any  # as given to fit
+    n_clusters: int
+    centers: FloatArray | None  # (K, P) if they are the same for all starts
+    weights: FloatArray | None  # (K, M) that come with them
 
 
 class BaseFeatureWeightedKMeans(
@@ -59,7 +80,7 @@ class BaseFeatureWeightedKMeans(
 ):
     """Validate, build the recipe, run the starts, keep the best, set the attributes."""
 
-    n_clusters: int
+    n_clusters: int | None
     init: Any
     n_init: Any
     max_iter: int
@@ -69,7 +90,7 @@ class BaseFeatureWeightedKMeans(
     random_state: Any
 
     @abstractmethod
-    def _recipe(self) -> Recipe:
+    def _recipe(self, source: Source, table: Description) -> Recipe:
         """Return the parts of the algorithm, for the features seen in fit."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -78,7 +99,7 @@ class BaseFeatureWeightedKMeans(
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features), path or source
-            The rows: numbers without gaps. A path names a ``.npy`` file, which is read in blocks.
+            The rows. A path names a ``.npy`` file, which is read in blocks.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -96,18 +117,22 @@ class BaseFeatureWeightedKMeans(
         """Fit; `depth` is the number of frames from a warning to the caller's line."""
         self._check_parameters()
         source = open_source(self, X, sample_weight, reset=True)
-        table = describe_rows(self, source)
-        if table.n_rows < self.n_clusters:
+        source, table = describe_rows(self, source)
+        if self.n_clusters is not None and table.n_rows < self.n_clusters:
             raise ValueError(
                 f"n_samples={table.n_rows} (rows with weight) should be >= "
                 f"n_clusters={self.n_clusters}. Ask for fewer clusters."
             )
-        recipe = self._recipe()
+        recipe = self._recipe(source, table)
         check_recipe(recipe)
         _refuse_batches(recipe)
-        recipe = recipe._replace(weighting=recipe.weighting.bind(table, int(self.n_clusters)))
         with self._progress(), np.errstate(over="ignore", invalid="ignore"):
-            run = self._best_run(source, recipe, table, self._n_starts(depth))
+            recipe, table = bind_parts(recipe, source, table)
+            _refuse_lost(table, getattr(self, "feature_names_in_", None))
+            begin = self._beginning(X, source, recipe, table, depth)
+            rule = recipe.weighting.bind(table, begin.n_clusters)
+            recipe = recipe._replace(weighting=rule)
+            run = self._best_run(source, recipe, table, begin, self._n_starts(depth))
         mass = self._set_fitted(source, recipe, table, run)
         self._warn_of(run, mass, depth)
 
@@ -165,9 +190,8 @@ class BaseFeatureWeightedKMeans(
             Number of the cluster of each row; the lowest on ties.
         """
         check_is_fitted(self)
-        source = open_source(self, X, None, reset=False)
-        check_finite(self, source)
-        return source.reduce(self._parts.dissimilarity.labelling(self._assignment()))[0]
+        source = check_rows(self, open_source(self, X, None, reset=False))
+        return source.reduce(self._parts.dissimilarity.labelling(self._assignment(source)))[0]
 
     def transform(self, X: Any) -> Any:
         """Return the distance of each row to each center.
@@ -180,12 +204,11 @@ class BaseFeatureWeightedKMeans(
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            Root of the weighted dissimilarity.
+            Root of the weighted dissimilarity (the square root, for Minkowski's the p-th).
         """
         check_is_fitted(self)
-        source = open_source(self, X, None, reset=False)
-        check_finite(self, source)
-        return source.reduce(self._parts.dissimilarity.distances(self._assignment()))
+        source = check_rows(self, open_source(self, X, None, reset=False))
+        return source.reduce(self._parts.dissimilarity.distances(self._assignment(source)))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the negative of the algorithm's objective on these rows.
@@ -206,12 +229,17 @@ class BaseFeatureWeightedKMeans(
         """
         check_is_fitted(self)
         source = open_source(self, X, sample_weight, reset=False)
-        return -self._label(source, describe_rows(self, source))[1]
+        source, table = describe_rows(self, source)
+        _, table = bind_parts(self._parts, source, table)
+        return -self._label(source, table)[1]
 
     def __sklearn_tags__(self) -> Tags:
         """Return what scikit-learn should know of the estimator."""
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.allow_nan = getattr(self, "missing", "error") != "error"
+        mixed = getattr(self, "categorical_features", None) is not None
+        tags.input_tags.categorical = tags.input_tags.string = mixed
         return tags
 
     @property
@@ -221,7 +249,13 @@ class BaseFeatureWeightedKMeans(
     # ---- before the fit -------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        check_scalar(self.n_clusters, "n_clusters", Integral, min_val=1)
+        if self.n_clusters is not None:
+            check_scalar(self.n_clusters, "n_clusters", Integral, min_val=1)
+        elif not self._is_anomalous:
+            raise ValueError(
+                "n_clusters=None: the number of clusters is found by init='anomalous' only. Give a "
+                "number, or set init='anomalous'."
+            )
         check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
         check_scalar(self.tol, "tol", Real, min_val=0)
         if not np.isfinite(self.tol):
@@ -232,41 +266,102 @@ class BaseFeatureWeightedKMeans(
             check_scalar(self.n_init, "n_init", Integral, min_val=1)
         if self.init is None:
             raise ValueError("init=None: expected a name, an array of centers or a callable.")
-        if isinstance(self.init, str) and self.init not in INITIALISATIONS:
-            names = ", ".join(repr(name) for name in INITIALISATIONS)
+        if isinstance(self.init, str) and self.init not in (*INITIALISATIONS, "anomalous"):
+            names = ", ".join(repr(name) for name in (*INITIALISATIONS, "anomalous"))
             raise ValueError(
                 f"init={self.init!r}: expected one of {names}, an array of centers or a callable."
             )
 
+        for name, allowed in _CHOICES.items():
+            value = getattr(self, name, allowed[0])
+            if not isinstance(value, str) or value not in allowed:
+                expected = ", ".join(map(repr, allowed))
+                raise ValueError(f"{name}={value!r}: expected one of {expected}.")
+
+    @property
+    def _is_anomalous(self) -> bool:
+        return isinstance(self.init, str) and self.init == "anomalous"
+
     def _n_starts(self, depth: int) -> int:
         given = not (isinstance(self.init, str) or callable(self.init))
+        only_one = given or (self._is_anomalous and not self._has_random_weights)
         if isinstance(self.n_init, str):
-            return 1 if given else 10
-        if given and self.n_init > 1:
+            return 1 if only_one else 10
+        if only_one and self.n_init > 1:
+            what = "is an array of centers" if given else "='anomalous' is always the same"
             warnings.warn(
-                f"init is an array of centers: one start is run instead of n_init={self.n_init}.",
+                f"init {what}: one start is run instead of n_init={self.n_init}.".replace(
+                    "init =", "init="
+                ),
                 RuntimeWarning,
                 stacklevel=depth,
             )
-        return 1 if given else int(self.n_init)
+        return 1 if only_one else int(self.n_init)
+
+    @property
+    def _has_random_weights(self) -> bool:
+        how = getattr(self, "weight_init", "uniform")
+        return isinstance(how, str) and how == "random"
+
+    def _pattern_exponent(self) -> float | None:
+        """Return the exponent of weights that anomalous patterns learn; None: they learn none."""
+        return None
+
+    def _beginning(
+        self, X: Any, source: Source, recipe: Recipe, table: Description, depth: int
+    ) -> Beginning:
+        """Return what is known of the starts before the first one."""
+        if not self._is_anomalous:
+            return Beginning(X, int(self.n_clusters), None, None)
+        smallest = getattr(self, "min_pattern_size", 1 if self.n_clusters is not None else 2)
+        exponent = self._pattern_exponent()
+        start = anomalous_start(
+            source,
+            recipe.dissimilarity,
+            recipe.center,
+            table,
+            None if self.n_clusters is None else int(self.n_clusters),
+            exponent=exponent,
+            smallest=smallest,
+        )
+        logger.info("%s: %d anomalous patterns chosen", type(self).__name__, start.n_patterns)
+        n_clusters = len(start.centers)
+        if not n_clusters:
+            raise ValueError(
+                f"No anomalous pattern has {smallest} rows or more, so there is no cluster. Lower "
+                "min_pattern_size, or give n_clusters."
+            )
+        if start.n_patterns < n_clusters:
+            warnings.warn(
+                f"Only {start.n_patterns} anomalous patterns were found (of {smallest} rows or "
+                f"more) for n_clusters={n_clusters}; the other centers start at rows far from all "
+                "of these.",
+                RuntimeWarning,
+                stacklevel=depth,
+            )
+        weights = None if exponent is None else start.weights
+        return Beginning(X, n_clusters, start.centers, weights)
 
     def _initial_centers(
-        self, source: Source, seeds: Seeds, starts: range, table: Description
+        self, begin: Beginning, source: Source, seeds: Seeds, starts: range, table: Description
     ) -> FloatArray:
+        if begin.centers is not None:
+            return np.repeat(begin.centers[None], len(starts), axis=0)
         if isinstance(self.init, str):
-            return INITIALISATIONS[self.init](source, int(self.n_clusters), seeds, starts, table)
+            return INITIALISATIONS[self.init](source, begin.n_clusters, seeds, starts, table)
         if not callable(self.init):
-            return self._check_centers(self.init)[None]
+            return self._check_centers(self.init, table)[None]
         call: Callable[..., Any] = self.init
+        rows = source.rows if table.layout.is_numeric else begin.X
         states = (check_random_state(seed) for seed in seeds.integers("centers", starts))
         return np.stack(
             [
-                self._check_centers(call(source.rows, self.n_clusters, random_state=s))
+                self._check_centers(call(rows, self.n_clusters, random_state=s), table)
                 for s in states
             ]
         )
 
-    def _check_centers(self, centers: Any) -> FloatArray:
+    def _check_centers(self, centers: Any, table: Description) -> FloatArray:
         names = getattr(centers, "columns", None)
         expected = getattr(self, "feature_names_in_", None)
         if names is not None and expected is not None and list(names) != list(expected):
@@ -279,20 +374,38 @@ class BaseFeatureWeightedKMeans(
                 f"init gives {type(centers).__name__} of {np.ndim(centers)} dimensions; expected "
                 f"centers of shape ({self.n_clusters}, {self.n_features_in_})."
             )
-        values: FloatArray = check_array(centers, dtype=np.float64, copy=True, input_name="init")
+        if table.layout.is_numeric:
+            values = check_array(centers, dtype=np.float64, copy=True, input_name="init")
+        else:
+            values = as_table(centers, input_name="init")
         if values.shape != (self.n_clusters, self.n_features_in_):
             raise ValueError(
                 f"The shape of the initial centers {values.shape} does not match the number of "
                 f"clusters {self.n_clusters} and of features {self.n_features_in_}; expected "
                 f"({self.n_clusters}, {self.n_features_in_})."
             )
-        return values
+        if table.layout.is_numeric:
+            given: FloatArray = values
+            return given
+        return self._mixed_centers(values, table)
+
+    def _mixed_centers(self, centers: Any, table: Description) -> FloatArray:
+        """Return centers given as rows of numbers and categories."""
+        coding: Coding = self._coding
+        points = coding.rows(centers).astype(np.float64)
+        levels = coding.levels(centers, unknown="error")
+        if not np.isfinite(points).all() or (levels < 0).any():
+            raise ValueError("init has missing or infinite cells; give centers without gaps.")
+        layout = table.layout
+        return layout.centers(points, indicators(levels, layout, np.zeros(layout.n_levels)))
 
     # ---- the fit --------------------------------------------------------------------------------
 
-    def _best_run(self, source: Source, recipe: Recipe, table: Description, n_starts: int) -> Run:
+    def _best_run(
+        self, source: Source, recipe: Recipe, table: Description, begin: Beginning, n_starts: int
+    ) -> Run:
         seeds = Seeds(self.random_state)
-        batch = min(n_starts, self._starts_together(source))
+        batch = min(n_starts, self._starts_together(source, recipe, begin.n_clusters))
         runs = []
         for first in range(0, n_starts, batch):
             starts = range(first, min(n_starts, first + batch))
@@ -300,8 +413,8 @@ class BaseFeatureWeightedKMeans(
                 source,
                 recipe,
                 table,
-                self._initial_centers(source, seeds, starts, table),
-                self._initial_weights(recipe, table, seeds, starts),
+                self._initial_centers(begin, source, seeds, starts, table),
+                self._initial_weights(begin, recipe, table, seeds, starts),
                 max_iter=int(self.max_iter),
                 tol=self.tol,
             )
@@ -316,38 +429,85 @@ class BaseFeatureWeightedKMeans(
             )
         return runs[first_lowest(np.asarray([run.objective for run in runs]))]
 
-    def _starts_together(self, source: Source) -> int:
+    def _starts_together(self, source: Source, recipe: Recipe, n_clusters: int) -> int:
         """Return how many starts fit into the memory that a batch may take."""
         segments = max(1, min(64, source.n_rows // 1024))
-        numbers = int(self.n_clusters) * source.n_features * (32 + 2 * segments)
+        entries = source.n_features + source.layout.n_levels
+        numbers = n_clusters * entries * (32 + 2 * segments)
         by_state = BATCH_BYTES // (8 * numbers)
-        if not keeps_labels(source):
+        if not keeps_labels(source, recipe.dissimilarity):
             return max(1, by_state)
         table = source.n_rows * source.n_features * source.dtype.itemsize
         by_labels = min(4 * BATCH_BYTES, table // 16) // (4 * source.n_rows)
+        if recipe.dissimilarity.needs_labels:  # small tables may have many
+            by_labels = max(by_labels, BATCH_BYTES // (4 * source.n_rows))
         return max(1, min(by_state, by_labels))
 
     def _initial_weights(
-        self, recipe: Recipe, table: Description, seeds: Seeds, starts: range
+        self,
+        begin: Beginning,
+        recipe: Recipe,
+        table: Description,
+        seeds: Seeds,
+        starts: range,
     ) -> Weights:
         how = getattr(self, "weight_init", "uniform")
         names = getattr(self, "feature_names_in_", None)
+        if begin.weights is not None and isinstance(how, str) and how == "uniform":
+            how = begin.weights
         return initial_weights(
-            how, recipe.weighting, int(self.n_clusters), table, seeds, starts, names
+            how, recipe.weighting, begin.n_clusters, table, seeds, starts, names
         )
 
     def _set_fitted(
         self, source: Source, recipe: Recipe, table: Description, run: Run
     ) -> FloatArray:
         """Set the attributes; return the mass of each cluster."""
+        layout = table.layout
         self._parts, self._table, self._memory = recipe, table, run.weights.memory
-        self.cluster_centers_ = run.centers.astype(source.dtype)
+        self._frequencies = layout.frequencies(run.centers)
+        points = layout.points(run.centers).astype(source.dtype)
+        self.cluster_centers_ = points
+        if not layout.is_numeric:
+            self.cluster_centers_ = np.full((len(points), layout.n_features), np.nan, source.dtype)
+            self.cluster_centers_[:, layout.numeric] = points
+        self.n_clusters_ = len(points)
         self.feature_weights_ = run.weights.values[0]
         self.objective_history_ = run.history
         self.n_iter_ = run.n_iter
         self.converged_ = run.converged
         self.labels_, self.inertia_, mass = self._label(source, table)
+        if hasattr(self, "categorical_features"):
+            self._set_categories(source)
         return mass
+
+    def _set_categories(self, source: Source) -> None:
+        """Set what the clusters say of categories, by name."""
+        self.category_frequencies_: dict[Any, dict[Any, FloatArray]] = {}
+        self.modes_: dict[Any, list[Any]] = {}
+        coding: Coding | None = self._coding
+        if coding is None:
+            return
+        frequencies = self._frequencies
+        if self._parts.center.categories == "mode":  # then that is all the centers know
+            counts = source.reduce(
+                self._parts.dissimilarity.accumulation(self._assignment(source))
+            ).counts[0]
+            layout = self._table.layout
+            totals = layout.levels(layout.sums(counts))
+            frequencies = np.where(totals > 0, counts / np.where(totals > 0, totals, 1.0), 0.0)
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        for v, categories, first in zip(
+            coding.categorical, coding.categories, coding.offsets[:-1], strict=True
+        ):
+            own = slice(first, first + len(categories))
+            name = names[v]
+            self.category_frequencies_[name] = {
+                category: column
+                for category, column in zip(categories, frequencies[:, own].T, strict=True)
+            }
+            modes = self._frequencies[:, own].argmax(axis=1)
+            self.modes_[name] = [categories[mode] for mode in modes]
 
     def _warn_of(self, run: Run, mass: FloatArray, depth: int) -> None:
         if not run.converged:
@@ -358,7 +518,7 @@ class BaseFeatureWeightedKMeans(
                 stacklevel=depth,
             )
         n_found = int((mass > 0).sum())
-        if n_found < self.n_clusters:
+        if n_found < self.n_clusters_:
             why = (
                 "every row equals its center in all features that have weight. There may be "
                 "duplicate rows in X, or too few features with weight"
@@ -367,16 +527,16 @@ class BaseFeatureWeightedKMeans(
             )
             warnings.warn(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
-                f"({self.n_clusters}): {why}.",
+                f"({self.n_clusters_}): {why}.",
                 ConvergenceWarning,
                 stacklevel=depth,
             )
 
     def _label(self, source: Source, table: Description) -> tuple[LabelArray, float, FloatArray]:
         """Return labels, objective and mass of the clusters for the public centers and weights."""
-        assignment = self._assignment()
+        assignment = self._assignment(source)
         labels, total = source.reduce(self._parts.dissimilarity.labelling(assignment))
-        mass = _mass_of(labels, source.sample_weight, int(self.n_clusters))
+        mass = _mass_of(labels, source.sample_weight, self.n_clusters_)
         weights = self._weights()
         objective = self._parts.weighting.objective(
             assignment.scale * total, weights, WeightContext(mass[None], weights, table)
@@ -386,9 +546,12 @@ class BaseFeatureWeightedKMeans(
     def _weights(self) -> Weights:
         return Weights(self.feature_weights_[None], self._memory)
 
-    def _assignment(self) -> Assignment:
-        centers = np.asarray(self.cluster_centers_, dtype=np.float64)[None]
-        return assignment_of(self._parts.weighting, centers, self._weights(), self._table)
+    def _assignment(self, source: Source) -> Assignment:
+        """Return what assigns rows by the public centers and weights."""
+        layout = self._table.layout
+        points = layout.numbers_of(np.asarray(self.cluster_centers_, dtype=np.float64))
+        centers = layout.centers(points, self._frequencies)
+        return assignment_of(self._parts.weighting, centers[None], self._weights())
 
     @contextlib.contextmanager
     def _progress(self) -> Iterator[None]:
@@ -416,6 +579,17 @@ def _mass_of(labels: LabelArray, sample_weight: FloatArray | None, n_clusters: i
         weight = None if sample_weight is None else sample_weight[piece]
         mass += np.bincount(labels[piece], weight, n_clusters)
     return mass
+
+
+def _refuse_lost(table: Description, names: Any) -> None:
+    """Raise if the powers of a column are no numbers any more."""
+    lost = table.varying & ~((table.scatter > 0) & np.isfinite(table.scatter))
+    if lost.any() and (table.maximum > table.minimum).any():
+        raise ValueError(
+            f"The powers of {describe_columns(lost, names)} of X underflow to zero or overflow. "
+            "Rescale X, for example with fwkmeans.preprocessing.RangeStandardizer, or take a "
+            "smaller p."
+        )
 
 
 def _refuse_batches(recipe: Recipe) -> None:

@@ -9,15 +9,17 @@ from typing import TypeVar
 Estimator = TypeVar("Estimator", bound=type)
 
 _PARAMETERS = {
-    "n_clusters": """n_clusters : int, default=8
-    Number of clusters.""",
-    "init": """init : {"k-means++", "random"}, array or callable, default="k-means++"
+    "n_clusters": """n_clusters : int or None, default=8
+    Number of clusters. None, with ``init="anomalous"``, takes as many as there are anomalous
+    patterns of two rows or more.""",
+    "init": """init : {"k-means++", "random", "anomalous"}, array or callable, default="k-means++"
     Initial centers: rows spread by greedy k-means++ (it looks at 100 000 rows at most), rows drawn
-    at random, exactly these (array or frame of shape (n_clusters, n_features)), or those that
+    at random, the most populous anomalous patterns (always the same; see `IMWKMeans`), exactly
+    these (array or frame of shape (n_clusters, n_features)), or those that
     ``init(X, n_clusters, random_state=...)`` returns.""",
     "n_init": """n_init : int or "auto", default="auto"
     Number of starts, run together as a batch; the one with the lowest objective is kept. "auto" is
-    1 if `init` is an array, else 10.""",
+    1 if `init` is an array or "anomalous", else 10.""",
     "weight_init": """weight_init : {"uniform", "random"} or array, default="uniform"
     Initial feature weights: equal, drawn at random for every start, or these, of shape
     (n_features,) or (n_clusters, n_features); scaled to sum to one.""",
@@ -26,6 +28,22 @@ _PARAMETERS = {
     "tol": """tol : float, default=1e-6
     A run ends when the objective falls by no more than `tol` times its weighted dispersion.
     0 goes on until labels, centers and weights stand still.""",
+    "categorical_features": """categorical_features : "from_dtype", None, names, indices or mask, \
+default="from_dtype"
+    Columns that hold categories. "from_dtype" takes the Categorical, Enum, String and Boolean
+    columns of a frame (pandas, polars) and the text and Boolean columns of an array.""",
+    "missing": """missing : {"error", "ignore", "rescale"}, default="error"
+    What to do with missing cells (NaN, None). "error" raises. "ignore": a missing cell contributes
+    nothing, and the row's dissimilarity is multiplied by the number of features over those
+    observed; this factor weights the row in centers and dispersions too. "rescale" divides by the
+    observed share of the cluster's weights instead, in the assignment only: better where weights
+    are very unequal, but then no objective is common to all steps, and it may rise.""",
+    "missing_category": """missing_category : {"same", "own"}, default="same"
+    Whether a missing category is treated like a missing number, or as a category of its own
+    (named None).""",
+    "handle_unknown": """handle_unknown : {"mismatch", "error"}, default="mismatch"
+    What `predict`, `transform` and `score` do with a category that `fit` has not seen: it differs
+    from every cluster, or an error is raised.""",
     "n_jobs": """n_jobs : int, default=None
     Number of threads. None is every core the process may run on (or ``OMP_NUM_THREADS`` if that is
     fewer). Results are the same to the bit for any number.""",
@@ -35,11 +53,19 @@ _PARAMETERS = {
     Determines the starts. Pass an int for results that repeat.""",
 }
 
+_MIXED = """category_frequencies_ : dict
+    For each categorical column, by name (or position), the frequencies of its categories in each
+    cluster: a dict from category to an array of shape (n_clusters_,).
+modes_ : dict
+    For each categorical column the most frequent category of each cluster, a list."""
+
 _ATTRIBUTES = """labels_ : ndarray of shape (n_samples,), int32
     Cluster of each row; equal to ``predict(X)``.
-cluster_centers_ : ndarray of shape (n_clusters, n_features)
-    Centers, in the floating point type of X.
-feature_weights_ : ndarray of shape (n_clusters, n_features), float64
+cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+    Centers, in the floating point type of X{categorical}.
+n_clusters_ : int
+    Number of clusters.
+feature_weights_ : ndarray of shape (n_clusters_, n_features), float64
     {weights} A feature that is constant over the table has weight 0.
 inertia_ : float
     The objective at the labels, centers and weights returned; ``-score(X)``.
@@ -78,7 +104,10 @@ def documented(weights: str, **replaced: str) -> Callable[[Estimator], Estimator
         doc = doc.replace("{n_clusters}", known["n_clusters"])
         shared = "\n".join(known[name] for name in names if name != "n_clusters")
         doc = doc.replace("{parameters}", shared)
-        cls.__doc__ = doc.replace("{attributes}", _ATTRIBUTES.replace("{weights}", weights))
+        mixed = "categorical_features" in names
+        attributes = _ATTRIBUTES.replace("{weights}", weights)
+        attributes = attributes.replace("{categorical}", "; NaN for categories" if mixed else "")
+        cls.__doc__ = doc.replace("{attributes}", f"{attributes}\n{_MIXED}" if mixed else attributes)
         return cls
 
     return fill

@@ -72,7 +72,7 @@ class EWKMeans(BaseFeatureWeightedKMeans):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | None = 8,
         *,
         gamma: Any = "auto",
         dispersion: str = "sum",
@@ -81,6 +81,7 @@ class EWKMeans(BaseFeatureWeightedKMeans):
         weight_init: Any = "uniform",
         max_iter: int = 300,
         tol: float = 1e-6,
+        missing: str = "error",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -93,11 +94,12 @@ class EWKMeans(BaseFeatureWeightedKMeans):
         self.weight_init = weight_init
         self.max_iter = max_iter
         self.tol = tol
+        self.missing = missing
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, source: Source, table: Description) -> Recipe:
         rule = EntropyWeights(gamma=self.gamma, dispersion=self.dispersion)
         return Recipe(SquaredEuclidean(), MeanCenter(), rule)
 

@@ -84,7 +84,7 @@ class FGKMeans(BaseFeatureWeightedKMeans):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | None = 8,
         *,
         groups: Any = None,
         lam: Any = "auto",
@@ -94,6 +94,10 @@ class FGKMeans(BaseFeatureWeightedKMeans):
         weight_init: Any = "uniform",
         max_iter: int = 300,
         tol: float = 1e-6,
+        categorical_features: Any = "from_dtype",
+        missing: str = "error",
+        missing_category: str = "same",
+        handle_unknown: str = "mismatch",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -107,11 +111,15 @@ class FGKMeans(BaseFeatureWeightedKMeans):
         self.weight_init = weight_init
         self.max_iter = max_iter
         self.tol = tol
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.missing_category = missing_category
+        self.handle_unknown = handle_unknown
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, source: Source, table: Description) -> Recipe:
         groups = self._groups()
         rule = GroupEntropyWeights(groups=groups.numbers, lam=self.lam, eta=self.eta)
         return Recipe(SquaredEuclidean(), MeanCenter(), rule)

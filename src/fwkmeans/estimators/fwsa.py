@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fwkmeans._typing import Description, Source
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.engine import Recipe
@@ -70,7 +71,7 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | None = 8,
         *,
         safeguard: bool = False,
         init: Any = "k-means++",
@@ -78,6 +79,7 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
         weight_init: Any = "uniform",
         max_iter: int = 300,
         tol: float = 1e-6,
+        missing: str = "error",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -89,11 +91,12 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
         self.weight_init = weight_init
         self.max_iter = max_iter
         self.tol = tol
+        self.missing = missing
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, source: Source, table: Description) -> Recipe:
         return Recipe(
             SquaredEuclidean(), MeanCenter(), SelfAdjustingWeights(safeguard=self.safeguard)
         )

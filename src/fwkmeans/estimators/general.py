@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from fwkmeans._typing import Description, Source
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.engine import Recipe
@@ -61,7 +62,7 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | None = 8,
         *,
         weighting: Any = None,
         dissimilarity: Any = None,
@@ -71,6 +72,10 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
         weight_init: Any = "uniform",
         max_iter: int = 300,
         tol: float = 1e-6,
+        categorical_features: Any = "from_dtype",
+        missing: str = "error",
+        missing_category: str = "same",
+        handle_unknown: str = "mismatch",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -84,11 +89,15 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
         self.weight_init = weight_init
         self.max_iter = max_iter
         self.tol = tol
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.missing_category = missing_category
+        self.handle_unknown = handle_unknown
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, source: Source, table: Description) -> Recipe:
         # clones: a fitted model must not change with a part that somebody else sets
         return Recipe(
             SquaredEuclidean() if self.dissimilarity is None else _own(self.dissimilarity),

@@ -10,14 +10,24 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
-from fwkmeans._columns import describe_columns, float_types, refuse_text
+from fwkmeans._coding import Coding
+from fwkmeans._columns import (
+    as_table,
+    column_names,
+    describe_columns,
+    float_types,
+    is_frame,
+    refuse_text,
+)
 from fwkmeans._threads import effective_n_threads
-from fwkmeans._typing import Description, FloatArray, IntArray, RowArray, Source
+from fwkmeans._typing import BoolArray, Description, FloatArray, RowArray, Source
 from fwkmeans.sources import (
     BLOCK_BYTES,
     ChunkedSource,
+    Faults,
     MemorySource,
-    count_nonfinite,
+    count_faults,
+    count_observed,
     describe,
 )
 
@@ -30,12 +40,23 @@ def open_source(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> S
     if isinstance(X, ChunkedSource):
         _check_chunked(estimator, X, reset=reset)
         given = X.sample_weight if sample_weight is None else sample_weight
-        return X.with_(check_sample_weight(given, X.n_rows), n_threads)
+        weights = check_sample_weight(given, X.n_rows)
+        coding = _coding_of_blocks(estimator, X, weights, reset=reset)
+        return X.with_(weights, n_threads, coding)
     if isinstance(X, MemorySource):
         sample_weight = X.sample_weight if sample_weight is None else sample_weight
         X = X.rows
     _refuse_sparse(estimator, X)
     _refuse_others(X)
+    if hasattr(estimator, "categorical_features"):
+        X = as_table(X, estimator=estimator, input_name="X", ensure_min_samples=0)
+        if reset:
+            weights = None
+            if sample_weight is not None and len(X):
+                weights = check_sample_weight(sample_weight, len(X))
+            estimator._coding = _learn_coding(estimator, X, weights)
+        if estimator._coding is not None:
+            return _open_mixed(estimator, X, sample_weight, n_threads, reset=reset)
     refuse_text(X, type(estimator).__name__)
     rows: RowArray = validate_data(
         estimator,
@@ -47,10 +68,13 @@ def open_source(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> S
     return MemorySource(np.asarray(rows), check_sample_weight(sample_weight, len(rows)), n_threads)
 
 
-def describe_rows(estimator: Any, source: Source) -> Description:
-    """Describe a table in which every cell is a number."""
-    table, nonfinite = describe(source)
-    _refuse_nonfinite(estimator, source, nonfinite)
+def describe_rows(estimator: Any, source: Source) -> tuple[Source, Description]:
+    """Describe a table; return it with what its missing cells mean for the rows, too."""
+    table, faults = describe(source)
+    source, gaps = _with_gaps(estimator, source, faults, every_column=True)
+    if gaps:
+        table, _ = describe(source)
+    table = table._replace(rescale=getattr(estimator, "missing", "error") == "rescale")
     squared = (table.scatter > 0) & np.isfinite(table.scatter)
     lost = (table.maximum > table.minimum) & ~squared
     if lost.any():
@@ -59,12 +83,134 @@ def describe_rows(estimator: Any, source: Source) -> Description:
             f"The squares of {describe_columns(lost, names)} of X underflow to zero or overflow. "
             "Rescale X, for example with fwkmeans.preprocessing.RangeStandardizer."
         )
-    return table
+    return source, table
 
 
-def check_finite(estimator: Any, source: Source) -> None:
-    """Raise if a cell is NaN or infinite."""
-    _refuse_nonfinite(estimator, source, count_nonfinite(source))
+def check_rows(estimator: Any, source: Source) -> Source:
+    """Return rows for a fitted model, with what their missing cells mean; raise if they may not."""
+    return _with_gaps(estimator, source, count_faults(source), every_column=False)[0]
+
+
+def _with_gaps(
+    estimator: Any, source: Source, faults: Faults, *, every_column: bool
+) -> tuple[Source, bool]:
+    """Return the source in which rows with missing cells count M / m_i times, if there are any."""
+    layout = source.layout
+    _refuse(estimator, source, faults.infinite > 0, "infinity", "fill or drop those rows.")
+    missing = layout.features((faults.missing > 0) * 1.0, _gaps_in_levels(source) * 1.0) > 0
+    if not missing.any():
+        return source, False
+    policy = getattr(estimator, "missing", "error")
+    if policy == "error":
+        _refuse(estimator, source, missing, "NaN or other missing values", _advice(estimator))
+    observed = count_observed(source)
+    names = getattr(estimator, "feature_names_in_", None)
+    if every_column and not observed.in_column.all():
+        raise ValueError(
+            f"Nothing is observed in {describe_columns(observed.in_column == 0, names)} of X: every "
+            "cell (of a row with weight) is missing. Drop the column."
+        )
+    hollow = np.flatnonzero(observed.in_row == 0)
+    if hollow.size:
+        shown = ", ".join(str(row) for row in hollow[:5])
+        more = f" and {hollow.size - 5} more" if hollow.size > 5 else ""
+        raise ValueError(
+            f"Nothing is observed in row{'s' if hollow.size > 1 else ''} {shown}{more} of X: every "
+            "cell is missing. Drop such rows."
+        )
+    weights = layout.n_features / observed.in_row
+    if source.sample_weight is not None:
+        weights *= source.sample_weight
+    return source.reweighted(weights, gaps=True, stretch=True), True
+
+
+def _gaps_in_levels(source: Source) -> BoolArray:
+    """Tell which categorical columns have missing cells."""
+    gaps = np.zeros(source.layout.categorical.size, dtype=np.bool_)
+    if gaps.size:
+        for block in source.blocks():
+            if block.levels is not None:
+                gaps |= (block.levels < 0).any(axis=0)
+    return gaps
+
+
+def _learn_coding(estimator: Any, X: Any, weights: FloatArray | None) -> Coding | None:
+    """Return how the table's categories are coded; None if it has numbers only."""
+    if not is_frame(X) and X.dtype.kind in "fiuc" and _by_dtype(estimator):
+        return None
+    if not len(X):
+        return None  # refused later on, with the words of scikit-learn
+    coding = Coding.learn(
+        X, estimator.categorical_features, own_missing=_own_missing(estimator), sample_weight=weights
+    )
+    _refuse_hollow(estimator, coding, column_names(X))
+    return coding if coding.categorical.size else None
+
+
+def _coding_of_blocks(
+    estimator: Any, source: ChunkedSource, weights: FloatArray | None, *, reset: bool
+) -> Coding | None:
+    if not hasattr(estimator, "categorical_features"):
+        return None
+    if reset:
+        pieces = (
+            (source.rows[piece] if weights is None else source.rows[piece][weights[piece] > 0])
+            for piece in source.pieces()
+        )
+        coding = Coding.learn_blocks(
+            pieces,
+            source.n_features,
+            estimator.categorical_features,
+            own_missing=_own_missing(estimator),
+        )
+        _refuse_hollow(estimator, coding, None)
+        estimator._coding = coding if coding.categorical.size else None
+    fitted: Coding | None = estimator._coding
+    return fitted
+
+
+def _refuse_hollow(estimator: Any, coding: Coding, names: Any) -> None:
+    hollow = np.zeros(coding.n_features, dtype=np.bool_)
+    hollow[coding.categorical] = [not categories for categories in coding.categories]
+    if hollow.any():
+        raise ValueError(
+            f"Nothing is observed in {describe_columns(hollow, names)} of X: every cell (of a row "
+            "with weight) is missing. Drop the column."
+        )
+
+
+def _open_mixed(
+    estimator: Any, X: Any, sample_weight: Any, n_threads: int, *, reset: bool
+) -> MemorySource:
+    """Return the source of a table with categorical columns."""
+    if 0 in X.shape:
+        raise ValueError(
+            f"Found a table with {X.shape[0]} row(s) and {X.shape[1]} column(s) (shape={X.shape}) "
+            f"while a minimum of 1 is required by {type(estimator).__name__}."
+        )
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    coding: Coding = estimator._coding
+    return MemorySource(
+        coding.rows(X),
+        check_sample_weight(sample_weight, len(X)),
+        n_threads,
+        levels=coding.levels(
+            X,
+            unknown="mismatch" if reset else estimator.handle_unknown,
+            own_missing=_own_missing(estimator),
+        ),
+        layout=coding.layout,
+    )
+
+
+def _by_dtype(estimator: Any) -> bool:
+    given = estimator.categorical_features
+    return given is None or (isinstance(given, str) and given == "from_dtype")
+
+
+def _own_missing(estimator: Any) -> bool:
+    own: bool = estimator.missing_category == "own"
+    return own
 
 
 def check_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
@@ -126,13 +272,28 @@ def _refuse_others(X: Any) -> None:
         raise TypeError(f"X is a lazy {type(X).__name__}; give X.collect().")
 
 
-def _refuse_nonfinite(estimator: Any, source: Source, nonfinite: IntArray) -> None:
-    if not nonfinite.any():
-        return
-    names: Sequence[str] | None = getattr(estimator, "feature_names_in_", None)
-    raise ValueError(
-        f"Input X contains NaN or infinity in {describe_columns(nonfinite > 0, names)} "
-        f"({int(nonfinite.sum())} cell{'s' if nonfinite.sum() > 1 else ''}). "
-        f"{type(estimator).__name__} needs finite numbers: fill or drop those rows, for example "
-        "with sklearn.impute.SimpleImputer or fwkmeans.preprocessing.TableEncoder(impute='median')."
+def _advice(estimator: Any) -> str:
+    if not hasattr(estimator, "missing"):
+        return (
+            f"{type(estimator).__name__} needs every cell: fill or drop those rows, for example "
+            "with fwkmeans.preprocessing.TableEncoder(impute='median')."
+        )
+    own = ""
+    if getattr(estimator, "_coding", None) is not None:
+        own = ", missing_category='own' makes a missing category one of its own"
+    return (
+        "Set missing='ignore' (cells that are missing contribute nothing) or missing='rescale' (as "
+        f"well, by the share of weight observed){own}; or fill or drop those rows, for example with "
+        "fwkmeans.preprocessing.TableEncoder(impute='median')."
     )
+
+
+def _refuse(estimator: Any, source: Source, columns: BoolArray, what: str, advice: str) -> None:
+    """Raise an error that names the columns, if there are any."""
+    if not columns.any():
+        return
+    layout = source.layout
+    if columns.size != layout.n_features:
+        columns = layout.features(columns * 1.0, np.zeros(layout.categorical.size)) > 0
+    names: Sequence[str] | None = getattr(estimator, "feature_names_in_", None)
+    raise ValueError(f"Input X contains {what} in {describe_columns(columns, names)}. {advice}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fwkmeans._typing import Description, Source
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.engine import Recipe
@@ -77,7 +78,7 @@ class WKMeans(BaseFeatureWeightedKMeans):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | None = 8,
         *,
         beta: float = 2.0,
         weights: str = "global",
@@ -87,6 +88,10 @@ class WKMeans(BaseFeatureWeightedKMeans):
         weight_init: Any = "uniform",
         max_iter: int = 300,
         tol: float = 1e-6,
+        categorical_features: Any = "from_dtype",
+        missing: str = "error",
+        missing_category: str = "same",
+        handle_unknown: str = "mismatch",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -100,11 +105,15 @@ class WKMeans(BaseFeatureWeightedKMeans):
         self.weight_init = weight_init
         self.max_iter = max_iter
         self.tol = tol
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.missing_category = missing_category
+        self.handle_unknown = handle_unknown
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, source: Source, table: Description) -> Recipe:
         if self.weights not in ("global", "cluster"):
             raise ValueError(f"weights={self.weights!r}: expected 'global' or 'cluster'.")
         check_smoothing(self.smoothing)

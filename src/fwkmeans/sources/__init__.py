@@ -1,14 +1,19 @@
 """Where the rows live. The engine sees only `Source.reduce` and `Source.take`."""
 
 from fwkmeans.sources.chunks import BLOCK_BYTES, ChunkedSource, open_npy
-from fwkmeans.sources.describe import count_nonfinite, describe
+from fwkmeans.sources.describe import Faults, count_faults, count_observed, describe
+from fwkmeans.sources.entities import centers_at, indicators
 from fwkmeans.sources.memory import MemorySource
 
 __all__ = [
     "BLOCK_BYTES",
     "ChunkedSource",
+    "Faults",
     "MemorySource",
-    "count_nonfinite",
+    "centers_at",
+    "count_faults",
+    "count_observed",
     "describe",
+    "indicators",
     "open_npy",
 ]

@@ -10,7 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._typing import Block, FloatArray, IntArray, Reduction, Result, RowArray
+from fwkmeans._coding import Coding
+from fwkmeans._layout import Layout, numeric_layout
+from fwkmeans._typing import (
+    Block,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    Reduction,
+    Result,
+    RowArray,
+)
 from fwkmeans.sources.memory import in_whole_steps
 
 #: Bytes of rows in one block, unless a source is told otherwise.
@@ -33,6 +43,10 @@ class ChunkedSource:
         Threads of the compiled core. The result does not depend on them.
     block_bytes : int, default=64 MiB
         Size of a block. The result depends on it only through the rounding of sums.
+    coding : Coding, default=None
+        Which columns are categorical, and their categories; None: all are numbers.
+    gaps, stretch : bool, default=False
+        See `MemorySource`.
 
     Examples
     --------
@@ -53,6 +67,10 @@ class ChunkedSource:
         sample_weight: FloatArray | None = None,
         n_threads: int = 1,
         block_bytes: int = BLOCK_BYTES,
+        *,
+        coding: Coding | None = None,
+        gaps: bool = False,
+        stretch: bool = False,
     ) -> None:
         self.rows = open_npy(rows) if isinstance(rows, str | os.PathLike) else rows
         check_matrix(self.rows, "rows")
@@ -61,6 +79,14 @@ class ChunkedSource:
         self.sample_weight: FloatArray | None = sample_weight
         self.n_threads: int = n_threads
         self.block_bytes: int = int(block_bytes)
+        self.coding = coding
+        self.gaps = gaps
+        self.stretch = stretch
+
+    @property
+    def layout(self) -> Layout:
+        """Which features are numeric and which categorical."""
+        return numeric_layout(self.n_features) if self.coding is None else self.coding.layout
 
     @property
     def n_rows(self) -> int:
@@ -77,32 +103,83 @@ class ChunkedSource:
         """Floating point type the rows are computed in."""
         return np.dtype(np.float32 if self.rows.dtype == np.float32 else np.float64)
 
-    def with_(self, sample_weight: FloatArray | None, n_threads: int) -> ChunkedSource:
-        """Return the same rows with other weights and threads."""
-        return ChunkedSource(self.rows, sample_weight, n_threads, self.block_bytes)
+    def with_(
+        self, sample_weight: FloatArray | None, n_threads: int, coding: Coding | None = None
+    ) -> ChunkedSource:
+        """Return the same rows with other weights, threads and coding."""
+        return ChunkedSource(
+            self.rows, sample_weight, n_threads, self.block_bytes, coding=coding
+        )
+
+    def reweighted(
+        self,
+        sample_weight: FloatArray | None,
+        *,
+        gaps: bool | None = None,
+        stretch: bool | None = None,
+    ) -> ChunkedSource:
+        """Return the same rows with other weights, and maybe with other words about gaps."""
+        return ChunkedSource(
+            self.rows,
+            sample_weight,
+            self.n_threads,
+            self.block_bytes,
+            coding=self.coding,
+            gaps=self.gaps if gaps is None else gaps,
+            stretch=self.stretch if stretch is None else stretch,
+        )
+
+    def pieces(self) -> Iterator[slice]:
+        """Yield the blocks as slices of the rows."""
+        width = self.rows.shape[1] * max(self.rows.dtype.itemsize, self.dtype.itemsize)
+        step = max(1, self.block_bytes // max(1, width))
+        for begin in range(0, self.n_rows, step):
+            yield slice(begin, begin + step)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows, block by block."""
-        row_bytes = max(1, self.n_features * max(self.rows.dtype.itemsize, self.dtype.itemsize))
-        step = max(1, self.block_bytes // row_bytes)
-        for begin in range(0, self.n_rows, step):
-            piece = slice(begin, begin + step)
+        for piece in self.pieces():
             weight = None if self.sample_weight is None else self.sample_weight[piece]
-            yield Block(self._plain(self.rows[piece]), weight, begin, self.n_threads)
+            cells = self.rows[piece]
+            yield Block(
+                self._plain(cells),
+                weight,
+                piece.start,
+                self.n_threads,
+                self._levels(cells),
+                self.gaps,
+                self.stretch,
+            )
 
     def reduce(self, reduction: Reduction[Result]) -> Result:
         """Run a reduction over all rows."""
         return reduction.merge(map(reduction.on_block, self.blocks()))  # one block at a time
 
     def take(self, indices: IntArray) -> RowArray:
-        """Return the rows with these indices, in that order."""
-        distinct, inverse = np.unique(indices, return_inverse=True)
-        if distinct.size == len(indices) and np.array_equal(distinct, indices):
-            return self._plain(self.rows[distinct])
-        return self._plain(self.rows[distinct])[inverse]
+        """Return the numbers of the rows with these indices, in that order."""
+        return self._plain(self._cells(indices))
 
-    def _plain(self, rows: RowArray) -> RowArray:
-        return in_whole_steps(np.asarray(rows, dtype=self.dtype))
+    def take_levels(self, indices: IntArray) -> LabelArray:
+        """Return the levels of the categories of the rows with these indices."""
+        levels = self._levels(self._cells(indices))
+        return np.empty((len(indices), 0), dtype=np.int32) if levels is None else levels
+
+    def _cells(self, indices: IntArray) -> RowArray:
+        distinct, inverse = np.unique(indices, return_inverse=True)
+        cells: RowArray = self.rows[distinct]
+        if distinct.size == len(indices) and np.array_equal(distinct, indices):
+            return cells
+        return cells[inverse]
+
+    def _plain(self, cells: RowArray) -> RowArray:
+        if self.coding is not None and not self.layout.is_numeric:
+            cells = cells[:, self.layout.numeric]
+        return in_whole_steps(np.asarray(cells, dtype=self.dtype))
+
+    def _levels(self, cells: RowArray) -> LabelArray | None:
+        if self.coding is None or self.layout.is_numeric:
+            return None
+        return self.coding.levels(cells)
 
 
 def open_npy(path: str | os.PathLike[str]) -> RowArray:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from fwkmeans._core import kernels_for
 from fwkmeans._core.twin import Moments
 from fwkmeans._typing import Block, Description, FloatArray, IntArray, Source
+
+_PIECE = 8192  # rows looked at together where NumPy looks at them
 
 
 class _Moments:
@@ -18,10 +21,7 @@ class _Moments:
         self.reference = reference
 
     def on_block(self, block: Block) -> Moments:
-        kernels = kernels_for(block.rows)
-        moments: Moments = kernels.describe(
-            block.rows, block.sample_weight, self.reference, block.n_threads
-        )
+        moments: Moments = kernels_for(block.rows).describe(block, self.reference)
         return moments
 
     def merge(self, parts: Iterable[Moments]) -> Moments:
@@ -35,23 +35,36 @@ class _Moments:
                 total.squares + part.squares,
                 np.minimum(total.minimum, part.minimum),
                 np.maximum(total.maximum, part.maximum),
+                total.observed + part.observed,
                 total.nonfinite + part.nonfinite,
+                total.missing + part.missing,
             )
         return total
 
 
-def count_nonfinite(source: Source) -> IntArray:
-    """Return the number of NaN and infinite cells of each column."""
+class Faults(NamedTuple):
+    """Cells of each numeric column that are not finite numbers."""
+
+    infinite: IntArray  # (Mn,)
+    missing: IntArray  # (Mn,) NaN
+
+
+def count_faults(source: Source) -> Faults:
+    """Count the infinite and the missing cells of each numeric column."""
     with np.errstate(invalid="ignore", over="ignore"):
-        counts: IntArray = source.reduce(_Moments(np.zeros(source.n_features))).nonfinite
-    return counts
+        return _faults(source.reduce(_Moments(np.zeros(source.layout.n_numeric))))
 
 
-def describe(source: Source) -> tuple[Description, IntArray]:
-    """Describe the rows with weight; also count the NaN and infinite cells of each column.
+def _faults(moments: Moments) -> Faults:
+    return Faults(moments.nonfinite - moments.missing, moments.missing)
+
+
+def describe(source: Source) -> tuple[Description, Faults]:
+    """Describe the rows with weight; also count the cells that are no finite numbers.
 
     Sums are taken about a row of the table. Where that row turns out to lie far outside
-    (the squares would cancel), a second pass about the mean repairs it.
+    (the squares would cancel), a second pass about the mean repairs it. Of categorical columns
+    nothing is known yet.
     """
     weight = source.sample_weight
     first = 0 if weight is None else int(np.argmax(weight > 0))
@@ -59,20 +72,55 @@ def describe(source: Source) -> tuple[Description, IntArray]:
     reference = np.where(np.isfinite(reference), reference, 0.0)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         moments = source.reduce(_Moments(reference))
-        drift = moments.sums / moments.mass
+        drift = moments.sums / moments.observed
         scatter = moments.squares - moments.sums * drift
         if np.any(moments.squares > 100.0 * np.maximum(scatter, 0.0)):
             reference = reference + drift
             moments = source.reduce(_Moments(np.where(np.isfinite(reference), reference, 0.0)))
-            drift = moments.sums / moments.mass
+            drift = moments.sums / moments.observed
             scatter = moments.squares - moments.sums * drift
     constant = moments.maximum <= moments.minimum
+    mean = np.where(constant, moments.minimum, reference + drift)
+    layout = source.layout
+    none = np.zeros(layout.categorical.size)
     description = Description(
         n_rows=moments.n_rows,
         mass=moments.mass,
-        mean=np.where(constant, moments.minimum, reference + drift),
-        scatter=np.where(constant, 0.0, np.maximum(scatter, 0.0)),
-        minimum=moments.minimum,
-        maximum=moments.maximum,
+        mean=layout.features(mean, none),
+        scatter=layout.features(np.where(constant, 0.0, np.maximum(scatter, 0.0)), none),
+        minimum=layout.features(moments.minimum, none),
+        maximum=layout.features(moments.maximum, none),
+        layout=layout,
+        center=layout.centers(mean, np.zeros(layout.n_levels)),
+        gaps=source.gaps,
     )
-    return description, moments.nonfinite
+    return description, _faults(moments)
+
+
+class Observed(NamedTuple):
+    """Which cells are there."""
+
+    in_row: IntArray  # (N,) features observed in each row
+    in_column: IntArray  # (M,) rows with weight in which a feature is observed
+
+
+def count_observed(source: Source) -> Observed:
+    """Count the cells that are there, by row and by feature."""
+    layout = source.layout
+    in_row = np.empty(source.n_rows, dtype=np.int64)
+    in_column = np.zeros(layout.n_features, dtype=np.int64)
+    for block in source.blocks():
+        for begin in range(0, len(block.rows), _PIECE):
+            piece = slice(begin, begin + _PIECE)
+            there = ~np.isnan(block.rows[piece])
+            if block.levels is not None:
+                both = np.empty((len(there), layout.n_features), dtype=np.bool_)
+                both[:, layout.numeric] = there
+                both[:, layout.categorical] = block.levels[piece] >= 0
+                there = both
+            at = block.first_row + begin
+            in_row[at : at + len(there)] = there.sum(axis=1)
+            if block.sample_weight is not None:
+                there &= (block.sample_weight[piece] > 0)[:, None]
+            in_column += there.sum(axis=0)
+    return Observed(in_row, in_column)

@@ -4,6 +4,7 @@ from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.entropy import EntropyWeights
 from fwkmeans.weighting.group_entropy import GroupEntropyWeights
 from fwkmeans.weighting.power import ClusterPowerWeights, SharedPowerWeights
+from fwkmeans.weighting.radius import RadiusWeights
 from fwkmeans.weighting.self_adjusting import SelfAdjustingWeights
 from fwkmeans.weighting.uniform import UniformWeights
 
@@ -12,6 +13,7 @@ WEIGHT_RULES: dict[str, type[WeightRule]] = {
     "uniform": UniformWeights,
     "shared-power": SharedPowerWeights,
     "cluster-power": ClusterPowerWeights,
+    "radius": RadiusWeights,
     "entropy": EntropyWeights,
     "self-adjusting": SelfAdjustingWeights,
     "group-entropy": GroupEntropyWeights,
@@ -22,6 +24,7 @@ __all__ = [
     "ClusterPowerWeights",
     "EntropyWeights",
     "GroupEntropyWeights",
+    "RadiusWeights",
     "SelfAdjustingWeights",
     "SharedPowerWeights",
     "UniformWeights",

@@ -33,6 +33,9 @@ class WeightRule(BaseEstimator, ABC):
     monotone : bool
         Whether `update` never raises the objective. If so a run ends when the objective hardly
         falls any more, else when labels stay the same and weights hardly move.
+    memoryless : bool
+        Whether the weights follow from the dispersions alone, so that a run that meets labels it
+        has had before goes in circles, and is ended.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class WeightRule(BaseEstimator, ABC):
 
     shared: bool = False
     monotone: bool = False
+    memoryless: bool = False
 
     @abstractmethod
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray | Weights:

@@ -74,6 +74,7 @@ class SharedPowerWeights(WeightRule):
 
     shared = True
     monotone = True
+    memoryless = True
 
     def __init__(self, beta: Any = 2.0) -> None:
         self.beta = beta
@@ -119,6 +120,8 @@ class ClusterPowerWeights(WeightRule):
     .. [2] Huang, Xu, Ng & Ye (2008). Weighting method for feature selection in k-means.
        Computational Methods of Feature Selection, Chapman & Hall/CRC.
     """
+
+    memoryless = True
 
     def __init__(self, beta: Any = 2.0, smoothing: Any = 0.0) -> None:
         self.beta = beta

@@ -18,6 +18,7 @@ class UniformWeights(WeightRule):
 
     shared = True
     monotone = True
+    memoryless = True
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
         """Return the weights unchanged."""

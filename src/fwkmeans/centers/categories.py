@@ -1,0 +1,37 @@
+"""The center of categories: the most frequent one, or how frequent each is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fwkmeans._layout import Layout
+from fwkmeans._typing import FloatArray
+
+CATEGORIES = ("mode", "frequencies")
+
+
+def check_categories(categories: str) -> None:
+    """Raise unless this is a way to center categories."""
+    if categories not in CATEGORIES:
+        expected = " or ".join(map(repr, CATEGORIES))
+        raise ValueError(f"categories={categories!r}: expected {expected}.")
+
+
+def category_centers(
+    categories: str, counts: FloatArray, before: FloatArray, layout: Layout
+) -> FloatArray:
+    """Return the frequencies that stand for each cluster: (R, K, levels).
+
+    "mode" is 1 for the most frequent category (the first on ties) and 0 for the others. Where no
+    cell is observed the center stays what it was.
+    """
+    totals = layout.sums(counts)
+    known = layout.levels(totals > 0)
+    if categories == "frequencies":
+        centers = counts / np.where(known, layout.levels(totals), 1.0)
+    else:
+        centers = np.zeros(counts.shape)
+        for first, last in zip(layout.offsets[:-1], layout.offsets[1:], strict=True):
+            mode = counts[..., first:last].argmax(axis=-1)
+            np.put_along_axis(centers, first + mode[..., None], 1.0, axis=-1)
+    return np.where(known, centers, before)

@@ -1,0 +1,266 @@
+"""The point with the least sum of powers of distances: medians, means, midranges and between."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from fwkmeans._checks import check_power
+from fwkmeans._core.passes import SlopesAt
+from fwkmeans._core.twin import Slopes
+from fwkmeans._typing import (
+    BoolArray,
+    Description,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    Source,
+    Statistics,
+)
+from fwkmeans.centers.mean import MeanCenter
+
+_MOST = 300  # looks at the rows; bisection alone needs about 60
+
+
+class MinkowskiCenter(MeanCenter):
+    r"""The minimiser of :math:`f(c) = \sum_{i \in S_k} s_i |y_{iv} - c|^p`.
+
+    The weighted median for p = 1 (amid the two middle values where half of the weight lies on
+    either side), the mean for p = 2, the midrange for p = infinity. For others the root of f' is
+    bracketed by the data and found by Newton steps; for p < 2, where f'' is infinite at every row,
+    the two nearest rows are taken out of the linear model and kept as they are. All features of
+    all clusters and starts step together, each step is one pass over the rows.
+
+    Parameters
+    ----------
+    p : float, default=2.0
+        Exponent, at least 1, infinity included.
+    categories : {"mode", "frequencies"}, default="mode"
+        The center of categorical features: the most frequent category, or the frequencies.
+    """
+
+    def __init__(self, p: float = 2.0, categories: str = "mode") -> None:
+        self.p = p
+        self.categories = categories
+
+    def bind(self, table: Description) -> Self:
+        """Return the rule for this table."""
+        check_power(self.p)
+        return super().bind(table)
+
+    def _points(self, statistics: Statistics, before: FloatArray, source: Source) -> FloatArray:
+        if self.p == 2:
+            return super()._points(statistics, before, source)
+        if statistics.labels is None:
+            raise TypeError(
+                f"{self!r} needs the labels of the rows, which are kept for Minkowski(p={self.p}) "
+                "only. Give both parts the same p."
+            )
+        return minkowski_centers(source, statistics.labels, before, self.p, statistics.observed)
+
+
+def minkowski_centers(
+    source: Source, labels: LabelArray, before: FloatArray, p: float, mass: FloatArray
+) -> FloatArray:
+    """Return the minimisers for the numeric features of every cluster: (R, K, Mn).
+
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    labels : ndarray of shape (n_starts, n_rows)
+        Cluster of each row.
+    before : ndarray of shape (n_starts, n_clusters, n_numeric)
+        Where to look first; kept where a cluster has no value.
+    p : float
+        Exponent, not 2.
+    mass : ndarray of shape (n_starts, n_clusters, n_numeric or 1)
+        Mass of the values.
+
+    Returns
+    -------
+    ndarray of the shape of `before`
+        The minimisers.
+    """
+    centers = before.copy()
+    going = np.arange(len(before))
+    first = source.reduce(SlopesAt(centers, np.full(len(centers), float(p)), labels))
+    if np.isinf(p):
+        known = first.low <= first.high
+        return np.where(known, first.low / 2 + first.high / 2, before)
+    search = _Search(centers, first, p, np.broadcast_to(mass, before.shape))
+    for _ in range(_MOST):
+        done = search.done.all(axis=(-2, -1))
+        if done.any():
+            centers[going[done]] = search.found[done]
+            going = going[~done]
+            if not going.size:
+                return centers
+            search = search.take(~done)
+            labels = labels[~done]
+        points = search.next_points()
+        power = np.full(len(points), float(p))
+        search.look(points, source.reduce(SlopesAt(points, power, labels)))
+    centers[going] = search.found
+    return centers
+
+
+class _Search:
+    """Brackets around the minimisers, and the latest look at them; arrays are (R, K, M)."""
+
+    def __init__(self, points: FloatArray, slopes: Slopes, p: float, mass: FloatArray) -> None:
+        self.p, self.mass = p, mass
+        self.low, self.high = slopes.low.copy(), slopes.high.copy()
+        self.found = points.copy()
+        size = np.maximum(np.abs(self.low), np.abs(self.high))
+        with np.errstate(invalid="ignore"):
+            self.rest = 2e-16 * size + 1e-14 * (self.high - self.low)
+        self.done: BoolArray = ~(self.low < self.high)  # no value, or equal ones
+        np.copyto(self.found, self.low, where=self.low == self.high)
+        self.steps = [np.full(points.shape, np.inf), np.full(points.shape, np.inf)]
+        self.slope_low, self.slope_high = -mass, mass.copy()  # at the ends, for p = 1
+        self.halve = False
+        self.look(points, slopes)
+
+    def take(self, starts: BoolArray) -> _Search:
+        """Keep only these starts."""
+        kept = object.__new__(_Search)
+        kept.p, kept.halve = self.p, self.halve
+        for name in (
+            "mass",
+            "low",
+            "high",
+            "slope_low",
+            "slope_high",
+            "found",
+            "rest",
+            "done",
+            "points",
+        ):
+            setattr(kept, name, getattr(self, name)[starts])
+        kept.slopes = Slopes(*(part[starts] for part in self.slopes))
+        kept.steps = [step[starts] for step in self.steps]
+        return kept
+
+    def look(self, points: FloatArray, slopes: Slopes) -> None:
+        """Learn from a pass over the rows: which side the minimiser is on, or that it is here."""
+        self.points, self.slopes = points, slopes
+        if self.p == 1:
+            self._look_for_median()
+            return
+        zero = slopes.slope == 0
+        self._finish(points, zero)
+        np.copyto(self.low, points, where=~self.done & (slopes.slope < 0) & (points > self.low))
+        np.copyto(self.high, points, where=~self.done & (slopes.slope > 0) & (points < self.high))
+        narrow = self.high - self.low <= self.rest
+        self._finish(np.where(slopes.slope > 0, self.high, self.low), narrow)
+
+    def next_points(self) -> FloatArray:
+        """Return where to look next; the points of finished ones stay."""
+        guess = self.points.copy()
+        at = np.nonzero(~self.done)
+        inside = self._guess(at)
+        low, high, here = self.low[at], self.high[at], self.points[at]
+        if self.p == 1:
+            guess[at] = inside
+            return guess
+        step = np.abs(inside - here)
+        slow = step > 0.5 * self.steps[0][at]  # not half of the step before the last one
+        outside = ~((inside > low) & (inside < high))  # NaN included
+        halved = low / 2 + high / 2
+        new = np.where(outside | slow, halved, inside)
+        self.steps[0] = self.steps[1].copy()
+        self.steps[1][at] = np.where(outside | slow, high - low, step)
+        guess[at] = new
+        still = np.zeros(guess.shape, dtype=np.bool_)
+        still[at] = (step <= self.rest[at]) & ~outside
+        self._finish(guess, still)
+        return guess
+
+    def _finish(self, values: FloatArray, where: BoolArray) -> None:
+        new = where & ~self.done
+        np.copyto(self.found, values, where=new)
+        self.done = self.done | new
+
+    def _guess(self, at: tuple[IntArray, ...]) -> FloatArray:
+        slopes = Slopes(*(part[at] for part in self.slopes))
+        points = self.points[at]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if self.p >= 2:
+                return points - slopes.slope / ((self.p - 1.0) * slopes.curvature)
+            if self.p > 1:
+                return _beside_rows(points, slopes, self.p)
+        return self._median_guess(at, slopes)
+
+    def _look_for_median(self) -> None:
+        s, points = self.slopes, self.points
+        even = 1e-12 * self.mass
+        with np.errstate(invalid="ignore"):
+            self._finish(points, np.abs(s.slope) < s.equal - even)
+            between = (s.equal <= 0) & (np.abs(s.slope) <= even)
+            self._finish(s.below / 2 + s.above / 2, between)
+            self._finish(points / 2 + s.above / 2, np.abs(s.slope + s.equal) <= even)
+            self._finish(points / 2 + s.below / 2, np.abs(s.slope - s.equal) <= even)
+            # the next value on the other side has more than half of the mass on neither side
+            right, left = s.slope < -s.equal, s.slope > s.equal
+            self._finish(s.above, right & (s.slope + s.equal + 2 * s.above_mass > even))
+            self._finish(s.below, left & (s.slope - s.equal - 2 * s.below_mass < -even))
+        right &= ~self.done & (points > self.low)
+        left &= ~self.done & (points < self.high)
+        np.copyto(self.slope_low, s.slope, where=right)
+        np.copyto(self.slope_high, s.slope, where=left)
+        np.copyto(self.low, points, where=right)
+        np.copyto(self.high, points, where=left)
+
+    def _median_guess(self, at: tuple[IntArray, ...], slopes: Slopes) -> FloatArray:
+        """Return the middle of the bracket by value or by mass, by turns; at least the next row."""
+        self.halve = not self.halve
+        low, high = self.low[at], self.high[at]
+        middle = low / 2 + high / 2
+        if not self.halve:
+            below, above = -self.slope_low[at], self.slope_high[at]
+            middle = low + (high - low) * (below / (below + above))
+        return np.where(
+            slopes.slope < 0, np.maximum(middle, slopes.above), np.minimum(middle, slopes.below)
+        )
+
+
+def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
+    """Return the root of a model of f' for 1 < p < 2.
+
+    Linear but for the rows at the point and the nearest ones on either side, whose
+    ``s |y - c|^(p-1)`` is kept.
+    """
+    q = p - 1.0
+    has_below, has_above = slopes.below_mass > 0, slopes.above_mass > 0
+    to_below = np.where(has_below, points - slopes.below, 1.0)
+    to_above = np.where(has_above, slopes.above - points, 1.0)
+    pull_below, pull_above = slopes.below_mass * to_below**q, slopes.above_mass * to_above**q
+    smooth = slopes.slope - pull_below + pull_above
+    bend = slopes.curvature - pull_below / to_below - pull_above / to_above
+    bend = q * np.maximum(bend, 0.0)
+    right = slopes.slope < 0
+    end = np.where(right, to_above, to_below)
+
+    def model(distance: FloatArray) -> FloatArray:
+        """Return f' at a distance towards the root, with the sign that makes it rise."""
+        behind = np.where(right, slopes.below_mass, slopes.above_mass)
+        ahead = np.where(right, slopes.above_mass, slopes.below_mass)
+        back = np.where(right, to_below, to_above)
+        start = np.where(right, smooth, -smooth)
+        rise = bend * distance + slopes.equal * distance**q
+        rise += behind * (back + distance) ** q
+        return start + rise - ahead * np.maximum(end - distance, 0.0) ** q
+
+    beyond = model(end) < 0  # the root lies past the next row
+    near, far = np.zeros_like(end), end.copy()
+    for _ in range(45):
+        middle = (near + far) / 2
+        low = model(middle) < 0
+        near, far = np.where(low, middle, near), np.where(low, far, middle)
+    newton = np.maximum(np.abs(slopes.slope) / np.where(bend > 0, bend, np.nan), end)
+    distance = np.where(beyond, newton, (near + far) / 2)
+    # half-way to the next row and less than a digit away: on it
+    distance = np.where(~beyond & (end - far <= 1e-13 * end), end, distance)
+    return np.where(right, points + distance, points - distance)

@@ -1,0 +1,52 @@
+"""Weights inverse to a cluster's half-range: the limit of power weights for p = infinity."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from fwkmeans._typing import Description, FloatArray, WeightContext
+from fwkmeans.weighting.base import WeightRule
+from fwkmeans.weighting.power import check_smoothing
+from fwkmeans.weighting.simplex import ZERO, share
+
+
+class RadiusWeights(WeightRule):
+    r"""One weight per cluster and feature, inverse to the feature's half-range in the cluster.
+
+    .. math:: w_{kv} = \frac{1/r_{kv}}{\sum_u 1/r_{ku}}, \qquad
+              r_{kv} = \max_{i \in S_k} |y_{iv} - c_{kv}|
+
+    minimises :math:`\max_v w_{kv} r_{kv}`, to which the p-th root of :math:`\sum_v w_{kv}^p D_{kv}`
+    tends for large p. With a constant added to the dispersions the limit is equal weights.
+
+    Parameters
+    ----------
+    smoothing : {"frozen", "refresh", "inside"} or float, default=0.0
+        The constant; anything but 0 makes weights equal.
+    """
+
+    monotone = True
+    memoryless = True
+
+    def __init__(self, smoothing: Any = 0.0) -> None:
+        self.smoothing = smoothing
+
+    def bind(self, table: Description, n_clusters: int) -> Self:
+        """Check the parameter."""
+        check_smoothing(self.smoothing)
+        return self
+
+    def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
+        """Return the weights that minimise the largest weighted radius."""
+        table = context.table
+        if isinstance(self.smoothing, str) or self.smoothing > 0:
+            return np.broadcast_to(share(table.varying), dispersion.shape)
+        zero = table.varying & (dispersion <= ZERO * table.scatter)
+        radius = np.where(table.varying & ~zero, dispersion, np.inf)
+        inverse = 1.0 / radius
+        total = inverse.sum(axis=-1, keepdims=True)
+        weights = inverse / np.where(total > 0, total, 1.0)
+        some = zero.any(axis=-1, keepdims=True)
+        return np.where(some, share(zero | ~some), weights)
