@@ -197,7 +197,8 @@ def minkowski_center(y, s, p):
             return float(points[m])
         i, j = (m, j) if g < 0 else (i, m)
     low, high = points[i], points[j]
-    guess = brentq(slope, low, high, xtol=1e-18 * (high - low), disp=False)
+    xtol = max(1e-18 * (high - low), np.finfo(float).tiny)
+    guess = brentq(slope, low, high, xtol=xtol, disp=False)
     for c in (guess - 4.0 * np.spacing(abs(guess)), guess + 4.0 * np.spacing(abs(guess))):
         if low < c < high:
             low, high = (c, high) if slope(c) < 0 else (low, c)
@@ -554,7 +555,7 @@ class _Problem:
     def stops_when_level(self):
         """Whether the run ends as soon as the objective does not fall: it could wander on."""
         ambiguous = (
-            (self.algorithm == "mwk" and self.p in (1, np.inf))
+            (self.algorithm == "mwk" and self.p == 1)
             or (self.algorithm in ("awk", "wk", "fgk") and len(self.categorical) > 0)
             or self.algorithm == "ikp"
         )
@@ -562,7 +563,7 @@ class _Problem:
 
     def watches_cycles(self):
         """Whether the run can cycle, and equal labels mean equal states."""
-        return self.may_rise() and self.algorithm not in ("fwsa", "fgk")
+        return (self.may_rise() or self.chebyshev) and self.algorithm not in ("fwsa", "fgk")
 
     # ---- states
 
@@ -903,7 +904,7 @@ def fit(
             )
             converged = same and still and dw <= WEIGHT_TOL
             if tol > 0:
-                if P.may_rise():
+                if P.may_rise() or P.chebyshev:  # the largest term may stay while others fall
                     converged = converged or (same and dw <= tol)
                 else:
                     converged = converged or history[-2] - history[-1] <= tol * part

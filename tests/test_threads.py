@@ -12,6 +12,7 @@ import pytest
 from _core.problems import python
 from fwkmeans import EWKMeans, KMeans
 from fwkmeans._threads import effective_n_threads
+from fwkmeans._typing import Block, Pass
 
 compiled = pytest.importorskip("fwkmeans._core.compiled")
 
@@ -50,14 +51,15 @@ def test_python_goes_on_while_a_pass_runs():
     # windows over one line: a table of many rows in little memory
     rows = np.lib.stride_tricks.sliding_window_view(np.random.default_rng(0).normal(size=10**6), 20)
     centers = rows[:: len(rows) // 400][None, :400].copy()
+    assigning = Pass(centers, np.ones((1, 400, 20)), np.zeros((1, 400)), np.zeros(20))
     began, ended = threading.Event(), threading.Event()
 
     def run():
         began.set()
-        compiled.assign(
-            rows, None, centers, np.ones((1, 400, 20)), np.zeros((1, 400)), np.zeros(20), 1
-        )
-        ended.set()
+        try:
+            compiled.assign(Block(rows, None), assigning)
+        finally:
+            ended.set()
 
     thread = threading.Thread(target=run)
     thread.start()

@@ -1,27 +1,36 @@
 """Every instruction set of the one binary gives the same labels, and sums up to rounding."""
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
 
-from _core.problems import assert_labels_exact, assert_same_statistics, make_problem, python
+from _core.problems import (
+    assert_labels_exact,
+    assert_same_statistics,
+    make_mixed_problem,
+    make_problem,
+    python,
+)
 from fwkmeans._core import twin
 
 pytest.importorskip("fwkmeans._core.compiled")
 
 NAMES = ["baseline", "x86_64_v3", "x86_64_v4"]
-WHAT = ["accumulate", "farthest", "assign", "distances", "describe"]
 
 CODE = """
 import sys, numpy as np
-from _core.test_instruction_sets import problems
+from _core.test_instruction_sets import known_labels, problems
 from fwkmeans._core import compiled
 found = {}
 for at, problem in enumerate(problems()):
     labels, objective = problem.assign(compiled, 2)
-    results = [*problem.accumulate(compiled, 2), *problem.farthest(compiled), labels, objective]
-    results += [problem.distances(compiled), *problem.describe(compiled)]
+    results = [*problem.accumulate(compiled, 2)[:-1], *problem.farthest(compiled)]
+    results += [labels, objective, problem.distances(compiled), *problem.describe(compiled)]
+    if problem.power is not None:
+        labels = known_labels(problem)
+        results += [problem.powers(compiled, labels), *problem.slopes(compiled, labels)]
     found.update({f"{at}-{i}": result for i, result in enumerate(results)})
 np.savez(sys.argv[1], **found)
 print(compiled.instruction_set())
@@ -51,6 +60,34 @@ def problems():
                     )
 
 
+    for dtype in (np.float32, np.float64):
+        for n, m, k, n_categorical, missing in [
+            (70, 2, 3, 0, 0.0),
+            (1500, 13, 11, 3, 0.0),
+            (900, 7, 6, 0, 0.3),
+            (900, 9, 4, 5, 0.3),
+        ]:
+            seed += 1
+            yield make_mixed_problem(
+                seed,
+                n,
+                m,
+                k,
+                [1.7, 1.0, 2.0, 4.6],
+                dtype=dtype,
+                n_categorical=n_categorical,
+                missing=missing,
+                rescale=seed % 2 == 1,
+                sample_weight=seed % 2 == 0,
+            )
+
+
+def known_labels(problem):
+    shape = (len(problem.centers), len(problem.rows))
+    n_clusters = problem.centers.shape[1]
+    return np.random.default_rng(0).integers(0, n_clusters, shape).astype(np.int32)
+
+
 @functools.cache
 def expected():
     """Return each problem with what the twin says of it."""
@@ -76,14 +113,21 @@ def test_every_instruction_set_equals_the_twin(name, tmp_path):
     with np.load(tmp_path / "found.npz") as stored:
         found = dict(stored)
     for at, (problem, statistics, farthest, assigned, distances, moments) in enumerate(expected()):
-        part = [found[f"{at}-{i}"] for i in range(19)]
-        assert_same_statistics(type(statistics)(*part[:7]), statistics)
-        np.testing.assert_allclose(part[7], farthest[0], rtol=1e-12)
-        np.testing.assert_array_equal(part[8], farthest[1])
-        np.testing.assert_array_equal(part[9], assigned[0])
-        assert_labels_exact(part[9], problem)
-        np.testing.assert_allclose(part[10], assigned[1], rtol=1e-11)
+        part = iter([result for key, result in found.items() if key.startswith(f"{at}-")])
+        take = functools.partial(itertools.islice, part)
+        assert_same_statistics(type(statistics)(*take(len(statistics) - 1)), statistics)
+        distance, row, labels, objective, roots = take(5)
+        np.testing.assert_allclose(distance, farthest[0], rtol=1e-12)
+        np.testing.assert_array_equal(row, farthest[1])
+        np.testing.assert_array_equal(labels, assigned[0])
+        assert_labels_exact(labels, problem)
+        np.testing.assert_allclose(objective, assigned[1], rtol=1e-11)
         rtol = 1e-6 if problem.rows.dtype == np.float32 else 1e-12
-        np.testing.assert_allclose(part[11], distances, rtol=rtol)
-        for got, wanted in zip(part[12:], moments, strict=True):
+        np.testing.assert_allclose(roots, distances, rtol=rtol)
+        for got, wanted in zip(take(len(moments)), moments, strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-10)
+        if problem.power is not None:
+            labels = known_labels(problem)
+            np.testing.assert_allclose(next(part), problem.powers(twin, labels), rtol=1e-11)
+            for got, wanted in zip(part, problem.slopes(twin, labels), strict=True):
+                np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)

@@ -17,6 +17,7 @@ from _core.problems import (
     relaid,
 )
 from fwkmeans._core import kernels_for, twin
+from fwkmeans._typing import Block
 
 compiled = pytest.importorskip("fwkmeans._core.compiled")
 
@@ -74,7 +75,9 @@ def assert_same_moments(got, expected):
     assert np.all(np.abs(got.sums - expected.sums) <= 1e-12 * size)
     np.testing.assert_array_equal(got.minimum, expected.minimum)
     np.testing.assert_array_equal(got.maximum, expected.maximum)
+    np.testing.assert_allclose(got.observed, expected.observed, rtol=1e-13)
     np.testing.assert_array_equal(got.nonfinite, expected.nonfinite)
+    np.testing.assert_array_equal(got.missing, expected.missing)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -318,8 +321,10 @@ def test_describe_counts_cells_that_are_not_finite(dtype):
     rows[5, 0], rows[2999, 0], rows[7, 2], rows[8, 2] = np.nan, np.inf, -np.inf, np.nan
     for kernels in (compiled, twin):
         with np.errstate(invalid="ignore"):
-            moments = kernels.describe(rows, None, np.zeros(4), 2)
+            moments = kernels.describe(Block(rows, None, n_threads=2), np.zeros(4))
         np.testing.assert_array_equal(moments.nonfinite, [2, 0, 2, 0])
+        np.testing.assert_array_equal(moments.missing, [1, 0, 1, 0])
+        np.testing.assert_array_equal(moments.observed, [2999, 3000, 2999, 3000])
         clean = rows[:, [1, 3]].astype(np.float64)
         np.testing.assert_array_equal(moments.minimum[[1, 3]], clean.min(axis=0))
         np.testing.assert_array_equal(moments.maximum[[1, 3]], clean.max(axis=0))

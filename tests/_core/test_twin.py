@@ -7,6 +7,7 @@ import pytest
 
 from _core.problems import assert_same_statistics, make_problem
 from fwkmeans._core import kernels_for, twin
+from fwkmeans._typing import Pass
 
 
 @pytest.fixture(params=["array_api_strict", "torch"])
@@ -16,11 +17,15 @@ def xp(request):
 
 def moved_to(problem, xp):
     arrays = {
-        name: None if part is None else xp.asarray(np.ascontiguousarray(part))
+        name: xp.asarray(np.ascontiguousarray(part))
         for name, part in problem._asdict().items()
-        if name != "first_row"
+        if isinstance(part, np.ndarray)
     }
     return problem._replace(**arrays)
+
+
+def as_numpy(record):
+    return type(record)(*(None if part is None else np.asarray(part) for part in record))
 
 
 @pytest.mark.parametrize("sample_weight", [False, True])
@@ -43,9 +48,7 @@ def test_twin_is_the_same_in_every_array_library(xp, dtype, shared, sample_weigh
         elsewhere = moved_to(problem, xp)
         assert kernels_for(elsewhere.rows) is twin
         got = elsewhere.accumulate(twin)
-        assert_same_statistics(
-            type(got)(*map(np.asarray, got)), problem.accumulate(twin), rtol=1e-12
-        )
+        assert_same_statistics(as_numpy(got), problem.accumulate(twin), rtol=1e-12)
         for what in ("farthest", "assign"):
             for a, b in zip(
                 getattr(elsewhere, what)(twin), getattr(problem, what)(twin), strict=True
@@ -91,11 +94,28 @@ def test_row_keys_are_splitmix64():
 def test_dissimilarity_is_the_formula():
     rng = np.random.default_rng(0)
     y, c, w = rng.normal(size=(6, 3)), rng.normal(size=(4, 3)), rng.random((4, 3))
-    d = twin.dissimilarities(y, c, w)
-    for i in range(6):
-        for k in range(4):
-            terms = [w[k, v] * (y[i, v] - c[k, v]) ** 2 for v in range(3)]
-            assert d[i, k] == pytest.approx(math.fsum(terms), rel=1e-14)
+    there = np.ones((6, 3), dtype=bool)
+    there[2, 1] = there[4, 0] = False
+    levels = rng.integers(0, 5, (6, 2)).astype(np.int32)
+    levels[3, 0] = -1
+    costs = rng.random((1, 4, 5))
+    for p in (1.0, 1.3, 2.0, 3.0, math.inf):
+        chunk = twin._Chunk(0, np.where(there, y, 0.0), there, np.ones(6), levels)
+        offsets, shift = np.zeros((1, 4)), np.zeros(3)
+        assigning = Pass(c[None], w[None], offsets, shift, np.asarray([p]), costs)
+        if p == math.inf:
+            chunk = chunk._replace(levels=None)
+        d = twin.dissimilarities(chunk, assigning)
+        for i in range(6):
+            for k in range(4):
+                cells = [v for v in range(3) if there[i, v]]
+                size = [abs(y[i, v] - c[k, v]) for v in range(3)]
+                if p == math.inf:
+                    assert d[i, k] == max(w[k, v] * size[v] for v in cells)
+                    continue
+                terms = [w[k, v] * size[v] ** p for v in cells]
+                terms += [costs[0, k, level] for level in levels[i] if level >= 0]
+                assert d[i, k] == pytest.approx(math.fsum(terms), rel=1e-14)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int64, np.dtype(">f8"), np.dtype(">f4")])

@@ -6,7 +6,7 @@ import pytest
 from fwkmeans._typing import Assignment
 from fwkmeans.centers import CENTER_RULES, MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.sources import MemorySource
+from fwkmeans.sources import MemorySource, describe
 
 
 @pytest.mark.parametrize("origin", [0.0, 1e6])
@@ -18,16 +18,16 @@ def test_centers_are_the_means_of_their_rows(dtype, weighted, origin):
     weight = rng.integers(0, 3, 500) * 0.7 if weighted else None
     centers = rng.normal(size=(2, 4, 3)) + origin
     centers[1, 2] = origin + 1e6  # stays empty
-    assignment = Assignment(
-        centers, np.ones((2, 1, 3)), np.zeros((2, 4)), np.ones(2), np.full(3, origin)
-    )
+    assignment = Assignment(centers, np.ones((2, 1, 3)), np.zeros((2, 4)), np.ones(2))
     source = MemorySource(X, weight)
-    statistics = source.reduce(SquaredEuclidean().accumulation(assignment))
-    updated = MeanCenter().update(statistics, assignment, source)
+    table, _ = describe(source)
+    euclid = SquaredEuclidean().bind(table)
+    statistics = source.reduce(euclid.accumulation(assignment))
+    updated = MeanCenter().bind(table).update(statistics, assignment, source)
     s = np.ones(500) if weight is None else weight
     for r in range(2):
         one = assignment.take(np.asarray([r]))
-        labels = source.reduce(SquaredEuclidean().labelling(one))[0]
+        labels = source.reduce(euclid.labelling(one))[0]
         for k in range(4):
             mine = (labels == k) & (s > 0)
             expected = centers[r, k]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fwkmeans._typing import Assignment
+from fwkmeans._typing import Assignment, Statistics
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import DISSIMILARITIES, SquaredEuclidean
 from fwkmeans.sources import MemorySource, describe
@@ -17,8 +17,8 @@ class CountingSource(MemorySource):
         self.passes = []
 
     def reduce(self, reduction):
-        if hasattr(reduction, "assignment"):
-            self.passes.append(len(reduction.assignment.centers))
+        if hasattr(reduction, "assigning"):
+            self.passes.append(len(reduction.assigning.centers))
         return super().reduce(reduction)
 
 
@@ -36,7 +36,6 @@ def assignment_at(centers):
         np.ones((n_starts, n_clusters, n_features)),
         np.zeros((n_starts, n_clusters)),
         np.ones(n_starts),
-        np.zeros(n_features),
     )
 
 
@@ -60,13 +59,13 @@ def test_dispersion_is_accurate_wherever_the_sums_were_taken_about(moved, dtype,
     weight = np.random.default_rng(1).uniform(0.5, 2, len(X)) if weighted else None
     source = CountingSource(X, weight)
     table, _ = describe(source)
-    euclid = SquaredEuclidean()
+    euclid = SquaredEuclidean().bind(table)
     assignment = assignment_at(np.stack([places + moved, places]))
     np.testing.assert_array_equal(
         source.reduce(euclid.labelling(assignment.take(np.asarray([0]))))[0], labels
     )
     statistics = source.reduce(euclid.accumulation(assignment))
-    centers = MeanCenter().update(statistics, assignment, source)
+    centers = MeanCenter().bind(table).update(statistics, assignment, source)
     source.passes.clear()
     dispersion = euclid.dispersion(statistics, assignment, centers, source, table)
     for start in range(2):
@@ -83,10 +82,11 @@ def test_a_feature_on_another_scale_is_accurate_too():
     source = CountingSource(X)
     table, _ = describe(source)
     assignment = assignment_at(places[None] + [0.0, 0.0, 1.0])
-    statistics = source.reduce(SquaredEuclidean().accumulation(assignment))
-    centers = MeanCenter().update(statistics, assignment, source)
-    dispersion = SquaredEuclidean().dispersion(statistics, assignment, centers, source, table)
-    labels = source.reduce(SquaredEuclidean().labelling(assignment))[0]
+    euclid = SquaredEuclidean().bind(table)
+    statistics = source.reduce(euclid.accumulation(assignment))
+    centers = MeanCenter().bind(table).update(statistics, assignment, source)
+    dispersion = euclid.dispersion(statistics, assignment, centers, source, table)
+    labels = source.reduce(euclid.labelling(assignment))[0]
     np.testing.assert_allclose(dispersion[0], exact_dispersion(X, labels, centers[0]), rtol=1e-9)
 
 
@@ -98,9 +98,10 @@ def test_rows_that_are_equal_have_no_dispersion(moved):
     source = MemorySource(X)
     table, _ = describe(source)
     assignment = assignment_at(places[None] + moved)
-    statistics = source.reduce(SquaredEuclidean().accumulation(assignment))
-    centers = MeanCenter().update(statistics, assignment, source)
-    dispersion = SquaredEuclidean().dispersion(statistics, assignment, centers, source, table)
+    euclid = SquaredEuclidean().bind(table)
+    statistics = source.reduce(euclid.accumulation(assignment))
+    centers = MeanCenter().bind(table).update(statistics, assignment, source)
+    dispersion = euclid.dispersion(statistics, assignment, centers, source, table)
     assert np.all(dispersion >= 0)
     assert np.all(dispersion <= 1e-12 * table.scatter)
 
@@ -112,9 +113,10 @@ def test_constant_features_and_empty_clusters_have_no_dispersion():
     table, _ = describe(source)
     centers = np.concatenate([places, [[1e4, 1e4, 1e4]]])[None]
     assignment = assignment_at(centers)
-    statistics = source.reduce(SquaredEuclidean().accumulation(assignment))
-    updated = MeanCenter().update(statistics, assignment, source)
-    dispersion = SquaredEuclidean().dispersion(statistics, assignment, updated, source, table)
+    euclid = SquaredEuclidean().bind(table)
+    statistics = source.reduce(euclid.accumulation(assignment))
+    updated = MeanCenter().bind(table).update(statistics, assignment, source)
+    dispersion = euclid.dispersion(statistics, assignment, updated, source, table)
     np.testing.assert_array_equal(dispersion[..., 1], 0.0)
     np.testing.assert_array_equal(dispersion[0, 3], 0.0)
     assert np.all(dispersion[0, 0, [0, 2]] > 0)
@@ -124,13 +126,16 @@ def test_distances_are_the_roots_with_the_scale():
     X, places, _ = clusters(n=50)
     weights = np.random.default_rng(2).uniform(0, 1, (1, 3, 3))
     assignment = assignment_at(places[None])._replace(weights=weights, scale=np.asarray([4.0]))
-    distances = MemorySource(X).reduce(SquaredEuclidean().distances(assignment))
+    source = MemorySource(X)
+    euclid = SquaredEuclidean().bind(describe(source)[0])
+    distances = source.reduce(euclid.distances(assignment))
     expected = np.sqrt((4 * weights[0] * (X[:, None] - places) ** 2).sum(axis=-1))
     np.testing.assert_allclose(distances, expected, rtol=1e-14)
 
 
 def test_farthest_row_is_the_first_over_blocks():
-    reduction = SquaredEuclidean().farthest(assignment_at(np.zeros((2, 1, 1))), np.ones((2, 1)))
+    euclid = SquaredEuclidean().bind(describe(MemorySource(np.zeros((13, 1))))[0])
+    reduction = euclid.farthest(assignment_at(np.zeros((2, 1, 1))), np.ones((2, 1)))
     parts = [
         (np.asarray([1.0, 0.0]), np.asarray([3, -1])),
         (np.asarray([1.0, 0.0]), np.asarray([9, -1])),
@@ -143,5 +148,4 @@ def test_farthest_row_is_the_first_over_blocks():
 
 def test_registry_and_contract():
     assert DISSIMILARITIES["squared-euclidean"] is SquaredEuclidean
-    collected = ["mass", "rows", "sums", "squares", "fingerprint", "changed", "reference"]
-    assert list(SquaredEuclidean.statistics) == collected
+    assert SquaredEuclidean.statistics == Statistics._fields

@@ -6,7 +6,7 @@ import pytest
 from fwkmeans._typing import Weights
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.engine import Recipe, assignment_of
+from fwkmeans.engine import Recipe, assignment_of, bind_parts
 from fwkmeans.engine.empty import relocate_empty_clusters
 from fwkmeans.engine.tally import Tally
 from fwkmeans.sources import ChunkedSource, MemorySource, describe
@@ -37,7 +37,7 @@ def slow_relocation(X, weight, rule, table, centers, weights):
     centers, values = centers.copy(), weights.values.copy()
     hopeless = False
     for _ in range(n_clusters + 1):
-        assignment = assignment_of(rule, centers, Weights(values, weights.memory), table)
+        assignment = assignment_of(rule, centers, Weights(values, weights.memory))
         w = np.broadcast_to(assignment.weights[0], centers[0].shape)
         d = ((X[:, None, :] - centers[0]) ** 2 * w).sum(axis=-1)
         labels = (d + assignment.offsets[0]).argmin(axis=1)
@@ -69,14 +69,14 @@ def test_relocation_equals_the_slow_loop(rule, weighted, chunked):
     source = ChunkedSource(X, weight, block_bytes=300) if chunked else MemorySource(X, weight)
     table, _ = describe(source)
     rule = rule.bind(table, k)
-    recipe = Recipe(SquaredEuclidean(), MeanCenter(), rule)
+    recipe, _ = bind_parts(Recipe(SquaredEuclidean(), MeanCenter(), rule), source, table)
     centers = rng.normal(size=(r, k, m))
     for start in range(r):  # from no empty cluster to all but one
         centers[start, rng.permutation(k)[: min(start, k - 1)]] += 100.0
     values = rng.uniform(0.1, 1, (r, 1 if rule.shared else k, m))
     values = rule.normalize(np.broadcast_to(values, (r, k, m)), table)
     weights = Weights(values, rule.initial(r, k, table).memory)
-    assignment = assignment_of(rule, centers, weights, table)
+    assignment = assignment_of(rule, centers, weights)
     statistics = source.reduce(recipe.dissimilarity.accumulation(assignment))
     assert (statistics.rows == 0).any(axis=1).sum() >= r - 2
 
@@ -105,10 +105,10 @@ def test_nothing_moves_when_every_row_is_its_center(rule, offset):
     source = MemorySource(X)
     table, _ = describe(source)
     rule = rule.bind(table, 4)
-    recipe = Recipe(SquaredEuclidean(), MeanCenter(), rule)
+    recipe, _ = bind_parts(Recipe(SquaredEuclidean(), MeanCenter(), rule), source, table)
     centers = np.concatenate([X[::5], [[1e9, 1e9]]])[None]
     weights = rule.initial(1, 4, table)
-    assignment = assignment_of(rule, centers, weights, table)
+    assignment = assignment_of(rule, centers, weights)
     statistics = source.reduce(recipe.dissimilarity.accumulation(assignment))
     moved, _, after, hopeless = relocate_empty_clusters(
         source, recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
@@ -131,9 +131,9 @@ def test_full_clusters_cost_no_pass():
     source = Counting(X)
     table, _ = describe(source)
     rule = UniformWeights()
-    recipe = Recipe(SquaredEuclidean(), MeanCenter(), rule)
+    recipe, _ = bind_parts(Recipe(SquaredEuclidean(), MeanCenter(), rule), source, table)
     weights = rule.initial(2, 2, table)
-    assignment = assignment_of(rule, np.stack([X[:2], X[2:4]]), weights, table)
+    assignment = assignment_of(rule, np.stack([X[:2], X[2:4]]), weights)
     statistics = source.reduce(recipe.dissimilarity.accumulation(assignment))
     before = Counting.passes
     result = relocate_empty_clusters(
@@ -150,11 +150,11 @@ def test_relocation_never_raises_the_objective():
     source = MemorySource(X)
     table, _ = describe(source)
     rule = UniformWeights()
-    recipe = Recipe(SquaredEuclidean(), MeanCenter(), rule)
+    recipe, _ = bind_parts(Recipe(SquaredEuclidean(), MeanCenter(), rule), source, table)
     centers = rng.normal(size=(20, 7, 4))
     centers[:, 2:5] += 50
     weights = rule.initial(20, 7, table)
-    assignment = assignment_of(rule, centers, weights, table)
+    assignment = assignment_of(rule, centers, weights)
 
     def objectives(state):
         labelling = recipe.dissimilarity.labelling

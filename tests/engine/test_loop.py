@@ -5,7 +5,7 @@ import pytest
 
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.engine import Recipe, alternate, assignment_of
+from fwkmeans.engine import Recipe, alternate, assignment_of, bind_parts
 from fwkmeans.sources import ChunkedSource, MemorySource, describe
 from fwkmeans.weighting import (
     ClusterPowerWeights,
@@ -31,7 +31,7 @@ def setting(rule, dtype=np.float64, n_threads=1, n_starts=7, n_features=4, n_clu
     source = MemorySource(X, None, n_threads)
     table, _ = describe(source)
     rule = rule.bind(table, n_clusters)
-    recipe = Recipe(SquaredEuclidean(), MeanCenter(), rule)
+    recipe, _ = bind_parts(Recipe(SquaredEuclidean(), MeanCenter(), rule), source, table)
     picked = np.stack([rng.choice(2100, n_clusters, replace=False) for _ in range(n_starts)])
     centers = X[picked].astype(np.float64)
     centers[3, 2:4] += 1000.0  # a start that has to repair empty clusters
@@ -118,11 +118,12 @@ def test_history_ends_with_the_objective_and_never_rises():
 def test_effective_weights_are_scaled_by_a_power_of_two():
     _, recipe, table, centers = setting(SharedPowerWeights(beta=6.0))
     weights = recipe.weighting.initial(7, 5, table)
-    assignment = assignment_of(recipe.weighting, centers, weights, table)
+    assignment = assignment_of(recipe.weighting, centers, weights)
     largest = assignment.weights.max(axis=(1, 2))
     assert np.all((largest >= 0.5) & (largest < 1))
     values, scale = recipe.weighting.effective(weights)
     np.testing.assert_array_equal(
         assignment.weights * assignment.scale[:, None, None], values * scale[:, None, None]
     )
-    np.testing.assert_array_equal(assignment.shift, table.mean)
+    assigning = recipe.dissimilarity.accumulation(assignment).assigning
+    np.testing.assert_array_equal(assigning.shift, table.mean)

@@ -5,7 +5,7 @@ import pytest
 
 import fwkmeans.engine.tally as tally_module
 from fwkmeans import AWKMeans, EWKMeans, KMeans, WKMeans
-from fwkmeans.dissimilarities import SquaredEuclidean
+from fwkmeans.dissimilarities import Minkowski, SquaredEuclidean
 from fwkmeans.engine.state import assignment_of
 from fwkmeans.engine.tally import Tally, keeps_labels
 from fwkmeans.sources import ChunkedSource, MemorySource, describe
@@ -24,7 +24,7 @@ def assignments(source, table, n_steps, seed=0):
     weights = rule.initial(3, 4, table)
     centers = rng.normal(size=(3, 4, source.n_features))
     for step in range(n_steps):
-        yield assignment_of(rule, centers.copy(), weights, table)
+        yield assignment_of(rule, centers.copy(), weights)
         centers += 0.5 * 0.6**step * rng.normal(size=centers.shape)
 
 
@@ -34,7 +34,7 @@ def test_books_equal_counting_anew(weighted):
     X = rng.normal(size=(800, 5))
     source = MemorySource(X, rng.integers(0, 3, 800).astype(float) if weighted else None)
     table, _ = describe(source)
-    euclid = SquaredEuclidean()
+    euclid = SquaredEuclidean().bind(table)
     tally = Tally(source, euclid, 3)
     updates = 0
     for assignment in assignments(source, table, 40):
@@ -54,9 +54,9 @@ def test_an_emptied_cluster_leaves_nothing_behind():
     source = MemorySource(X)
     table, _ = describe(source)
     weights = UniformWeights().initial(1, 3, table)
-    tally = Tally(source, SquaredEuclidean(), 1)
+    tally = Tally(source, SquaredEuclidean().bind(table), 1)
     for centers in ([[0.0], [10.0], [0.17]], [[0.0], [10.0], [0.16]], [[0.1], [10.0], [0.4]]):
-        state = assignment_of(UniformWeights(), np.asarray([centers]), weights, table)
+        state = assignment_of(UniformWeights(), np.asarray([centers]), weights)
         statistics = tally.count(state)
         tally._total = statistics._replace(changed=np.zeros(1, dtype=np.int64))  # force an update
     empty = statistics.rows == 0
@@ -68,8 +68,12 @@ def test_an_emptied_cluster_leaves_nothing_behind():
 
 def test_files_do_not_keep_labels(tmp_path):
     np.save(tmp_path / "rows.npy", np.zeros((30, 2)))
-    assert not keeps_labels(ChunkedSource(tmp_path / "rows.npy"))
-    assert keeps_labels(MemorySource(np.zeros((30, 2))))
+    file, memory = ChunkedSource(tmp_path / "rows.npy"), MemorySource(np.zeros((30, 2)))
+    assert not keeps_labels(file, SquaredEuclidean())
+    assert keeps_labels(memory, SquaredEuclidean())
+    assert keeps_labels(file, Minkowski(3.0))  # its centers cannot do without
+    gappy = MemorySource(np.zeros((30, 2)), np.ones(30), gaps=True)
+    assert not keeps_labels(gappy, SquaredEuclidean())
 
 
 @pytest.mark.parametrize("estimator", [KMeans, EWKMeans, WKMeans])

@@ -16,6 +16,7 @@ from fwkmeans.weighting import (
     ClusterPowerWeights,
     EntropyWeights,
     GroupEntropyWeights,
+    RadiusWeights,
     SelfAdjustingWeights,
     SharedPowerWeights,
     UniformWeights,
@@ -37,15 +38,24 @@ class Configuration(NamedTuple):
         values = ",".join(f"{key}={value}" for key, value in self.parameters.items())
         return f"{self.algorithm}({values})"
 
+    @property
+    def power(self) -> float:
+        """Exponent of the differences in the dispersion."""
+        return {"iMWK-Means": self.parameters.get("p", 2.0), "IK-P": 1.0}.get(self.algorithm, 2.0)
+
+    @property
+    def has_weights(self) -> bool:
+        return self.algorithm != "K-Means"
+
     def values(self, n_features: int, *, data: float = 1.0, mass: float = 1.0) -> dict[str, Any]:
         """Return the parameters for such a table, scaled along with data and sample weights."""
         values = dict(self.parameters)
         if isinstance(values.get("groups"), int):
             values["groups"] = np.arange(n_features) % min(values["groups"], n_features)
         for key in ABSOLUTE:
-            if isinstance(values.get(key), float):
+            if isinstance(values.get(key), float) and values[key] > 0:
                 by_mass = 1.0 if values.get("dispersion") == "mean" else mass
-                values[key] *= data**2 * by_mass
+                values[key] *= data**self.power * by_mass
         return values
 
     def estimator(
@@ -57,8 +67,8 @@ class Configuration(NamedTuple):
         mass: float = 1.0,
         **common: Any,
     ) -> Any:
-        """Return the estimator, by default with exact stopping."""
-        common = {"tol": 0, "n_jobs": 1} | common
+        """Return the estimator, by default with exact stopping and random starts."""
+        common = {"tol": 0, "n_jobs": 1, "init": "k-means++"} | common
         values = self.values(n_features, data=data, mass=mass)
         return ALGORITHMS[self.algorithm](n_clusters, **values, **common)
 
@@ -71,6 +81,8 @@ class Configuration(NamedTuple):
             "EW-KM": "ewk",
             "FWSA": "fwsa",
             "FG-K-Means": "fgk",
+            "IK-P": "ikp",
+            "iMWK-Means": "mwk",
         }
         values = self.values(n_features)
         if "weights" in values:
@@ -100,6 +112,22 @@ CONFIGURATIONS = [
     *(Configuration("EW-KM", {"gamma": gamma}) for gamma in (0.0, 0.3, 20.0)),
     Configuration("EW-KM", {"dispersion": "mean"}),
     *(Configuration("EW-KM", {"gamma": g, "dispersion": "mean"}) for g in (0.0, 0.2, 3.0)),
+    *(Configuration("IK-P", {"beta": beta}, monotone=False) for beta in (8.0, 1.0, 2.0, -1.5)),
+    Configuration("IK-P", {"beta": 3.0, "variant": "median"}),  # numbers only: medians are exact
+    Configuration("IK-P", {"beta": 3.0, "variant": "monotone"}),
+    *(
+        Configuration("iMWK-Means", {"p": p}, monotone=False)
+        for p in (1.0, 1.1, 1.5, 2.0, 3.0, 4.6, 12.0)
+    ),
+    *(
+        Configuration("iMWK-Means", {"p": p, "smoothing": smoothing})
+        for p in (1.0, 1.4, 2.0, 4.0, 9.0)
+        for smoothing in (0.0, "frozen")
+    ),
+    Configuration("iMWK-Means", {"p": 1.5, "smoothing": 0.5}),
+    Configuration("iMWK-Means", {"p": 3.0, "smoothing": "inside"}),
+    Configuration("iMWK-Means", {"p": np.inf, "smoothing": 0.0}),
+    Configuration("iMWK-Means", {"p": np.inf}),
     Configuration("FWSA", {}, monotone=False),
     Configuration("FWSA", {"safeguard": True}),
     Configuration("FG-K-Means", {}),
@@ -127,6 +155,12 @@ FEW = [
         "EW-KM()",
         "EW-KM(gamma=20.0)",
         "EW-KM(gamma=0.2,dispersion=mean)",
+        "IK-P(beta=8.0)",
+        "IK-P(beta=3.0,variant=monotone)",
+        "iMWK-Means(p=1.0)",
+        "iMWK-Means(p=1.5)",
+        "iMWK-Means(p=4.0,smoothing=frozen)",
+        "iMWK-Means(p=inf,smoothing=0.0)",
         "FWSA()",
         "FWSA(safeguard=True)",
         "FG-K-Means(groups=2)",
@@ -137,7 +171,11 @@ FEW = [
 #: Instances of every registered weight rule, for tables of four features.
 RULES = {
     "uniform": [UniformWeights()],
-    "shared-power": [SharedPowerWeights(), SharedPowerWeights(beta=-1.5)],
+    "shared-power": [
+        SharedPowerWeights(),
+        SharedPowerWeights(beta=-1.5),
+        SharedPowerWeights(zero="huang"),
+    ],
     "cluster-power": [
         ClusterPowerWeights(),
         ClusterPowerWeights(beta=1.5, smoothing="frozen"),
@@ -145,6 +183,7 @@ RULES = {
         ClusterPowerWeights(smoothing="inside"),
         ClusterPowerWeights(smoothing=0.5),
     ],
+    "radius": [RadiusWeights(), RadiusWeights(smoothing="refresh")],
     "entropy": [
         EntropyWeights(),
         EntropyWeights(gamma=2.0),
@@ -195,11 +234,10 @@ def exact_costs(configuration: Configuration, model: Any, X: Any, sample_weight:
     n_clusters = len(model.cluster_centers_)
     problem = reference._Problem(X[present], mass[present], n_clusters, algorithm, parameters)
     groups = getattr(model, "group_weights_", None)
-    weights = problem.effective(model.feature_weights_, groups)
+    state = problem.state(np.asarray(model.cluster_centers_, dtype=np.float64))
+    costs, _ = problem.costs(X, state, model.feature_weights_, groups)
     offsets = problem.constant(model.feature_weights_, groups)
-    centers = np.asarray(model.cluster_centers_, dtype=np.float64)
-    costs = np.einsum("kv,ikv->ik", weights, (X[:, None] - centers) ** 2)
-    return costs + offsets, costs + np.abs(offsets)
+    return costs, costs - offsets + np.abs(offsets)
 
 
 def untied(costs: Any, sizes: Any, tolerance: float) -> Any:

@@ -9,7 +9,7 @@ from sklearn.base import clone
 import fwkmeans.estimators.base
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.engine import Recipe, alternate
+from fwkmeans.engine import Recipe, alternate, bind_parts
 from fwkmeans.sources import ChunkedSource, MemorySource, describe
 from fwkmeans.weighting import (
     ClusterPowerWeights,
@@ -52,7 +52,7 @@ def run(source, rule, centers, *, tol=1e-6, max_iter=60):
     table, _ = describe(source)
     n_starts, n_clusters, _ = centers.shape
     rule = rule.bind(table, n_clusters)
-    recipe = Recipe(SquaredEuclidean(), MeanCenter(), rule)
+    recipe, table = bind_parts(Recipe(SquaredEuclidean(), MeanCenter(), rule), source, table)
     weights = rule.initial(n_starts, n_clusters, table)
     outcome = alternate(source, recipe, table, centers, weights, max_iter=max_iter, tol=tol)
     return [

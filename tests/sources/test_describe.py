@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fwkmeans.sources import ChunkedSource, MemorySource, count_nonfinite, describe
+from fwkmeans.sources import ChunkedSource, MemorySource, count_faults, describe
 
 
 def expected_moments(X, weight=None):
@@ -22,7 +22,7 @@ def sources(X, weight=None):
 def assert_described(X, weight=None, rtol=1e-9):
     mean, scatter, minimum, maximum = expected_moments(X, weight)
     for source in sources(X, weight):
-        table, nonfinite = describe(source)
+        table, faults = describe(source)
         assert table.n_rows == (len(X) if weight is None else (weight > 0).sum())
         assert table.mass == pytest.approx(len(X) if weight is None else weight.sum(), rel=1e-13)
         deviation = np.sqrt(scatter / table.mass)
@@ -30,7 +30,8 @@ def assert_described(X, weight=None, rtol=1e-9):
         np.testing.assert_allclose(table.scatter, scatter.astype(float), rtol=rtol)
         np.testing.assert_array_equal(table.minimum, minimum)
         np.testing.assert_array_equal(table.maximum, maximum)
-        assert not nonfinite.any()
+        assert not faults.infinite.any()
+        assert not faults.missing.any()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -119,12 +120,13 @@ def test_cells_that_are_not_finite_are_counted_by_column():
     weight = np.ones(500)
     weight[3] = 0.0  # counted all the same
     for source in (*sources(X), *sources(X, weight)):
-        np.testing.assert_array_equal(describe(source)[1], [0, 2, 0, 1])
-        np.testing.assert_array_equal(count_nonfinite(source), [0, 2, 0, 1])
+        for faults in (describe(source)[1], count_faults(source)):
+            np.testing.assert_array_equal(faults.infinite, [0, 1, 0, 1])
+            np.testing.assert_array_equal(faults.missing, [0, 1, 0, 0])
 
 
 def test_large_finite_numbers_are_finite():
     X = np.asarray([[1e308, 1.0], [-1e308, 2.0], [1e308, 3.0]])
-    np.testing.assert_array_equal(count_nonfinite(MemorySource(X)), [0, 0])
+    np.testing.assert_array_equal(count_faults(MemorySource(X)), np.zeros((2, 2)))
     rows = np.asarray([[3e38, 1.0], [-3e38, 2.0]], dtype=np.float32)
-    np.testing.assert_array_equal(count_nonfinite(MemorySource(rows)), [0, 0])
+    np.testing.assert_array_equal(count_faults(MemorySource(rows)), np.zeros((2, 2)))

@@ -229,13 +229,16 @@ def test_wrong_number_of_columns(tmp_path, X):
             method(path)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_cells_that_are_not_finite_are_named_by_column(tmp_path, X, value):
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [(np.nan, "NaN or other missing values"), (np.inf, "infinity"), (-np.inf, "infinity")],
+)
+def test_cells_that_are_not_finite_are_named_by_column(tmp_path, X, value, what):
     model = KMeans(2, random_state=0).fit(X)
     X[7, 2] = value
     path = saved(tmp_path, X)
     for method in (KMeans(2).fit, model.predict, model.transform, model.score):
-        with pytest.raises(ValueError, match="contains NaN or infinity in column 2 "):
+        with pytest.raises(ValueError, match=rf"Input X contains {what} in column 2\b"):
             method(path)
 
 

@@ -29,8 +29,11 @@ def assignment():
         rng.uniform(0.1, 1, (R, K, M)),
         rng.normal(size=(R, K)) * 0.1,
         np.asarray([1.0, 4.0]),
-        np.full(M, 10.0),
     )
+
+
+def bound(source):
+    return SquaredEuclidean().bind(describe(source)[0])
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -43,7 +46,7 @@ def test_chunks_equal_memory_for_every_reduction(table, assignment, dtype, block
     chunks = ChunkedSource(X, weight, n_threads, block_bytes=block_bytes)
     assert (memory.n_rows, memory.n_features, memory.dtype) == (N, M, dtype)
     assert (chunks.n_rows, chunks.n_features, chunks.dtype) == (N, M, dtype)
-    euclid, one = SquaredEuclidean(), assignment.take(np.asarray([1]))
+    euclid, one = bound(memory), assignment.take(np.asarray([1]))
 
     for reference in (None, assignment.centers + 0.3):
         reduction = euclid.accumulation(assignment, reference)
@@ -87,7 +90,7 @@ def test_chunks_equal_memory_for_every_reduction(table, assignment, dtype, block
 @pytest.mark.parametrize("n_threads", [2, 5])
 def test_a_reduction_does_not_depend_on_threads(table, assignment, n_threads):
     X, weight = table
-    reduction = SquaredEuclidean().accumulation(assignment)
+    reduction = bound(MemorySource(X, weight)).accumulation(assignment)
     once = ChunkedSource(X, weight, 1, block_bytes=999).reduce(reduction)
     many = ChunkedSource(X, weight, n_threads, block_bytes=999).reduce(reduction)
     for a, b in zip(once, many, strict=True):

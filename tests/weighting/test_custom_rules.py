@@ -121,6 +121,13 @@ def test_a_class_instead_of_an_instance_is_named(rng):
 def test_a_center_rule_that_needs_more_than_is_collected(rng):
     class Median(BaseEstimator):
         needs = ("median",)
+        unique = False
+
+        def bind(self, table):
+            return self
+
+        def minimises(self, dissimilarity):
+            return False
 
         def update(self, statistics, assignment, source):
             raise AssertionError

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from fwkmeans._layout import numeric_layout
 from fwkmeans._typing import Description, WeightContext, Weights
 from fwkmeans.weighting import (
     ClusterPowerWeights,
@@ -24,7 +25,14 @@ def table_of(scatter):
     size = scatter.size
     varying = scatter > 0
     return Description(
-        40, 40.0, np.zeros(size), scatter, np.zeros(size), np.where(varying, 1.0, 0.0)
+        n_rows=40,
+        mass=40.0,
+        mean=np.zeros(size),
+        scatter=scatter,
+        minimum=np.zeros(size),
+        maximum=np.where(varying, 1.0, 0.0),
+        layout=numeric_layout(size),
+        center=np.zeros(size),
     )
 
 

@@ -237,26 +237,28 @@ struct Start {
         for (index v = 0; v < n_categorical; ++v) missing += levels[v] < 0;
         return missing;
     }
-    // What a dissimilarity is multiplied by for its missing cells: all features / observed ones.
+    // What a dissimilarity is multiplied by for its missing cells: all features / observed ones
+    // (a largest difference is not a sum: it stays).
     double stretched(const T* row, const std::int32_t* levels) const {
-        if (!stretch) return 1;
+        if (!stretch || p == __builtin_inf()) return 1;
         const double all = double(m + n_categorical);
         return all / (all - double(n_missing(row, levels)));
     }
     // ... or all of the cluster's weight / what of it is observed; 0 / 0 says nothing: infinity.
     double rescaled(const T* row, const std::int32_t* levels, index cluster) const {
         const double* weight = weights + cluster * weight_stride;
+        const bool largest = p == __builtin_inf();
         double all = 0, observed = 0;
+        const auto count = [&](double w, bool there) {
+            all = !largest ? all + w : w > all ? w : all;
+            if (there) observed = !largest ? observed + w : w > observed ? w : observed;
+        };
         for (index v = 0; v < m; ++v) {
             const T y = load<T>(row + v);
-            all += weight[v];
-            observed += y == y ? weight[v] : 0;
+            count(weight[v], y == y);
         }
-        for (index v = 0; v < n_categorical; ++v) {
-            const double w = category_weights[cluster * category_stride + v];
-            all += w;
-            observed += levels[v] >= 0 ? w : 0;
-        }
+        for (index v = 0; v < n_categorical; ++v)
+            count(category_weights[cluster * category_stride + v], levels[v] >= 0);
         return observed > 0 ? all / observed : __builtin_inf();
     }
     std::int32_t nearest(const T* row, const std::int32_t* levels) const {

@@ -107,6 +107,9 @@ def _observed_weights(chunk: _Chunk, assigning: Pass, start: int) -> tuple[Any, 
     xp = array_namespace(chunk.rows)
     shape = (chunk.rows.shape[0], assigning.centers.shape[1])
     weights = assigning.weights[start, ...]
+    if _power(assigning, start) == math.inf:
+        known = xp.where(chunk.there[:, None, :], weights[None, :, :], 0.0 * weights[None, :, :])
+        return xp.broadcast_to(xp.max(known, axis=-1), shape), xp.max(weights, axis=-1)
     part = xp.astype(chunk.there, xp.float64) @ xp.matrix_transpose(weights)
     every = xp.sum(weights, axis=-1)
     if chunk.levels is not None:
@@ -145,10 +148,10 @@ def _labels(block: Block, chunk: _Chunk, assigning: Pass, start: int) -> tuple[A
     return xp.argmin(cost + assigning.offsets[start, :], axis=-1), d
 
 
-def _stretch(block: Block, chunk: _Chunk) -> Any:
+def _stretch(block: Block, chunk: _Chunk, p: float) -> Any:
     """Return what the dissimilarities of each row are multiplied by for its missing cells."""
     xp = array_namespace(chunk.rows)
-    if not (block.gaps and block.stretch):
+    if not (block.gaps and block.stretch) or p == math.inf:
         return xp.ones_like(chunk.weight)
     n_features = chunk.rows.shape[1] + (0 if chunk.levels is None else chunk.levels.shape[1])
     return n_features / xp.astype(n_features - _missing(chunk), xp.float64)
@@ -255,7 +258,8 @@ def find_farthest(block: Block, assigning: Pass, eligible: Any) -> tuple[Any, An
         distance, row = 0.0, -1
         for chunk in _chunks(block, assigning.centers.shape[1]):
             labels, d = _labels(block, chunk, assigning, r)
-            own = xp.take_along_axis(d, labels[:, None], axis=-1)[:, 0] * _stretch(block, chunk)
+            own = xp.take_along_axis(d, labels[:, None], axis=-1)[:, 0]
+            own = own * _stretch(block, chunk, _power(assigning, r))
             counts = xp.take(eligible[r, :], labels, axis=0) & (chunk.weight > 0)
             own = xp.where(counts, own, xp.zeros_like(own))
             best = int(xp.argmax(own))
@@ -296,7 +300,7 @@ def distances(block: Block, assigning: Pass) -> Any:
         if block.gaps and assigning.rescale:
             d = _rescaled(d, chunk, assigning, 0)
         else:
-            d = d * _stretch(block, chunk)[:, None]
+            d = d * _stretch(block, chunk, p)[:, None]
         parts.append(xp.sqrt(d) if p == 2.0 else d**root)
     return xp.astype(xp.concat(parts), block.rows.dtype)
 

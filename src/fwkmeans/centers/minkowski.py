@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np
@@ -172,9 +173,9 @@ class _Search:
         new = np.where(outside | slow, halved, inside)
         self.steps[0] = self.steps[1].copy()
         self.steps[1][at] = np.where(outside | slow, high - low, step)
-        guess[at] = new
         still = np.zeros(guess.shape, dtype=np.bool_)
-        still[at] = (step <= self.rest[at]) & ~outside
+        still[at] = step <= self.rest[at]
+        guess[at] = np.where(still[at], np.clip(inside, low, high), new)
         self._finish(guess, still)
         return guess
 
@@ -233,34 +234,52 @@ def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
     ``s |y - c|^(p-1)`` is kept.
     """
     q = p - 1.0
-    has_below, has_above = slopes.below_mass > 0, slopes.above_mass > 0
-    to_below = np.where(has_below, points - slopes.below, 1.0)
-    to_above = np.where(has_above, slopes.above - points, 1.0)
-    pull_below, pull_above = slopes.below_mass * to_below**q, slopes.above_mass * to_above**q
-    smooth = slopes.slope - pull_below + pull_above
-    bend = slopes.curvature - pull_below / to_below - pull_above / to_above
-    bend = q * np.maximum(bend, 0.0)
     right = slopes.slope < 0
-    end = np.where(right, to_above, to_below)
+    behind, ahead = slopes.below_mass, slopes.above_mass
+    behind, ahead = np.where(right, behind, ahead), np.where(right, ahead, behind)
+    back, end = points - slopes.below, slopes.above - points
+    back, end = np.where(right, back, end), np.where(right, end, back)
+    back, end = np.where(behind > 0, back, 1.0), np.where(ahead > 0, end, 1.0)
+    pull_back, pull_ahead = behind * back**q, ahead * end**q
+    # f' rises with the distance travelled from the point; the root is where it is zero
+    begin = -np.abs(slopes.slope) - pull_back + pull_ahead
+    bend = q * np.maximum(slopes.curvature - pull_back / back - pull_ahead / end, 0.0)
 
     def model(distance: FloatArray) -> FloatArray:
-        """Return f' at a distance towards the root, with the sign that makes it rise."""
-        behind = np.where(right, slopes.below_mass, slopes.above_mass)
-        ahead = np.where(right, slopes.above_mass, slopes.below_mass)
-        back = np.where(right, to_below, to_above)
-        start = np.where(right, smooth, -smooth)
-        rise = bend * distance + slopes.equal * distance**q
-        rise += behind * (back + distance) ** q
-        return start + rise - ahead * np.maximum(end - distance, 0.0) ** q
+        rise = begin + bend * distance + behind * (back + distance) ** q
+        return rise + slopes.equal * distance**q - ahead * np.maximum(end - distance, 0.0) ** q
 
-    beyond = model(end) < 0  # the root lies past the next row
-    near, far = np.zeros_like(end), end.copy()
-    for _ in range(45):
-        middle = (near + far) / 2
-        low = model(middle) < 0
-        near, far = np.where(low, middle, near), np.where(low, far, middle)
+    # |t|^q is linear in t^q: measure from the end where it bends
+    half = end / 2
+    near_end, beyond = model(half) < 0, model(end) < 0
+    curved = near_end | (slopes.equal > 0)
+
+    def travelled(x: FloatArray) -> FloatArray:
+        length = np.where(curved, x ** (1.0 / q), x)
+        return np.where(near_end, end - length, length)
+
+    far = np.where(curved, half**q, half)
+    root = _illinois(lambda x: np.where(near_end, -1.0, 1.0) * model(travelled(x)), far)
     newton = np.maximum(np.abs(slopes.slope) / np.where(bend > 0, bend, np.nan), end)
-    distance = np.where(beyond, newton, (near + far) / 2)
-    # half-way to the next row and less than a digit away: on it
-    distance = np.where(~beyond & (end - far <= 1e-13 * end), end, distance)
+    distance = np.where(beyond, newton, travelled(root))
+    # less than a digit before the next row: on it
+    distance = np.where(~beyond & (end - distance <= 1e-13 * end), end, distance)
     return np.where(right, points + distance, points - distance)
+
+
+def _illinois(rising: Callable[[FloatArray], FloatArray], far: FloatArray) -> FloatArray:
+    """Return roots in [0, far] of functions that rise, by regula falsi without its stickiness."""
+    low, high = np.zeros_like(far), far
+    below, above = rising(low), rising(high)
+    root, last = far, np.zeros(far.shape)
+    for _ in range(12):
+        span = above - below
+        root = np.where(span > 0, (low * above - high * below) / np.where(span > 0, span, 1.0), low)
+        value = rising(root)
+        side = np.where(value < 0, -1.0, 1.0)
+        again = side == last  # the same end has stayed twice: give it half its value
+        above = np.where(side > 0, value, np.where(again, above / 2, above))
+        below = np.where(side < 0, value, np.where(again, below / 2, below))
+        low, high = np.where(side < 0, root, low), np.where(side > 0, root, high)
+        last = side
+    return root

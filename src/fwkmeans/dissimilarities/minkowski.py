@@ -62,6 +62,11 @@ class Minkowski(BaseEstimator):
         """Whether dispersions take another pass over the same labels."""
         return self.p != 2
 
+    @property
+    def descends(self) -> bool:
+        """Whether rows are assigned by what the objective sums, missing cells included."""
+        return not (self.table.gaps and self.table.rescale)
+
     def bind(self, table: Description) -> Self:
         """Return the dissimilarity for this table."""
         check_power(self.p)

@@ -66,7 +66,10 @@ class Recipe(NamedTuple):
     @property
     def monotone(self) -> bool:
         """Whether no step raises the objective."""
-        return self.weighting.monotone and self.center.minimises(self.dissimilarity)
+        descends = getattr(self.dissimilarity, "descends", True)
+        return (
+            descends and self.weighting.monotone and self.center.minimises(self.dissimilarity)
+        )
 
     def take(self, starts: IntArray | BoolArray) -> Recipe:
         """Return the recipe for these starts of the batch only."""

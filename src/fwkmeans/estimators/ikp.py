@@ -39,6 +39,8 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
         differences, and frequencies, which are not the best for 1 - f: the objective may rise.
         "median" takes medians. "monotone" takes medians and the squared distance from the
         frequencies, :math:`1 - 2 f(y) + \sum_l f_l^2`, for which they are best; then nothing rises.
+    zero : {"share", "huang"}, default="share"
+        What features without dispersion get, see `WKMeans`.
     {parameters}
 
     Attributes
@@ -55,7 +57,7 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
     Numbers and categories are summed: bring numbers to range one first, for example with
     `fwkmeans.preprocessing.RangeStandardizer`. Shines on tables in which categories carry the
     groups and no single category dominates a cluster; fails when a nearly constant column takes the
-    weight. Cost of an iteration O(N K M), whatever the number of categories.
+    weight, or one of two values along which clusters part (``zero="huang"`` helps). Cost of an iteration O(N K M), whatever the number of categories.
 
     References
     ----------
@@ -80,6 +82,7 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
         *,
         beta: float = 8.0,
         variant: str = "published",
+        zero: str = "share",
         init: Any = "k-means++",
         n_init: Any = "auto",
         weight_init: Any = "uniform",
@@ -96,6 +99,7 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
         self.n_clusters = n_clusters
         self.beta = beta
         self.variant = variant
+        self.zero = zero
         self.init = init
         self.n_init = n_init
         self.weight_init = weight_init
@@ -117,5 +121,5 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
         if self.variant != "published":
             center = MinkowskiCenter(p=1.0, categories="frequencies")
         kind = "squared" if self.variant == "monotone" else "matching"
-        rule = SharedPowerWeights(beta=self.beta)
+        rule = SharedPowerWeights(beta=self.beta, zero=self.zero)
         return Recipe(Minkowski(p=1.0, categories=kind), center, rule)

@@ -41,6 +41,10 @@ class WKMeans(BaseFeatureWeightedKMeans):
         D over clusters and features in the first iteration. "refresh": that mean, taken anew each
         iteration (the objective may then rise; this is what the survey's author ran). "inside":
         the mean feature variance, added for every row, also in the assignment.
+    zero : {"share", "huang"}, default="share"
+        For ``weights="global"`` only: what features without dispersion get. Equal shares of all
+        the weight, which minimises the criterion, or no weight, which is the published rule; with
+        that the objective may rise, but a column of few values cannot decide everything.
     {parameters}
 
     Attributes
@@ -55,7 +59,7 @@ class WKMeans(BaseFeatureWeightedKMeans):
     Notes
     -----
     Fails when the least dispersed feature is not the most useful one, for example a nearly constant
-    column. Cost of an iteration O(N K M).
+    column, or a Boolean one along which clusters part. Cost of an iteration O(N K M).
 
     References
     ----------
@@ -83,6 +87,7 @@ class WKMeans(BaseFeatureWeightedKMeans):
         beta: float = 2.0,
         weights: str = "global",
         smoothing: Any = "frozen",
+        zero: str = "share",
         init: Any = "k-means++",
         n_init: Any = "auto",
         weight_init: Any = "uniform",
@@ -100,6 +105,7 @@ class WKMeans(BaseFeatureWeightedKMeans):
         self.beta = beta
         self.weights = weights
         self.smoothing = smoothing
+        self.zero = zero
         self.init = init
         self.n_init = n_init
         self.weight_init = weight_init
@@ -118,6 +124,7 @@ class WKMeans(BaseFeatureWeightedKMeans):
             raise ValueError(f"weights={self.weights!r}: expected 'global' or 'cluster'.")
         check_smoothing(self.smoothing)
         if self.weights == "global":
-            return Recipe(SquaredEuclidean(), MeanCenter(), SharedPowerWeights(beta=self.beta))
+            shared = SharedPowerWeights(beta=self.beta, zero=self.zero)
+            return Recipe(SquaredEuclidean(), MeanCenter(), shared)
         rule = ClusterPowerWeights(beta=self.beta, smoothing=self.smoothing)
         return Recipe(SquaredEuclidean(), MeanCenter(), rule)

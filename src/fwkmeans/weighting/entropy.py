@@ -37,6 +37,7 @@ class EntropyWeights(WeightRule):
     """
 
     monotone = True
+    memoryless = True
 
     def __init__(self, gamma: Any = "auto", dispersion: str = "sum") -> None:
         self.gamma = gamma

@@ -8,7 +8,7 @@ import numpy as np
 
 from fwkmeans._typing import Description, Effective, FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule, check_number
-from fwkmeans.weighting.simplex import power
+from fwkmeans.weighting.simplex import ZERO, power
 
 _BETA = "beta <= 0 or beta >= 1 (between 0 and 1 the formula maximises the criterion)"
 _EMPTY_MEAN = 0.01  # smoothing constant where all dispersions are zero, as in the authors' program
@@ -60,6 +60,9 @@ class SharedPowerWeights(WeightRule):
     ----------
     beta : float, default=2.0
         Exponent of the weights; ``beta <= 0`` or ``beta >= 1``.
+    zero : {"share", "huang"}, default="share"
+        What features without dispersion get: equal shares of all the weight, which minimises the
+        criterion, or no weight, which is the published rule and may raise it.
 
     Notes
     -----
@@ -73,21 +76,37 @@ class SharedPowerWeights(WeightRule):
     """
 
     shared = True
-    monotone = True
     memoryless = True
 
-    def __init__(self, beta: Any = 2.0) -> None:
+    def __init__(self, beta: Any = 2.0, zero: str = "share") -> None:
         self.beta = beta
+        self.zero = zero
+
+    @property
+    def monotone(self) -> bool:  # type: ignore[override]
+        """Whether the weights minimise the criterion."""
+        return self.zero == "share"
 
     def bind(self, table: Description, n_clusters: int) -> Self:
-        """Check the exponent."""
+        """Check the parameters."""
         _check_beta(self.beta, table)
+        if self.zero not in ("share", "huang"):
+            raise ValueError(f"zero={self.zero!r}: expected 'share' or 'huang'.")
         return self
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
         """Return the weights that minimise the criterion for fixed labels and centers."""
-        total = dispersion.sum(axis=-2, keepdims=True)
-        return np.repeat(power(total, self.beta, context.table), dispersion.shape[-2], axis=-2)
+        table, total = context.table, dispersion.sum(axis=-2, keepdims=True)
+        weights = power(total, self.beta, table)
+        if self.zero == "huang":
+            zero = table.varying & (total <= ZERO * table.scatter)
+            some = (table.varying & ~zero).any(axis=-1, keepdims=True)
+            others = power(np.where(zero, np.inf, total), np.maximum(self.beta, 1.0), table)
+            below = np.where(zero, 0.0, weights)
+            below = below / np.where(some, below.sum(axis=-1, keepdims=True), 1.0)
+            published = np.where(np.less(self.beta, 0), below, others)
+            weights = np.where(some & np.not_equal(self.beta, 0), published, weights)
+        return np.repeat(weights, dispersion.shape[-2], axis=-2)
 
     def effective(self, weights: Weights) -> Effective:
         r"""Return :math:`w_v^\beta`."""

@@ -27,8 +27,7 @@ class RadiusWeights(WeightRule):
         The constant; anything but 0 makes weights equal.
     """
 
-    monotone = True
-    memoryless = True
+    memoryless = True  # not monotone: a largest distance may stay for long before it falls again
 
     def __init__(self, smoothing: Any = 0.0) -> None:
         self.smoothing = smoothing
