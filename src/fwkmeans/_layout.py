@@ -1,7 +1,7 @@
 """Where the numbers and the categories of a table are kept.
 
-Weights and dispersions have one entry per feature, in the order of the table. A center has one entry
-per number and one per level: the numeric columns first, then for each categorical column the
+Weights and dispersions have one entry per feature, in the order of the table. A center has one
+entry per number and one per level: the numeric columns first, then for each categorical column the
 frequencies of its categories, and a last level for categories never seen, whose frequency is zero.
 """
 

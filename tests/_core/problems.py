@@ -245,6 +245,45 @@ def exact_labels(problem, start=0):
     return exact_dissimilarities(problem, start).argmin(axis=1).astype(np.int32)
 
 
+class Sums(NamedTuple):
+    """What the rows of each cluster add up to, (R, K, ...)."""
+
+    mass: Any
+    rows: Any
+    sums: Any
+    squares: Any
+    observed: Any
+    counts: Any
+
+
+def exact_sums(problem, labels):
+    """Return the sums of an accumulation by known labels, row by row in extended precision."""
+    wide = np.longdouble
+    n_starts, n_clusters, n_features = problem.centers.shape
+    rows = np.asarray(problem.rows).astype(wide)
+    there = ~np.isnan(rows)
+    s = np.ones(len(rows)) if problem.sample_weight is None else problem.sample_weight
+    s = s.astype(wide)
+    n_levels = 0 if problem.costs is None else problem.costs.shape[2]
+    shape = (n_starts, n_clusters)
+    mass, counted = np.zeros(shape, wide), np.zeros(shape, np.int64)
+    sums, squares, observed = (np.zeros((*shape, n_features), wide) for _ in range(3))
+    counts = np.zeros((*shape, n_levels), wide)
+    for r in range(n_starts):
+        for k in range(n_clusters):
+            mine = labels[r] == k
+            t = np.where(there[mine], rows[mine] - problem.reference[r, k], 0)
+            own = s[mine][:, None]
+            mass[r, k], counted[r, k] = s[mine].sum(), (s[mine] > 0).sum()
+            sums[r, k], squares[r, k] = (own * t).sum(axis=0), (own * t * t).sum(axis=0)
+            observed[r, k] = (own * there[mine]).sum(axis=0)
+            if problem.levels is not None:
+                for v in range(problem.levels.shape[1]):
+                    level = problem.levels[mine, v]
+                    np.add.at(counts[r, k], level[level >= 0], s[mine][level >= 0])
+    return Sums(mass, counted, sums, squares, observed, counts)
+
+
 def assert_labels_exact(labels, problem, start=0, tol=1e-12):
     """Assert the exact argmin wherever the best two differ by more than tol."""
     d = exact_dissimilarities(problem, start)

@@ -29,7 +29,7 @@ def test_given_weights_are_those_of_the_first_assignment(configuration, rng, sou
 
     X = make_rows(rng, 60, 4)
     centers = some_rows(rng, X, 3)
-    shared = configuration.algorithm == "FWSA" or (
+    shared = configuration.algorithm in ("FWSA", "IK-P") or (
         configuration.algorithm == "WK-Means"
         and configuration.parameters.get("weights") != "cluster"
     )

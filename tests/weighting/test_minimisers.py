@@ -10,6 +10,7 @@ from fwkmeans.weighting import (
     ClusterPowerWeights,
     EntropyWeights,
     GroupEntropyWeights,
+    RadiusWeights,
     SelfAdjustingWeights,
     SharedPowerWeights,
 )
@@ -152,6 +153,8 @@ def context_of(rule, table, n_clusters, previous=None):
 def objective_of(rule, D, weights, context):
     """Return the rule's objective for given dispersions, from its own methods."""
     values, scale = rule.effective(weights)
+    if isinstance(rule, RadiusWeights):  # of a largest distance, which is all it is for
+        return (scale * (values * D).max(axis=-1).sum(axis=-1))[0]
     part = scale * (values * D).sum(axis=(-2, -1))
     part = part + (rule.offsets(weights) * context.mass).sum(axis=-1)
     return rule.objective(part, weights, context)[0]
@@ -170,6 +173,9 @@ def test_updates_sum_to_one_and_beat_random_points_on_the_rules_own_objective(ru
         np.testing.assert_allclose(rule.normalize(updated.values, table), updated.values)
         if isinstance(rule, SelfAdjustingWeights):
             continue  # not a minimiser
+        if isinstance(rule, RadiusWeights) and rule.smoothing:
+            np.testing.assert_array_equal(updated.values, 1 / M)
+            continue  # the limit of minimisers, equal weights
         best = objective_of(rule, D, updated, context)
         for _ in range(300):
             shape = (1, 1 if rule.shared else 3, M)

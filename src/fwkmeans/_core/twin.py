@@ -94,7 +94,7 @@ def dissimilarities(chunk: _Chunk, assigning: Pass, start: int = 0) -> Any:
     if p == math.inf:
         return xp.max(terms, axis=-1)
     d = xp.sum(terms, axis=-1)
-    if chunk.levels is not None:
+    if chunk.levels is not None and assigning.costs is not None:
         for v in range(chunk.levels.shape[1]):
             level = chunk.levels[:, v]
             cost = xp.take(assigning.costs[start, ...], xp.where(level < 0, 0, level), axis=1)
@@ -112,7 +112,7 @@ def _observed_weights(chunk: _Chunk, assigning: Pass, start: int) -> tuple[Any, 
         return xp.broadcast_to(xp.max(known, axis=-1), shape), xp.max(weights, axis=-1)
     part = xp.astype(chunk.there, xp.float64) @ xp.matrix_transpose(weights)
     every = xp.sum(weights, axis=-1)
-    if chunk.levels is not None:
+    if chunk.levels is not None and assigning.category_weights is not None:
         own = assigning.category_weights[start, ...]
         part = part + xp.astype(chunk.levels >= 0, xp.float64) @ xp.matrix_transpose(own)
         every = every + xp.sum(own, axis=-1)

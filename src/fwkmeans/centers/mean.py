@@ -33,6 +33,7 @@ class MeanCenter(BaseEstimator):
 
     p = 2.0  # of the power it minimises
     needs: tuple[str, ...] = ("mass", "sums")
+    table: Description  # bound
 
     def __init__(self, categories: str = "mode") -> None:
         self.categories = categories
@@ -62,6 +63,7 @@ class MeanCenter(BaseEstimator):
     def update(self, statistics: Statistics, assignment: Assignment, source: Source) -> FloatArray:
         """Return the centers that minimise the dispersion for fixed labels."""
         layout = self.table.layout
+        points: FloatArray
         points = self._points(statistics, layout.points(assignment.centers), source)
         if layout.is_numeric:
             return points
@@ -74,4 +76,5 @@ class MeanCenter(BaseEstimator):
         """Return the centers of the numeric features."""
         mass = statistics.observed
         mean = statistics.reference + statistics.sums / np.where(mass > 0, mass, 1.0)
-        return np.where(mass > 0, mean, before)
+        points: FloatArray = np.where(mass > 0, mean, before)
+        return points

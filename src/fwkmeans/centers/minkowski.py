@@ -92,7 +92,7 @@ def minkowski_centers(
         return np.where(known, first.low / 2 + first.high / 2, before)
     search = _Search(centers, first, p, np.broadcast_to(mass, before.shape))
     for _ in range(_MOST):
-        done = search.done.all(axis=(-2, -1))
+        done = np.asarray(search.done.all(axis=(-2, -1)))
         if done.any():
             centers[going[done]] = search.found[done]
             going = going[~done]
@@ -189,7 +189,8 @@ class _Search:
         points = self.points[at]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.p >= 2:
-                return points - slopes.slope / ((self.p - 1.0) * slopes.curvature)
+                newton: FloatArray = points - slopes.slope / ((self.p - 1.0) * slopes.curvature)
+                return newton
             if self.p > 1:
                 return _beside_rows(points, slopes, self.p)
         return self._median_guess(at, slopes)
@@ -222,9 +223,9 @@ class _Search:
         if not self.halve:
             below, above = -self.slope_low[at], self.slope_high[at]
             middle = low + (high - low) * (below / (below + above))
-        return np.where(
-            slopes.slope < 0, np.maximum(middle, slopes.above), np.minimum(middle, slopes.below)
-        )
+        right, left = np.maximum(middle, slopes.above), np.minimum(middle, slopes.below)
+        guess: FloatArray = np.where(slopes.slope < 0, right, left)
+        return guess
 
 
 def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
@@ -246,8 +247,9 @@ def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
     bend = q * np.maximum(slopes.curvature - pull_back / back - pull_ahead / end, 0.0)
 
     def model(distance: FloatArray) -> FloatArray:
-        rise = begin + bend * distance + behind * (back + distance) ** q
-        return rise + slopes.equal * distance**q - ahead * np.maximum(end - distance, 0.0) ** q
+        rise: FloatArray = begin + bend * distance + behind * (back + distance) ** q
+        rise += slopes.equal * distance**q - ahead * np.maximum(end - distance, 0.0) ** q
+        return rise
 
     # |t|^q is linear in t^q: measure from the end where it bends
     half = end / 2

@@ -21,7 +21,6 @@ from fwkmeans._typing import (
     BoolArray,
     Description,
     FloatArray,
-    IntArray,
     LastLabels,
     Pass,
     Source,
@@ -52,6 +51,7 @@ class Minkowski(BaseEstimator):
     """
 
     statistics = Statistics._fields
+    table: Description  # bound
 
     def __init__(self, p: float = 2.0, categories: str = "matching") -> None:
         self.p = p
@@ -248,7 +248,5 @@ def _about(
     varying, scatter = (table.layout.numbers_of(f) for f in (table.varying, table.scatter))
     dispersion[..., ~varying] = 0.0
     # Error of the difference: about 1e-16 of `moved`. Harmless below the zero level 1e-12 T_v.
-    lost = (moved > 1e5 * dispersion) & (
-        (dispersion > 1e-13 * scatter) | (moved > 100.0 * scatter)
-    )
+    lost = (moved > 1e5 * dispersion) & ((dispersion > 1e-13 * scatter) | (moved > 100.0 * scatter))
     return dispersion, np.asarray(lost.any(axis=(-2, -1)))

@@ -305,7 +305,7 @@ def _best_of_circle(
             found = unseen & (prints[earlier][active] == now)
             best[found], unseen = lowest[found], unseen & ~found
         lowest = np.minimum(lowest, history[earlier][active])
-    return history[-1][active] <= best + 1e-12 * np.abs(best)
+    return np.asarray(history[-1][active] <= best + 1e-12 * np.abs(best))
 
 
 def _at_rest(

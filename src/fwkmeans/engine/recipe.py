@@ -12,7 +12,6 @@ from fwkmeans._typing import (
     CenterRule,
     Description,
     Dissimilarity,
-    FloatArray,
     IntArray,
     LastLabels,
     Source,
@@ -67,18 +66,14 @@ class Recipe(NamedTuple):
     def monotone(self) -> bool:
         """Whether no step raises the objective."""
         descends = getattr(self.dissimilarity, "descends", True)
-        return (
-            descends and self.weighting.monotone and self.center.minimises(self.dissimilarity)
-        )
+        return descends and self.weighting.monotone and self.center.minimises(self.dissimilarity)
 
     def take(self, starts: IntArray | BoolArray) -> Recipe:
         """Return the recipe for these starts of the batch only."""
         return self._replace(weighting=self.weighting.take(starts))
 
 
-def bind_parts(
-    recipe: Recipe, source: Source, table: Description
-) -> tuple[Recipe, Description]:
+def bind_parts(recipe: Recipe, source: Source, table: Description) -> tuple[Recipe, Description]:
     """Return the recipe with dissimilarity and centers bound to the table, and the table they see.
 
     The center of the whole table and the dispersions about it depend on both parts; categories are

@@ -7,9 +7,7 @@ import numpy as np
 from fwkmeans._typing import Assignment, FloatArray, WeightRuleProtocol, Weights
 
 
-def assignment_of(
-    rule: WeightRuleProtocol, centers: FloatArray, weights: Weights
-) -> Assignment:
+def assignment_of(rule: WeightRuleProtocol, centers: FloatArray, weights: Weights) -> Assignment:
     """Return what decides the labels.
 
     The largest effective weight of each start is brought to [1/2, 1) by a power of two, which costs

@@ -288,11 +288,9 @@ class BaseFeatureWeightedKMeans(
         if isinstance(self.n_init, str):
             return 1 if only_one else 10
         if only_one and self.n_init > 1:
-            what = "is an array of centers" if given else "='anomalous' is always the same"
+            what = "init is an array of centers" if given else "init='anomalous' draws nothing"
             warnings.warn(
-                f"init {what}: one start is run instead of n_init={self.n_init}.".replace(
-                    "init =", "init="
-                ),
+                f"{what}: one start is run instead of n_init={self.n_init}.",
                 RuntimeWarning,
                 stacklevel=depth,
             )
@@ -311,7 +309,7 @@ class BaseFeatureWeightedKMeans(
         self, X: Any, source: Source, recipe: Recipe, table: Description, depth: int
     ) -> Beginning:
         """Return what is known of the starts before the first one."""
-        if not self._is_anomalous:
+        if self.n_clusters is not None and not self._is_anomalous:
             return Beginning(X, int(self.n_clusters), None, None)
         smallest = getattr(self, "min_pattern_size", 1 if self.n_clusters is not None else 2)
         exponent = self._pattern_exponent()
@@ -335,8 +333,8 @@ class BaseFeatureWeightedKMeans(
             warnings.warn(
                 f"Only {start.n_patterns} anomalous patterns were found (of {smallest} rows or "
                 f"more) for n_clusters={n_clusters}; the other centers start at rows far from all "
-                "of these.",
-                RuntimeWarning,
+                "of these. Ask for fewer clusters, or take another init.",
+                ConvergenceWarning,
                 stacklevel=depth,
             )
         weights = None if exponent is None else start.weights
@@ -455,9 +453,7 @@ class BaseFeatureWeightedKMeans(
         names = getattr(self, "feature_names_in_", None)
         if begin.weights is not None and isinstance(how, str) and how == "uniform":
             how = begin.weights
-        return initial_weights(
-            how, recipe.weighting, begin.n_clusters, table, seeds, starts, names
-        )
+        return initial_weights(how, recipe.weighting, begin.n_clusters, table, seeds, starts, names)
 
     def _set_fitted(
         self, source: Source, recipe: Recipe, table: Description, run: Run
@@ -489,7 +485,8 @@ class BaseFeatureWeightedKMeans(
         if coding is None:
             return
         frequencies = self._frequencies
-        if self._parts.center.categories == "mode":  # then that is all the centers know
+        if getattr(self._parts.center, "categories", "mode") == "mode":
+            # the centers know no more than the modes: count
             counts = source.reduce(
                 self._parts.dissimilarity.accumulation(self._assignment(source))
             ).counts[0]
@@ -502,10 +499,8 @@ class BaseFeatureWeightedKMeans(
         ):
             own = slice(first, first + len(categories))
             name = names[v]
-            self.category_frequencies_[name] = {
-                category: column
-                for category, column in zip(categories, frequencies[:, own].T, strict=True)
-            }
+            columns = frequencies[:, own].T
+            self.category_frequencies_[name] = dict(zip(categories, columns, strict=True))
             modes = self._frequencies[:, own].argmax(axis=1)
             self.modes_[name] = [categories[mode] for mode in modes]
 

@@ -107,7 +107,9 @@ def documented(weights: str, **replaced: str) -> Callable[[Estimator], Estimator
         mixed = "categorical_features" in names
         attributes = _ATTRIBUTES.replace("{weights}", weights)
         attributes = attributes.replace("{categorical}", "; NaN for categories" if mixed else "")
-        cls.__doc__ = doc.replace("{attributes}", f"{attributes}\n{_MIXED}" if mixed else attributes)
+        cls.__doc__ = doc.replace(
+            "{attributes}", f"{attributes}\n{_MIXED}" if mixed else attributes
+        )
         return cls
 
     return fill

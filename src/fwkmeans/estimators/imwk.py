@@ -32,7 +32,7 @@ from fwkmeans.weighting import ClusterPowerWeights, RadiusWeights, WeightRule
     one.""",
 )
 class IMWKMeans(BaseFeatureWeightedKMeans):
-    r"""iMWK-Means: the exponent of the weights is that of the Minkowski metric [1]_.
+    r"""Minkowski metric with weights in each cluster and intelligent starts: iMWK-Means [1]_.
 
     .. math:: W(S, C, w) = \sum_k \sum_{i \in S_k} \sum_v w_{kv}^p |y_{iv} - c_{kv}|^p,
               \qquad \sum_v w_{kv} = 1

@@ -20,7 +20,7 @@ from fwkmeans._columns import (
     refuse_text,
 )
 from fwkmeans._threads import effective_n_threads
-from fwkmeans._typing import BoolArray, Description, FloatArray, RowArray, Source
+from fwkmeans._typing import Description, FloatArray, RowArray, Source
 from fwkmeans.sources import (
     BLOCK_BYTES,
     ChunkedSource,
@@ -96,19 +96,22 @@ def _with_gaps(
 ) -> tuple[Source, bool]:
     """Return the source in which rows with missing cells count M / m_i times, if there are any."""
     layout = source.layout
-    _refuse(estimator, source, faults.infinite > 0, "infinity", "fill or drop those rows.")
-    missing = layout.features((faults.missing > 0) * 1.0, _gaps_in_levels(source) * 1.0) > 0
+    none = np.zeros(layout.categorical.size)
+    infinite = layout.features(faults.infinite.astype(np.float64), none)
+    if infinite.any():
+        advice = f"{type(estimator).__name__} needs finite numbers: fill or drop those rows."
+        _refuse(estimator, infinite, "infinity", advice)
+    missing = layout.features(faults.missing.astype(np.float64), _gaps_in_levels(source))
     if not missing.any():
         return source, False
-    policy = getattr(estimator, "missing", "error")
-    if policy == "error":
-        _refuse(estimator, source, missing, "NaN or other missing values", _advice(estimator))
+    if getattr(estimator, "missing", "error") == "error":
+        _refuse(estimator, missing, "NaN or other missing values", _advice(estimator))
     observed = count_observed(source)
     names = getattr(estimator, "feature_names_in_", None)
     if every_column and not observed.in_column.all():
         raise ValueError(
-            f"Nothing is observed in {describe_columns(observed.in_column == 0, names)} of X: every "
-            "cell (of a row with weight) is missing. Drop the column."
+            f"Nothing is observed in {describe_columns(observed.in_column == 0, names)} of X: "
+            "every cell (of a row with weight) is missing. Drop the column."
         )
     hollow = np.flatnonzero(observed.in_row == 0)
     if hollow.size:
@@ -124,13 +127,13 @@ def _with_gaps(
     return source.reweighted(weights, gaps=True, stretch=True), True
 
 
-def _gaps_in_levels(source: Source) -> BoolArray:
-    """Tell which categorical columns have missing cells."""
-    gaps = np.zeros(source.layout.categorical.size, dtype=np.bool_)
+def _gaps_in_levels(source: Source) -> FloatArray:
+    """Return the number of missing cells of each categorical column."""
+    gaps = np.zeros(source.layout.categorical.size)
     if gaps.size:
         for block in source.blocks():
             if block.levels is not None:
-                gaps |= (block.levels < 0).any(axis=0)
+                gaps += (block.levels < 0).sum(axis=0)
     return gaps
 
 
@@ -141,7 +144,10 @@ def _learn_coding(estimator: Any, X: Any, weights: FloatArray | None) -> Coding 
     if not len(X):
         return None  # refused later on, with the words of scikit-learn
     coding = Coding.learn(
-        X, estimator.categorical_features, own_missing=_own_missing(estimator), sample_weight=weights
+        X,
+        estimator.categorical_features,
+        own_missing=_own_missing(estimator),
+        sample_weight=weights,
     )
     _refuse_hollow(estimator, coding, column_names(X))
     return coding if coding.categorical.size else None
@@ -273,27 +279,27 @@ def _refuse_others(X: Any) -> None:
 
 
 def _advice(estimator: Any) -> str:
+    who = type(estimator).__name__
+    filling = (
+        "fill or drop those rows, for example with sklearn.impute.SimpleImputer or "
+        "fwkmeans.preprocessing.TableEncoder(impute='median')."
+    )
     if not hasattr(estimator, "missing"):
-        return (
-            f"{type(estimator).__name__} needs every cell: fill or drop those rows, for example "
-            "with fwkmeans.preprocessing.TableEncoder(impute='median')."
-        )
+        return f"{who} needs every cell: {filling}"
     own = ""
     if getattr(estimator, "_coding", None) is not None:
-        own = ", missing_category='own' makes a missing category one of its own"
+        own = ", or missing_category='own' to make a missing category one of its own"
     return (
-        "Set missing='ignore' (cells that are missing contribute nothing) or missing='rescale' (as "
-        f"well, by the share of weight observed){own}; or fill or drop those rows, for example with "
-        "fwkmeans.preprocessing.TableEncoder(impute='median')."
+        f"Give {who} missing='ignore' to leave missing cells out, missing='rescale' to compare "
+        f"rows by the share of weight that is observed{own}; or {filling}"
     )
 
 
-def _refuse(estimator: Any, source: Source, columns: BoolArray, what: str, advice: str) -> None:
-    """Raise an error that names the columns, if there are any."""
-    if not columns.any():
-        return
-    layout = source.layout
-    if columns.size != layout.n_features:
-        columns = layout.features(columns * 1.0, np.zeros(layout.categorical.size)) > 0
+def _refuse(estimator: Any, cells: FloatArray, what: str, advice: str) -> None:
+    """Raise an error that names the columns with such cells."""
     names: Sequence[str] | None = getattr(estimator, "feature_names_in_", None)
-    raise ValueError(f"Input X contains {what} in {describe_columns(columns, names)}. {advice}")
+    n = int(cells.sum())
+    raise ValueError(
+        f"Input X contains {what} in {describe_columns(cells > 0, names)} "
+        f"({n} cell{'s' if n > 1 else ''}). {advice}"
+    )

@@ -5,8 +5,8 @@ from fwkmeans.init.entities import random_entities, rows_with_weight, spread_ent
 from fwkmeans.init.seeds import Seeds
 from fwkmeans.init.weights import initial_weights
 
-#: Ways to choose initial centers among the rows, by the name `init` takes. (`"anomalous"` is none of
-#: them: it needs the parts of the algorithm, and may bring weights.)
+#: Ways to choose initial centers among the rows, by the name `init` takes. (`"anomalous"` is none
+#: of them: it needs the parts of the algorithm, and may bring weights.)
 INITIALISATIONS = {"k-means++": spread_entities, "random": random_entities}
 
 __all__ = [

@@ -179,9 +179,7 @@ class _Search:
         )
 
     def _count(self, assignment: Assignment) -> Statistics:
-        last = LastLabels(
-            np.zeros((1, self.source.n_rows), np.int32), np.zeros(1, dtype=np.bool_)
-        )
+        last = LastLabels(np.zeros((1, self.source.n_rows), np.int32), np.zeros(1, dtype=np.bool_))
         return self.source.reduce(self.dissimilarity.accumulation(assignment, last=last))
 
 
@@ -233,4 +231,5 @@ def _farthest(
     nearest = Assignment(centers[None], np.ones(shape), np.zeros(shape[:2]), np.ones(1))
     eligible = np.ones(shape[:2], dtype=np.bool_)
     _, row = source.reduce(dissimilarity.farthest(nearest, eligible))
-    return centers_at(source, np.maximum(row, 0), table)[0]
+    farthest: FloatArray = centers_at(source, np.maximum(row, 0), table)[0]
+    return farthest

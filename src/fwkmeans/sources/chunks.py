@@ -79,9 +79,9 @@ class ChunkedSource:
         self.sample_weight: FloatArray | None = sample_weight
         self.n_threads: int = n_threads
         self.block_bytes: int = int(block_bytes)
-        self.coding = coding
-        self.gaps = gaps
-        self.stretch = stretch
+        self.coding: Coding | None = coding
+        self.gaps: bool = gaps
+        self.stretch: bool = stretch
 
     @property
     def layout(self) -> Layout:
@@ -107,9 +107,7 @@ class ChunkedSource:
         self, sample_weight: FloatArray | None, n_threads: int, coding: Coding | None = None
     ) -> ChunkedSource:
         """Return the same rows with other weights, threads and coding."""
-        return ChunkedSource(
-            self.rows, sample_weight, n_threads, self.block_bytes, coding=coding
-        )
+        return ChunkedSource(self.rows, sample_weight, n_threads, self.block_bytes, coding=coding)
 
     def reweighted(
         self,

@@ -1,0 +1,184 @@
+"""Time of `IKPrototypes` on numbers and categories, beside k-prototypes of kmodes and FasterKModes.
+
+The same rows start the clusters, the number of iterations is fixed (nobody converges earlier; if
+one did, times are divided by the iterations done). "fit" is the whole call, "iteration" the
+difference of a long fit and one of a single iteration, divided by the iterations between. Ours and
+kmodes read a DataFrame with text; FasterKModes cannot, so it gets the categories as codes, ready
+made. IK-P has more to do: it counts all categories instead of keeping the most frequent one, and
+learns weights of the features. In return the peers sum the cost in every iteration anew.
+Ratios above 1 mean that fwkmeans is faster. Peers: pip install kmodes FasterKModes (the latter
+compiles itself with gcc and OpenMP when first used, into the user's data folder).
+Run it alone: python benchmarks/bench_mixed.py [--repeats 7]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import warnings
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from joblib import cpu_count
+from threadpoolctl import threadpool_limits
+
+from common import header, interleave, timed
+from fwkmeans import IKPrototypes
+
+N, K = 20_000, 5
+N_NUMERIC, N_CATEGORICAL = 5, 5
+CATEGORIES = np.asarray(list("abcdef"))
+CATEGORICAL = list(range(N_NUMERIC, N_NUMERIC + N_CATEGORICAL))  # columns
+GAMMA = 1.0  # what a category counts beside numbers of range one, for the peers
+
+
+class Task(NamedTuple):
+    """The table in the forms that are asked for, and the rows that start the clusters."""
+
+    numbers: np.ndarray  # (N, 5)
+    codes: np.ndarray  # (N, 5)
+    frame: pd.DataFrame
+    start: np.ndarray  # (K,) positions
+
+
+Fit = Callable[[Task, int, int], int]  # task, most iterations, threads -> iterations done
+
+
+def task() -> Task:
+    """Return clusters that overlap so much that they go on moving."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(K, size=N)
+    numbers = rng.uniform(0, 0.3, (K, N_NUMERIC))[group]
+    numbers += 0.25 * rng.standard_normal(numbers.shape)
+    numbers = (numbers - numbers.min(axis=0)) / np.ptp(numbers, axis=0)
+    shares = rng.dirichlet(np.full(CATEGORIES.size, 3.0), (K, N_CATEGORICAL)).cumsum(axis=-1)
+    codes = (rng.random((N, N_CATEGORICAL, 1)) > shares[group][..., :-1]).sum(axis=-1)
+    columns = {f"number {v}": column for v, column in enumerate(numbers.T)}
+    columns |= {f"category {v}": CATEGORIES[column] for v, column in enumerate(codes.T)}
+    start = np.asarray([np.argmax(group == k) for k in range(K)])
+    return Task(numbers, codes, pd.DataFrame(columns), start)
+
+
+def fit_ours(task: Task, max_iter: int, n_threads: int) -> int:
+    options = {"init": task.frame.iloc[task.start], "n_init": 1, "tol": 0}
+    model = IKPrototypes(K, max_iter=max_iter, n_jobs=n_threads, **options).fit(task.frame)
+    return int(model.n_iter_)
+
+
+def fit_kmodes(task: Task, max_iter: int, n_threads: int) -> int:
+    from kmodes.kprototypes import KPrototypes
+
+    start = [task.numbers[task.start], task.codes[task.start]]
+    model = KPrototypes(K, init=start, n_init=1, max_iter=max_iter, gamma=GAMMA)
+    model.fit(task.frame, categorical=CATEGORICAL)
+    return int(model.n_iter_)
+
+
+def fit_faster(task: Task, max_iter: int, n_threads: int) -> int:
+    from FasterKModes import FasterKPrototypes
+
+    X = np.ascontiguousarray(np.hstack([task.numbers, task.codes]))
+    # it centers the numbers of the table, but not those of the start
+    numbers = (task.numbers[task.start] - task.numbers.mean(axis=0)).astype(np.float32)
+    codes = task.codes[task.start].astype(np.uint8)
+    with contextlib.redirect_stdout(
+        io.StringIO()
+    ) as log:  # tells the iterations, nothing else does
+        model = FasterKPrototypes(K, max_iter=max_iter, gamma=GAMMA, n_jobs=n_threads)
+        model.fit(X, CATEGORICAL, init_Ccat=codes, init_Cnum=numbers)
+    return log.getvalue().count("N_MOVES")
+
+
+def is_there(name: str, fit: Fit, task: Task) -> bool:
+    """Tell whether a peer works, if not why."""
+    first = task.frame[:100]
+    small = Task(task.numbers[:100], task.codes[:100], first, np.arange(K))
+    try:
+        fit(small, 1, 1)
+    except (ImportError, OSError) as error:
+        print(f"{name} is left out: {error}")
+        return False
+    print(f"{name} {version(name)}")
+    return True
+
+
+def fit_and_iteration(
+    fit: Fit, task: Task, max_iter: int, n_threads: int, times: int
+) -> tuple[float, float]:
+    """Return seconds of a fit and of one iteration, medians of several."""
+    whole, single = [], []
+    for _ in range(times):
+        short, few = timed(lambda: fit(task, 1, n_threads))
+        long, many = timed(lambda: fit(task, max_iter, n_threads))
+        whole.append(long)
+        single.append((long - short) / (many - few))
+    return float(np.median(whole)), float(np.median(single))
+
+
+def compare(
+    task: Task,
+    name: str,
+    fit: Fit,
+    *,
+    max_iter: int,
+    n_threads: int,
+    repeats: int,
+    times: int,
+    target: int,
+) -> None:
+    """Print a line for a peer."""
+    both = {"ours": fit_ours, name: fit}
+    done = [run(task, max_iter, n_threads) for run in both.values()]
+    # each run is its own pair of numbers, so they are kept beside what `interleave` counts
+    kept: dict[str, list[tuple[float, float]]] = {own: [] for own in both}
+
+    def run(own: str, times: int) -> float:
+        kept[own].append(fit_and_iteration(both[own], task, max_iter, n_threads, times))
+        return kept[own][-1][0]
+
+    interleave({"ours": partial(run, "ours", 5), name: partial(run, name, times)}, repeats)
+    ours, theirs = (np.asarray(kept[own][1:]) for own in both)  # without the warm-up
+    print(f"{name:14}{n_threads:8}{max_iter:6}{'/'.join(map(str, done)):>8}", end="")
+    for column in (0, 1):
+        ratio = np.median(theirs[:, column] / ours[:, column])
+        print(f"{np.median(ours[:, column]) * 1e3:10.2f}", end="")
+        print(f"{np.median(theirs[:, column]) * 1e3:11.2f}{ratio:9.1f}", end="")
+    print(f"{target:9}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=7)
+    repeats = parser.parse_args().repeats
+    warnings.simplefilter("ignore")  # runs are cut on purpose
+    header()
+    table = task()
+    peers = {"kmodes": fit_kmodes, "FasterKModes": fit_faster}
+    peers = {name: fit for name, fit in peers.items() if is_there(name, fit, table)}
+    print(
+        f"\n{N:_} rows, {N_NUMERIC} numeric and {N_CATEGORICAL} categorical columns with "
+        f"{CATEGORIES.size} categories, {K} clusters, one start"
+    )
+    print("median ms; ratio = peer / ours; done = iterations of ours / of the peer")
+    print(f"{'':36}{'whole fit':^30}{'one more iteration':^30}")
+    print(f"{'peer':14}{'threads':>8}{'most':>6}{'done':>8}", end="")
+    print(f"{'ours':>10}{'peer':>11}{'ratio':>9}" * 2 + f"{'target':>9}")
+    for n_threads in sorted({1, cpu_count()}):
+        with threadpool_limits(n_threads):
+            if "FasterKModes" in peers:
+                options = {"repeats": repeats, "times": 5, "target": 10}
+                compare(
+                    table, "FasterKModes", fit_faster, max_iter=20, n_threads=n_threads, **options
+                )
+            if "kmodes" in peers and n_threads == 1:  # it has one thread for one start
+                options = {"repeats": min(repeats, 2), "times": 1, "target": 100}
+                compare(table, "kmodes", fit_kmodes, max_iter=5, n_threads=1, **options)
+
+
+if __name__ == "__main__":
+    main()

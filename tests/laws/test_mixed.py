@@ -1,0 +1,791 @@
+"""Numbers and categories side by side: the reference's steps, the objective, and invariances."""
+
+import functools
+from typing import Any, NamedTuple
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import fwkmeans.estimators.base
+import reference
+from fwkmeans import FeatureWeightedKMeans
+from fwkmeans.sources import ChunkedSource
+from fwkmeans.weighting import UniformWeights
+from laws.configurations import Configuration, name_of, untied
+
+TOLERANCE = 1e-9
+
+
+def _wk(beta, smoothing):
+    values = {"beta": beta, "weights": "cluster", "smoothing": smoothing}
+    return Configuration("WK-Means", values, monotone=smoothing != "refresh")
+
+
+#: What takes categories; the reference has all of it.
+MIXED = [
+    *(Configuration("AWK", {"beta": beta}) for beta in (2.0, 1.0, 8.0, -1.5)),
+    Configuration("AWK", {"beta": 1.5, "smoothing": "frozen"}),
+    *(Configuration("WK-Means", {"beta": beta}) for beta in (2.0, 1.0, 8.0, -1.5, 0.0)),
+    *(_wk(2.0, smoothing) for smoothing in ("frozen", "refresh", "inside", 0.5)),
+    _wk(1.3, "inside"),
+    Configuration("FG-K-Means", {"groups": 2}),
+    Configuration("FG-K-Means", {"groups": 2, "lam": 5.0, "eta": 1.0}),
+    Configuration("FG-K-Means", {"eta": 3.0}),
+    *(
+        Configuration("IK-P", {"beta": beta, "variant": variant}, monotone=variant == "monotone")
+        for variant in ("published", "median", "monotone")
+        for beta in (8.0, 2.0, 1.0)
+    ),
+]
+
+#: The published rule for columns without dispersion, which the reference does not have.
+HUANG = [
+    Configuration("WK-Means", {"beta": 2.0, "zero": "huang"}, monotone=False),
+    Configuration("IK-P", {"beta": 8.0, "zero": "huang"}, monotone=False),
+]
+
+each_configuration = pytest.mark.parametrize("configuration", MIXED, ids=name_of)
+
+
+class Table(NamedTuple):
+    """Codes in the categorical columns, NaN where a cell is missing."""
+
+    X: Any
+    categorical: list
+    centers: Any
+    mass: Any = None
+    missing: Any = "error"
+
+
+def mixed_rows(rng, n_rows=60, kinds="cnncn", n_clusters=3, noise=0.4, most=5):
+    """Return rows whose groups show in all columns but the last, and which are categorical."""
+    groups = rng.integers(0, n_clusters, n_rows)
+    X = np.empty((n_rows, len(kinds)))
+    for v, kind in enumerate(kinds):
+        last = len(kinds) > 2 and v == len(kinds) - 1
+        if kind == "n":
+            centers = 0.0 if last else 2.0 * rng.standard_normal(n_clusters)[groups]
+            X[:, v] = centers + rng.uniform(0.4, 0.8) * rng.standard_normal(n_rows)
+        else:
+            n_categories = int(rng.integers(2, most + 1))
+            favourite = rng.integers(0, n_categories, n_clusters)[groups]
+            any_one = rng.integers(0, n_categories, n_rows)
+            strays = rng.random(n_rows) < (1.0 if last else noise)
+            X[:, v] = np.where(strays, any_one, favourite)
+    return X, [v for v, kind in enumerate(kinds) if kind == "c"]
+
+
+def distinct_rows(rng, X, n_clusters):
+    """Return rows that differ, as initial centers."""
+    distinct = np.unique(X, axis=0)
+    return distinct[rng.choice(len(distinct), n_clusters, replace=False)]
+
+
+def plain(rng, kinds="cnncn", n_rows=60, n_clusters=3, **options):
+    X, categorical = mixed_rows(rng, n_rows, kinds, n_clusters, **options)
+    return Table(X, categorical, distinct_rows(rng, X, n_clusters))
+
+
+def categories_first(rng):
+    return plain(rng, "ccnn")
+
+
+def one_categorical_column_among_numbers(rng):
+    return plain(rng, "nncn")
+
+
+def all_categorical(rng):
+    return plain(rng, "ccccc")
+
+
+def one_column(rng):
+    return Table(rng.integers(0, 6, (60, 1)).astype(float), [0], np.array([[0.0], [3.0]]))
+
+
+def many_clusters(rng):
+    X, categorical = mixed_rows(rng, 60, "ncnc", 5)
+    return Table(X, categorical, distinct_rows(rng, X, 8))
+
+
+def many_categories(rng):
+    return plain(rng, "ncn", most=40)
+
+
+def one_category(rng):
+    table = plain(rng)
+    table.X[:, 0] = table.centers[:, 0] = 2.0
+    return table
+
+
+def constant_number(rng):
+    table = plain(rng)
+    table.X[:, 1] = table.centers[:, 1] = 0.3
+    return table
+
+
+def nothing_varies(rng):
+    X = np.repeat([[2.0, 0.5, 0.0]], 8, axis=0)
+    return Table(X, [0, 2], X[:2])
+
+
+def category_of_one_cluster(rng):
+    table = plain(rng, "ncnc")
+    table.X[:20, 0] = 30.0 + rng.random(20)
+    table.X[:20, 1] = 7.0
+    table.X[:20, 2] = rng.random(20)
+    table.X[:20, 3] = rng.integers(0, 2, 20)
+    return table._replace(centers=np.vstack([table.X[:1], distinct_rows(rng, table.X[20:], 2)]))
+
+
+def duplicate_rows(rng):
+    X, categorical = mixed_rows(rng, 12)
+    return Table(X[rng.integers(0, 12, 60)], categorical, distinct_rows(rng, X, 3))
+
+
+def one_cluster(rng):
+    X, categorical = mixed_rows(rng)
+    return Table(X, categorical, X[:1])
+
+
+def as_many_clusters_as_rows(rng):
+    X, categorical = mixed_rows(rng, 9)
+    return Table(X, categorical, X.copy())
+
+
+def more_clusters_than_distinct_rows(rng):
+    X, categorical = mixed_rows(rng, 3)
+    X = np.repeat(X, 4, axis=0)
+    return Table(X, categorical, X[[0, 1, 4, 8, 11]])
+
+
+def singletons(rng):
+    X, categorical = mixed_rows(rng, 30, "nccn")
+    X[:2] = [[80.0, 9.0, 0.0, 1.0], [-90.0, 0.0, 9.0, 2.0]]
+    return Table(X, categorical, np.vstack([X[:2], distinct_rows(rng, X[2:], 2)]))
+
+
+def duplicated_seeds(rng):
+    X, categorical = mixed_rows(rng)
+    return Table(X, categorical, X[[0, 0, 0, 5]])
+
+
+TABLES = [
+    plain,
+    categories_first,
+    one_categorical_column_among_numbers,
+    all_categorical,
+    one_column,
+    many_clusters,
+    many_categories,
+    one_category,
+    constant_number,
+    nothing_varies,
+    category_of_one_cluster,
+    duplicate_rows,
+    one_cluster,
+    as_many_clusters_as_rows,
+    more_clusters_than_distinct_rows,
+    singletons,
+    duplicated_seeds,
+]
+
+
+class Expected(NamedTuple):
+    """What the reference does."""
+
+    result: Any
+    costs: Any  # (N, K) at the end
+    sizes: Any
+    tied: bool  # a tie on the way, which the last digit decides
+
+
+def _parameters(configuration, table):
+    algorithm, values = configuration.reference(table.X.shape[1])
+    if table.categorical:
+        values["categorical"] = table.categorical
+    if table.missing != "error":
+        values["missing"] = table.missing
+    return algorithm, values
+
+
+def expected_fit(configuration, table, max_iter=300):
+    algorithm, values = _parameters(configuration, table)
+    ties = []
+    assign = reference.assign
+
+    def watching(X, C, E, const, columns=None, missing=None, chebyshev=False):
+        cost, d = reference.costs(X, C, E, const, columns, missing, chebyshev)
+        labels, own = assign(X, C, E, const, columns, missing, chebyshev)
+        size = np.where(np.isfinite(cost), np.abs(cost), 0.0) + np.abs(const).max()
+        with np.errstate(invalid="ignore"):
+            tied = not untied(cost, size, 1e-11).all()
+        if len(np.unique(labels)) < cost.shape[1]:  # the farthest row is looked for
+            farthest = X[own >= own.max() * (1 - 1e-11)]
+            tied |= len(np.unique(farthest, axis=0)) > 1
+        ties.append(tied)
+        return labels, own
+
+    with mock.patch.object(reference, "assign", watching):
+        result = reference.fit(
+            table.X,
+            algorithm,
+            table.centers,
+            sample_weight=table.mass,
+            max_iter=max_iter,
+            **values,
+        )
+    present = np.ones(len(table.X)) if table.mass is None else table.mass
+    rows = present > 0
+    n_clusters = len(table.centers)
+    problem = reference._Problem(table.X[rows], present[rows], n_clusters, algorithm, values)
+    state = problem.state(result.centers, result.frequencies)
+    costs, _ = problem.costs(table.X, state, result.weights, result.group_weights)
+    sizes = np.abs(costs) + np.abs(problem.constant(result.weights, result.group_weights))
+    return Expected(result, costs, sizes, any(ties[:-1]))
+
+
+def estimator(configuration, table, **options):
+    options = {"init": table.centers, "missing": table.missing} | options
+    if table.categorical:
+        options = {"categorical_features": table.categorical} | options
+    n_clusters, n_features = len(table.centers), table.X.shape[1]
+    return configuration.estimator(n_clusters, n_features, **options)
+
+
+def fit(configuration, table, source=lambda X: X, **options):
+    model = estimator(configuration, table, **options)
+    return model.fit(source(table.X), sample_weight=table.mass)
+
+
+def by_code(model, v, n_codes):
+    """Return the frequencies of a column's codes: (K, codes)."""
+    found = np.zeros((model.n_clusters_, n_codes))
+    for category, frequencies in model.category_frequencies_[v].items():
+        found[:, int(category)] = frequencies
+    return found
+
+
+def assert_agrees(model, expected, table, max_iter):
+    result = expected.result
+    numeric = [v for v in range(table.X.shape[1]) if v not in table.categorical]
+    with np.errstate(invalid="ignore"):
+        spread = np.nanmax(table.X, axis=0) - np.nanmin(table.X, axis=0)
+    centers = model.cluster_centers_[:, numeric]
+    limit = TOLERANCE * (spread[numeric] + np.abs(result.centers[:, numeric]))
+    assert np.all(np.abs(centers - result.centers[:, numeric]) <= limit)
+    assert np.all(np.isnan(model.cluster_centers_[:, table.categorical]))
+    np.testing.assert_allclose(model.feature_weights_, result.weights, rtol=0, atol=TOLERANCE)
+    if result.group_weights is not None:
+        np.testing.assert_allclose(
+            model.group_weights_, result.group_weights, rtol=0, atol=TOLERANCE
+        )
+    with np.errstate(invalid="ignore"):
+        clear = untied(expected.costs, expected.sizes, 1e-12)
+    np.testing.assert_array_equal(model.labels_[clear], result.labels[clear])
+    for v in table.categorical:
+        frequencies = result.frequencies[v]
+        if hasattr(model, "variant"):
+            found = by_code(model, v, frequencies.shape[1])
+            np.testing.assert_allclose(found, frequencies, rtol=0, atol=TOLERANCE)
+        else:
+            assert model.modes_[v] == frequencies.argmax(axis=1).tolist()
+    size = np.abs(result.history) + result.dispersion
+    size += 1e-12 * size.max()  # what is left of zero
+    both = min(model.n_iter_, result.n_iter)
+    assert len(model.objective_history_) == model.n_iter_
+    gap = np.abs(model.objective_history_[:both] - result.history[:both])
+    assert np.all(gap <= TOLERANCE * size[:both])
+    assert abs(model.inertia_ - result.objective) <= TOLERANCE * size[-1]
+    # Where a center's last digit exceeds the limit of rest, it may fall one iteration later.
+    digit = np.spacing(np.nanmax(np.abs(table.X), axis=0))
+    slack = 1 if np.any(digit > 1e-13 * spread) and result.n_iter < max_iter else 0
+    if result.dispersion == 0:  # nothing can fall any more: the package waits for equal labels, too
+        slack = 1
+    assert abs(model.n_iter_ - result.n_iter) <= slack
+    assert model.converged_ == result.converged
+
+
+@functools.cache
+def expected_on(make, number, seed):
+    """Return table and reference fit, which all sources share."""
+    table = make(np.random.default_rng(seed))
+    return table, expected_fit(MIXED[number], table)
+
+
+@each_configuration
+@pytest.mark.parametrize("make", TABLES, ids=lambda make: make.__name__)
+def test_agrees_on_degenerate_and_plain_tables(configuration, make, global_random_seed, source):
+    table, expected = expected_on(make, MIXED.index(configuration), global_random_seed)
+    assert_agrees(fit(configuration, table, source), expected, table, 300)
+
+
+@each_configuration
+@pytest.mark.parametrize("max_iter", [1, 2, 3])
+def test_agrees_step_by_step(configuration, max_iter, rng, source):
+    table = plain(rng)
+    mass = rng.random(len(table.X)) * (rng.random(len(table.X)) > 0.2)
+    table = table._replace(mass=mass)
+    expected = expected_fit(configuration, table, max_iter)
+    model = fit(configuration, table, source, max_iter=max_iter)
+    assert_agrees(model, expected, table, max_iter)
+
+
+@each_configuration
+@pytest.mark.parametrize("weighted", [False, True])
+def test_agrees_on_random_tables(configuration, weighted, rng):
+    for kinds in ("cncn", "nnnccc", "cccc", "nc"):
+        n_clusters = int(rng.integers(2, 6))
+        X, categorical = mixed_rows(rng, 45, kinds, n_clusters)
+        mass = rng.random(45) * (rng.random(45) > 0.2) if weighted else None
+        table = Table(X, categorical, distinct_rows(rng, X, n_clusters), mass)
+        assert_agrees(fit(configuration, table), expected_fit(configuration, table), table, 300)
+
+
+def test_a_category_of_rows_without_weight_differs_from_every_center(rng, source):
+    for configuration in MIXED:
+        table = plain(rng)
+        table.X[:3, 0] = 9.0
+        mass = np.ones(60)
+        mass[:3] = 0.0
+        table = table._replace(mass=mass, centers=distinct_rows(rng, table.X[3:], 3))
+        model = fit(configuration, table, source)
+        assert_agrees(model, expected_fit(configuration, table), table, 300)
+        assert 9.0 not in model.category_frequencies_[0]
+
+
+# ---- the objective --------------------------------------------------------------------------
+
+
+def assert_never_rises(model):
+    history = model.objective_history_
+    assert np.all(np.isfinite(history))
+    size = np.abs(history) + np.ptp(history)
+    assert np.all(np.diff(history) <= TOLERANCE * size[1:])
+    assert model.inertia_ <= history[-1] + TOLERANCE * size[-1]
+
+
+@pytest.mark.parametrize("configuration", [c for c in MIXED if c.monotone], ids=name_of)
+@pytest.mark.parametrize("kinds", ["cnncn", "ccc"])
+def test_objective_never_rises(configuration, kinds, rng, source):
+    for n_clusters in (2, 5, 12):
+        X, categorical = mixed_rows(rng, 60, kinds, 4)
+        table = Table(np.round(X, 1 if n_clusters == 12 else 15), categorical, X[:n_clusters])
+        for mass in (None, rng.random(60) + 0.1):
+            model = estimator(configuration, table, init="random", n_init=1, random_state=0)
+            assert_never_rises(model.fit(source(table.X), sample_weight=mass))
+
+
+@pytest.mark.parametrize("configuration", MIXED + HUANG, ids=name_of)
+def test_weights_sum_to_one_and_categories_of_one_kind_have_none(configuration, rng, source):
+    X, categorical = mixed_rows(rng, 80, "cncnc")
+    X[:, 2] = 4.0
+    table = Table(X, categorical, distinct_rows(rng, X, 4))
+    model = fit(configuration, table, source)
+    weights = model.feature_weights_
+    assert np.all(weights >= 0)
+    assert np.all(weights[:, 2] == 0)
+    if configuration.algorithm == "FG-K-Means":
+        for columns in model.groups_.values():
+            np.testing.assert_allclose(weights[:, columns].sum(axis=1), 1.0, atol=1e-12)
+        np.testing.assert_allclose(model.group_weights_.sum(axis=1), 1.0, atol=1e-12)
+    else:
+        np.testing.assert_allclose(weights.sum(axis=1), 1.0, atol=1e-12)
+    for v in categorical:
+        total = sum(model.category_frequencies_[v].values())
+        np.testing.assert_allclose(total, 1.0, atol=1e-12)
+    assert model.modes_[2] == [4.0] * 4
+
+
+@pytest.mark.parametrize("configuration", HUANG, ids=name_of)
+def test_the_rule_for_columns_without_dispersion_does_not_matter_without_such_columns(
+    configuration, rng, source
+):
+    X, categorical = mixed_rows(rng, 80, "cncn", noise=0.7)
+    table = Table(X, categorical, distinct_rows(rng, X, 3))
+    huang = fit(configuration, table, source)
+    share = fit(configuration, table, source, zero="share")
+    assert np.all(share.feature_weights_ < 1)
+    assert_identical(huang, share)
+
+
+@pytest.mark.parametrize("configuration", HUANG, ids=name_of)
+def test_a_category_along_which_clusters_part_has_no_weight_by_the_published_rule(
+    configuration, rng, source
+):
+    X = np.column_stack([np.repeat([0.0, 1.0], 30), rng.random(60), rng.random(60)])
+    X[:, 1] += 5.0 * X[:, 0]
+    table = Table(X, [0], X[[0, 59]])
+    model = fit(configuration, table, source)
+    np.testing.assert_array_equal(model.labels_, X[:, 0])
+    assert np.all(model.feature_weights_[:, 0] == 0)
+    model = fit(configuration, table, source, zero="share")
+    np.testing.assert_array_equal(model.feature_weights_, [[1.0, 0.0, 0.0]] * 2)
+
+
+# ---- invariances ----------------------------------------------------------------------------
+
+
+def public(model):
+    """Return everything a fit has learned."""
+    return {name: value for name, value in vars(model).items() if name.endswith("_")}
+
+
+def assert_same_value(a, b, name):
+    if isinstance(a, dict):
+        assert list(a) == list(b), name
+        for key in a:
+            assert_same_value(a[key], b[key], f"{name}[{key!r}]")
+    elif isinstance(a, np.ndarray):
+        assert a.dtype == b.dtype, name
+        np.testing.assert_array_equal(a, b, err_msg=name)
+    else:
+        assert a == b, name
+        assert type(a) is type(b), name
+
+
+def assert_identical(a, b):
+    """Compare all that two fits have learned, bit by bit."""
+    a, b = public(a), public(b)
+    assert sorted(a) == sorted(b)
+    for name in a:
+        assert_same_value(a[name], b[name], name)
+
+
+def assert_close(a, b, clusters=slice(None), features=slice(None), rtol=TOLERANCE):
+    """Compare centers, weights and what is said of categories; `a` is reordered first."""
+    spread = 1e-300 + np.nanmax(np.abs(b.cluster_centers_), initial=0.0)
+    centers = a.cluster_centers_[clusters][:, features]
+    np.testing.assert_allclose(centers, b.cluster_centers_, rtol=rtol, atol=rtol * spread)
+    weights = a.feature_weights_[clusters][:, features]
+    np.testing.assert_allclose(weights, b.feature_weights_, rtol=0, atol=rtol)
+    assert abs(a.inertia_ - b.inertia_) <= rtol * (abs(b.inertia_) + np.ptp(b.objective_history_))
+    order = np.arange(a.cluster_centers_.shape[1])[features]
+    places = {int(v): new for new, v in enumerate(order)}
+    for v, categories in a.category_frequencies_.items():
+        other = b.category_frequencies_[places[v]]
+        assert list(categories) == list(other)
+        for category, frequencies in categories.items():
+            np.testing.assert_allclose(frequencies[clusters], other[category], atol=rtol)
+
+
+def without_ties(configuration, rng, n_clusters=4, n_rows=70, missing=None, **options):
+    """Return a table on which no row is ever as near to one center as to another.
+
+    There the order of clusters decides, or the last digit. It happens where few categories take
+    all the weight, so that other tables are drawn until it does not.
+    """
+    for _ in range(60):
+        X, categorical = mixed_rows(rng, n_rows, "ncnc", n_clusters, noise=0.6, **options)
+        table = Table(X, categorical, distinct_rows(rng, X, n_clusters), rng.random(n_rows) + 0.05)
+        if missing is not None:
+            table = missing(table)
+        if configuration in HUANG or not expected_fit(configuration, table).tied:
+            return table
+    return pytest.skip("with so few columns of weight there are always ties")
+
+
+@pytest.mark.parametrize("configuration", MIXED + HUANG, ids=name_of)
+class TestInvariance:
+    def test_translation_and_names_of_categories(self, configuration, rng, source):
+        table = without_ties(configuration, rng)
+        other = table._replace(X=table.X.copy(), centers=table.centers.copy())
+        for cells in (other.X, other.centers):
+            cells[:, 0] += 3.0
+            cells[:, 2] -= 20.0
+            cells[:, 1] = 10.0 * cells[:, 1] - 7.0
+            cells[:, 3] = cells[:, 3] ** 2 + 0.5
+        a, b = fit(configuration, table, source), fit(configuration, other, source)
+        np.testing.assert_array_equal(a.labels_, b.labels_)
+        np.testing.assert_allclose(a.feature_weights_, b.feature_weights_, atol=TOLERANCE)
+        assert [10.0 * mode - 7.0 for mode in a.modes_[1]] == b.modes_[1]
+        assert list(b.category_frequencies_[3]) == [
+            category**2 + 0.5 for category in a.category_frequencies_[3]
+        ]
+
+    def test_renaming_categories_in_order_changes_no_bit(self, configuration, rng, source):
+        table = without_ties(configuration, rng)
+        other = table._replace(X=table.X.copy(), centers=table.centers.copy())
+        for cells in (other.X, other.centers):
+            cells[:, 1] = 10.0 * cells[:, 1] - 7.0
+        a, b = fit(configuration, table, source), fit(configuration, other, source)
+        b.modes_[1] = [(mode + 7.0) / 10.0 for mode in b.modes_[1]]
+        b.category_frequencies_[1] = {
+            (category + 7.0) / 10.0: f for category, f in b.category_frequencies_[1].items()
+        }
+        assert_identical(a, b)
+
+    def test_order_of_categories(self, configuration, rng, source):
+        table = without_ties(configuration, rng)
+        other = table._replace(X=table.X.copy(), centers=table.centers.copy())
+        for cells in (other.X, other.centers):
+            cells[:, [1, 3]] = 9.0 - cells[:, [1, 3]]
+        a, b = fit(configuration, table, source), fit(configuration, other, source)
+        np.testing.assert_array_equal(a.labels_, b.labels_)
+        np.testing.assert_allclose(a.feature_weights_, b.feature_weights_, atol=TOLERANCE)
+        for category, frequencies in a.category_frequencies_[3].items():
+            np.testing.assert_allclose(
+                frequencies, b.category_frequencies_[3][9.0 - category], atol=TOLERANCE
+            )
+
+    def test_order_of_features(self, configuration, rng, source):
+        table = without_ties(configuration, rng)
+        order = np.array([3, 0, 2, 1])
+        a = fit(configuration, table, source)
+        b = estimator(configuration, table, init=table.centers[:, order])
+        b.set_params(categorical_features=[0, 3])
+        if configuration.parameters.get("groups"):
+            b.set_params(groups=np.asarray(b.groups)[order])
+        b.fit(source(table.X[:, order]), sample_weight=table.mass)
+        np.testing.assert_array_equal(a.labels_, b.labels_)
+        assert_close(a, b, features=order)
+
+    def test_order_of_rows(self, configuration, rng, source):
+        table = without_ties(configuration, rng)
+        order = rng.permutation(len(table.X))
+        a = fit(configuration, table, source)
+        b = fit(configuration, table._replace(X=table.X[order], mass=table.mass[order]), source)
+        np.testing.assert_array_equal(a.labels_[order], b.labels_)
+        assert_close(a, b)
+
+    def test_order_of_clusters(self, configuration, rng, source):
+        table = without_ties(configuration, rng)
+        order = np.array([2, 0, 3, 1])
+        a = fit(configuration, table, source)
+        b = fit(configuration, table._replace(centers=table.centers[order]), source)
+        np.testing.assert_array_equal(a.labels_, order[b.labels_])
+        assert_close(a, b, clusters=order)
+
+    def test_integer_sample_weights_are_repeated_rows(self, configuration, rng, source):
+        table = without_ties(configuration, rng)
+        times = rng.integers(1, 4, len(table.X))
+        a = fit(configuration, table._replace(mass=times), source)
+        b = table._replace(X=np.repeat(table.X, times, axis=0), mass=None)
+        b = fit(configuration, b, source)
+        np.testing.assert_array_equal(np.repeat(a.labels_, times), b.labels_)
+        assert_close(a, b)
+        assert a.n_iter_ == b.n_iter_
+
+    def test_a_row_of_weight_zero_is_absent(self, configuration, rng, source):
+        table = without_ties(configuration, rng)
+        wild = np.array([[900.0, 77.0, 9.0, -5.0], [-1e6, 0.0, 0.0, 0.5]])
+        more = table._replace(
+            X=np.vstack([wild, table.X]), mass=np.concatenate([[0, 0], table.mass])
+        )
+        a, b = fit(configuration, table, source), fit(configuration, more, source)
+        np.testing.assert_array_equal(a.labels_, b.labels_[2:])
+        assert_close(a, b)
+        assert set(b.labels_[:2]) <= set(range(4))
+
+    def test_scaling_sample_weights_changes_nothing(self, configuration, rng, source):
+        table = without_ties(configuration, rng)
+        a = fit(configuration, table, source)
+        b = fit(configuration, table._replace(mass=7.0 * table.mass), source, mass=7.0)
+        np.testing.assert_array_equal(a.labels_, b.labels_)
+        np.testing.assert_allclose(a.feature_weights_, b.feature_weights_, atol=TOLERANCE)
+        assert a.n_iter_ == b.n_iter_
+
+
+@pytest.mark.parametrize("configuration", MIXED + HUANG, ids=name_of)
+def test_the_number_of_threads_does_not_matter(configuration, rng, source):
+    X, categorical = mixed_rows(rng, 3000, "ncnc", 5)
+    table = Table(X, categorical, X[:5], rng.random(3000))
+    rows = X if source(X) is X else ChunkedSource(X, block_bytes=X.nbytes // 2)
+    common = {"init": "random", "n_init": 3, "random_state": 5, "max_iter": 6}
+    one, two, five = (
+        fit(configuration, table, lambda _: rows, n_jobs=n_jobs, **common) for n_jobs in (1, 2, 5)
+    )
+    assert_identical(one, two)
+    assert_identical(one, five)
+    np.testing.assert_array_equal(one.transform(X), five.transform(X))
+    assert one.score(X) == five.score(X)
+
+
+@pytest.mark.parametrize("configuration", MIXED + HUANG, ids=name_of)
+@pytest.mark.parametrize("init", ["random", "k-means++"])
+def test_the_size_of_batches_does_not_matter(configuration, init, rng, monkeypatch):
+    X, categorical = mixed_rows(rng, 100, "ncnc", 5)
+    table = Table(X, categorical, X[:5])
+    common = {"init": init, "n_init": 5, "random_state": 5, "max_iter": 40, "tol": 1e-6}
+    fits = []
+    for size in (64 * 2**20, 1, 3 * 8 * 5 * 16 * 34):
+        monkeypatch.setattr(fwkmeans.estimators.base, "BATCH_BYTES", size)
+        fits.append(fit(configuration, table, weight_init="random", **common))
+    assert_identical(fits[0], fits[1])
+    assert_identical(fits[0], fits[2])
+
+
+@pytest.mark.parametrize("configuration", MIXED + HUANG, ids=name_of)
+def test_memory_equals_chunks(configuration, rng, dtype, tmp_path):
+    table = without_ties(configuration, rng)
+    X = table.X.astype(dtype)
+    np.save(tmp_path / "rows.npy", X)
+    a = fit(configuration, table, lambda _: X)
+    for rows in (tmp_path / "rows.npy", ChunkedSource(X, block_bytes=600)):
+        b = fit(configuration, table, lambda _, rows=rows: rows)
+        np.testing.assert_array_equal(a.labels_, b.labels_)
+        assert_close(a, b, rtol=1e-9 if dtype == np.float64 else 1e-4)
+        assert b.cluster_centers_.dtype == dtype
+        np.testing.assert_array_equal(b.predict(rows), b.labels_)
+        np.testing.assert_allclose(a.transform(X), b.transform(rows), rtol=1e-4, atol=1e-4)
+        assert b.score(rows, sample_weight=table.mass) == -b.inertia_
+
+
+@pytest.mark.parametrize("configuration", MIXED, ids=name_of)
+def test_float32_is_close_to_float64(configuration, rng):
+    table = without_ties(configuration, rng)
+    a = fit(configuration, table, max_iter=2)
+    b = fit(configuration, table, lambda X: X.astype(np.float32), max_iter=2)
+    assert np.mean(a.labels_ == b.labels_) > 0.95
+    np.testing.assert_allclose(a.feature_weights_, b.feature_weights_, atol=0.02)
+    assert b.cluster_centers_.dtype == b.transform(table.X.astype(np.float32)).dtype == np.float32
+
+
+# ---- what the fitted model says ---------------------------------------------------------------
+
+
+def dissimilarity_by_loops(configuration, model, X, categorical):
+    """Return the dissimilarities of rows from centers, from what the model shows alone.
+
+    The cells of `X` are codes; a code the model does not know differs from every center.
+    """
+    squares = configuration.algorithm != "IK-P"
+    weights = np.array(model.feature_weights_)
+    if configuration.algorithm == "FG-K-Means":
+        for t, columns in enumerate(model.groups_.values()):
+            weights[:, columns] *= model.group_weights_[:, [t]]
+    elif configuration.parameters["beta"] == 0:
+        weights = np.ones(weights.shape)
+    else:
+        varies = weights[0] > 0 if configuration.parameters["beta"] < 0 else True
+        weights = np.where(varies, np.where(weights > 0, weights, 1) ** model.beta, 0.0) * (
+            weights > 0
+        )
+    d = np.zeros((len(X), len(weights)))
+    for i, row in enumerate(X):
+        for k in range(len(weights)):
+            for v, cell in enumerate(row):
+                if cell != cell:
+                    continue
+                if v not in categorical:
+                    gap = abs(cell - model.cluster_centers_[k, v])
+                    term = gap**2 if squares else gap
+                elif squares:
+                    term = float(cell != model.modes_[v][k])
+                else:
+                    frequencies = {c: f[k] for c, f in model.category_frequencies_[v].items()}
+                    term = 1.0 - frequencies.get(cell, 0.0)
+                    if model.variant == "monotone":
+                        term += sum(f**2 for f in frequencies.values()) - frequencies.get(cell, 0.0)
+                d[i, k] += weights[k, v] * term
+    return d
+
+
+@pytest.mark.parametrize("configuration", MIXED + HUANG, ids=name_of)
+def test_labels_distances_and_score_follow_from_what_the_model_shows(configuration, rng, source):
+    if configuration.parameters.get("smoothing") == "inside":
+        pytest.skip("the constant that is added to every row is not shown")
+    X, categorical = mixed_rows(rng, 60, "ncnc")
+    table = Table(X, categorical, distinct_rows(rng, X, 4), rng.random(60))
+    model = fit(configuration, table, source)
+    new = mixed_rows(rng, 20, "ncnc")[0]
+    new[::3, 1] = 99.0  # never seen
+    new[::4, 3] = -1.0
+    root = 1 if configuration.algorithm == "IK-P" else 2
+    for rows, labels in ((X, model.labels_), (new, model.predict(source(new)))):
+        d = dissimilarity_by_loops(configuration, model, rows, categorical)
+        clear = untied(d, d, 1e-12)
+        np.testing.assert_array_equal(labels[clear], d.argmin(axis=1)[clear])
+        np.testing.assert_allclose(model.transform(source(rows)) ** root, d, atol=1e-9 * d.max())
+        np.testing.assert_array_equal(model.predict(source(rows)), labels)
+    nearest = dissimilarity_by_loops(configuration, model, X, categorical).min(axis=1)
+    assert model.score(source(X), sample_weight=table.mass) == -model.inertia_
+    smoothed = model.get_params().get("smoothing", 0.0) not in (0.0, "frozen")
+    is_global = configuration.parameters.get("weights", "global") == "global"
+    if is_global and not smoothed and configuration.algorithm in ("AWK", "WK-Means", "IK-P"):
+        if configuration.parameters.get("smoothing") is None:
+            assert model.inertia_ == pytest.approx(np.dot(table.mass, nearest), rel=1e-9)
+
+
+@pytest.mark.parametrize("configuration", MIXED, ids=name_of)
+def test_frequencies_are_those_of_the_labels(configuration, rng, source):
+    """Also where the centers are modes, so that they show what lies behind them."""
+    table = without_ties(configuration, rng)
+    model = fit(configuration, table, source)
+    if not model.converged_ or configuration.algorithm == "IK-P" and not configuration.monotone:
+        return  # then the centers are those of the labels before
+    for v in table.categorical:
+        for category, frequencies in model.category_frequencies_[v].items():
+            for k in range(4):
+                inside = table.mass * (model.labels_ == k)
+                share = inside[table.X[:, v] == category].sum() / inside.sum()
+                assert frequencies[k] == pytest.approx(share, abs=1e-9)
+
+
+# ---- equivalences -----------------------------------------------------------------------------
+
+
+def k_modes(X, modes, max_iter=100):
+    """Return labels, modes and cost of k-modes, by the book."""
+    n_clusters, n_features = modes.shape
+    modes = modes.copy()
+    cost = np.inf
+    for _ in range(max_iter):
+        d = np.array([[np.sum(row != mode) for mode in modes] for row in X])
+        labels = d.argmin(axis=1)
+        for k in range(n_clusters):
+            for v in range(n_features):
+                values, counts = np.unique(X[labels == k, v], return_counts=True)
+                modes[k, v] = values[counts.argmax()]  # the smallest of the most frequent
+        new = sum(np.sum(X[labels == k] != modes[k]) for k in range(n_clusters))
+        if new >= cost:
+            break
+        cost = new
+    return modes, cost
+
+
+@pytest.mark.parametrize(
+    "configuration",
+    [Configuration("AWK", {"beta": 0.0}), Configuration("WK-Means", {"beta": 0.0}), None],
+    ids=["AWK", "WK-Means", "FeatureWeightedKMeans"],
+)
+def test_equal_weights_on_categories_alone_are_k_modes(configuration, rng, source):
+    done = 0
+    for _ in range(10):
+        X, categorical = mixed_rows(rng, 80, "cccccc", 3, most=4)
+        table = Table(X, categorical, distinct_rows(rng, X, 3))
+        modes, cost = k_modes(X, table.centers)
+        if configuration is None:
+            model = FeatureWeightedKMeans(
+                3, weighting=UniformWeights(), init=table.centers, tol=0,
+                categorical_features=categorical,
+            ).fit(source(X))  # fmt: skip
+        else:
+            model = fit(configuration, table, source)
+        assert np.isnan(model.cluster_centers_).all()
+        np.testing.assert_array_equal(np.column_stack([model.modes_[v] for v in range(6)]), modes)
+        assert model.objective_history_[-1] == pytest.approx(cost)
+        done += 1
+    assert done
+
+
+def test_modes_are_those_of_the_frequencies_with_the_lowest_category_on_ties(source):
+    X = np.array([[0.0, 1], [0, 1], [0, 0], [0, 0], [9, 2], [9, 2], [9, 0], [9, 0]])
+    table = Table(X, [1], X[[0, 4]])
+    for configuration in (Configuration("AWK", {"smoothing": 1.0}), Configuration("IK-P", {})):
+        model = fit(configuration, table, source)
+        assert model.modes_ == {1: [0.0, 0.0]}
+        np.testing.assert_allclose(model.category_frequencies_[1][0.0], 0.5)
+
+
+@pytest.mark.parametrize("beta", [8.0, 2.0])
+def test_numbers_alone_make_the_variants_of_ik_p_differ_in_the_center_only(beta, rng):
+    """The category's dissimilarities add up to the same in every cluster: n (1 - sum f^2)."""
+    X, categorical = mixed_rows(rng, 60, "ncnc")
+    table = Table(X, categorical, distinct_rows(rng, X, 3))
+    one = Configuration("IK-P", {"beta": beta, "variant": "median"})
+    other = Configuration("IK-P", {"beta": beta, "variant": "monotone"})
+    a, b = fit(one, table, max_iter=1), fit(other, table, max_iter=1)
+    if np.array_equal(a.cluster_centers_, b.cluster_centers_, equal_nan=True):
+        np.testing.assert_allclose(a.feature_weights_, b.feature_weights_, atol=1e-12)
+        assert a.objective_history_[0] == pytest.approx(b.objective_history_[0], rel=1e-12)
