@@ -101,8 +101,8 @@ def alternate(
         Number of iterations at most.
     tol : float
         A run of a monotone rule ends when the objective changes by no more than ``tol`` times its
-        weighted dispersion, one of another rule when labels stay and weights move by at most
-        ``tol``. 0 waits until nothing moves.
+        yardstick (mostly the weighted dispersion), one of another rule when labels stay and weights
+        move by at most ``tol``. 0 waits until nothing moves.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def alternate(
         updated = _as_weights(recipe.weighting.update(dispersion, context), weights, recipe)
         updated = without_rows(updated, statistics, recipe, table)
         moved = assignment_of(recipe.weighting, centers, updated, table)
-        part, objective = evaluate(recipe, moved, dispersion, updated, context)
+        yardstick, objective = evaluate(recipe, moved, dispersion, updated, context)
         history.append(_on_all_starts(objective, active, n_starts))
 
         same_labels = (
@@ -141,7 +141,7 @@ def alternate(
         stopped = same_labels & _at_rest(assignment, weights, moved, updated, table, recipe, tol)
         if tol > 0 and recipe.weighting.monotone and iteration > 1:
             fall = np.abs(history[-2][active] - objective)
-            stopped |= (fall <= tol * part) & ((part > 0) | same_labels)
+            stopped |= (fall <= tol * yardstick) & ((yardstick > 0) | same_labels)
         logger.debug(
             "iteration %d: %d starts, best objective %.10g", iteration, active.size, objective.min()
         )
@@ -178,7 +178,7 @@ def evaluate(
     weights: Weights,
     context: WeightContext,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the weighted dispersion and the objective of each start."""
+    """Return what a fall of the objective is compared with, and the objective, of each start."""
     part = weighted_dispersion(assignment, dispersion)
     by_rows = part + assignment.scale * (assignment.offsets * context.mass).sum(axis=-1)
     objective = recipe.weighting.objective(by_rows, weights, context)
@@ -188,7 +188,7 @@ def evaluate(
             "and are the values of X below 1e150 in size? Rescale the columns, for example with "
             "fwkmeans.preprocessing.RangeStandardizer."
         )
-    return part, objective
+    return recipe.weighting.yardstick(part, weights, context), objective
 
 
 def _blank(n_starts: int, centers: FloatArray, weights: Weights) -> Outcome:

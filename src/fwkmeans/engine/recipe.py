@@ -18,6 +18,7 @@ _METHODS = {
     "center": ("update", "needs"),
     "weighting": (
         "update",
+        "observe",
         "bind",
         "take",
         "initial",
@@ -25,6 +26,7 @@ _METHODS = {
         "effective",
         "offsets",
         "objective",
+        "yardstick",
         "shared",
         "monotone",
     ),

@@ -29,6 +29,7 @@ from fwkmeans._typing import (
     LabelArray,
     Source,
     WeightContext,
+    WeightRuleProtocol,
     Weights,
 )
 from fwkmeans.engine import (
@@ -69,8 +70,8 @@ class BaseFeatureWeightedKMeans(
     random_state: Any
 
     @abstractmethod
-    def _recipe(self) -> Recipe:
-        """Return the parts of the algorithm, for the features seen in fit."""
+    def _recipe(self, source: Source, table: Description) -> Recipe:
+        """Return the parts of the algorithm, for the table seen in fit."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the clustering.
@@ -95,17 +96,18 @@ class BaseFeatureWeightedKMeans(
     def _fit(self, X: Any, sample_weight: Any, depth: int = 4) -> None:
         """Fit; `depth` is the number of frames from a warning to the caller's line."""
         self._check_parameters()
-        source = open_source(self, X, sample_weight, reset=True)
+        source = self._open(X, sample_weight, reset=True)
         table = describe_rows(self, source)
         if table.n_rows < self.n_clusters:
             raise ValueError(
                 f"n_samples={table.n_rows} (rows with weight) should be >= "
                 f"n_clusters={self.n_clusters}. Ask for fewer clusters."
             )
-        recipe = self._recipe()
+        recipe = self._recipe(source, table)
         check_recipe(recipe)
         _refuse_batches(recipe)
-        recipe = recipe._replace(weighting=recipe.weighting.bind(table, int(self.n_clusters)))
+        rule = recipe.weighting.observe(source, table).bind(table, int(self.n_clusters))
+        recipe = recipe._replace(weighting=rule)
         with self._progress(), np.errstate(over="ignore", invalid="ignore"):
             run = self._best_run(source, recipe, table, self._n_starts(depth))
         mass = self._set_fitted(source, recipe, table, run)
@@ -165,7 +167,7 @@ class BaseFeatureWeightedKMeans(
             Number of the cluster of each row; the lowest on ties.
         """
         check_is_fitted(self)
-        source = open_source(self, X, None, reset=False)
+        source = self._open(X, None, reset=False)
         check_finite(self, source)
         return source.reduce(self._parts.dissimilarity.labelling(self._assignment()))[0]
 
@@ -183,7 +185,7 @@ class BaseFeatureWeightedKMeans(
             Root of the weighted dissimilarity.
         """
         check_is_fitted(self)
-        source = open_source(self, X, None, reset=False)
+        source = self._open(X, None, reset=False)
         check_finite(self, source)
         return source.reduce(self._parts.dissimilarity.distances(self._assignment()))
 
@@ -205,8 +207,9 @@ class BaseFeatureWeightedKMeans(
             On the rows of `fit` this is ``-inertia_``.
         """
         check_is_fitted(self)
-        source = open_source(self, X, sample_weight, reset=False)
-        return -self._label(source, describe_rows(self, source))[1]
+        source = self._open(X, sample_weight, reset=False)
+        table = describe_rows(self, source)
+        return -self._label(source, table, self._parts.weighting.observe(source, table))[1]
 
     def __sklearn_tags__(self) -> Tags:
         """Return what scikit-learn should know of the estimator."""
@@ -219,6 +222,10 @@ class BaseFeatureWeightedKMeans(
         return int(self.cluster_centers_.shape[0])
 
     # ---- before the fit -------------------------------------------------------------------------
+
+    def _open(self, X: Any, sample_weight: Any, *, reset: bool) -> Source:
+        """Return the source of the rows as the algorithm sees them."""
+        return open_source(self, X, sample_weight, reset=reset)
 
     def _check_parameters(self) -> None:
         check_scalar(self.n_clusters, "n_clusters", Integral, min_val=1)
@@ -346,7 +353,7 @@ class BaseFeatureWeightedKMeans(
         self.objective_history_ = run.history
         self.n_iter_ = run.n_iter
         self.converged_ = run.converged
-        self.labels_, self.inertia_, mass = self._label(source, table)
+        self.labels_, self.inertia_, mass = self._label(source, table, recipe.weighting)
         return mass
 
     def _warn_of(self, run: Run, mass: FloatArray, depth: int) -> None:
@@ -372,13 +379,15 @@ class BaseFeatureWeightedKMeans(
                 stacklevel=depth,
             )
 
-    def _label(self, source: Source, table: Description) -> tuple[LabelArray, float, FloatArray]:
+    def _label(
+        self, source: Source, table: Description, rule: WeightRuleProtocol
+    ) -> tuple[LabelArray, float, FloatArray]:
         """Return labels, objective and mass of the clusters for the public centers and weights."""
         assignment = self._assignment()
         labels, total = source.reduce(self._parts.dissimilarity.labelling(assignment))
         mass = _mass_of(labels, source.sample_weight, int(self.n_clusters))
         weights = self._weights()
-        objective = self._parts.weighting.objective(
+        objective = rule.objective(
             assignment.scale * total, weights, WeightContext(mass[None], weights, table)
         )
         return labels, float(objective[0]), mass

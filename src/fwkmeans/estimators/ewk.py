@@ -97,7 +97,7 @@ class EWKMeans(BaseFeatureWeightedKMeans):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, source: Source, table: Description) -> Recipe:
         rule = EntropyWeights(gamma=self.gamma, dispersion=self.dispersion)
         return Recipe(SquaredEuclidean(), MeanCenter(), rule)
 

@@ -111,7 +111,7 @@ class FGKMeans(BaseFeatureWeightedKMeans):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, source: Source, table: Description) -> Recipe:
         groups = self._groups()
         rule = GroupEntropyWeights(groups=groups.numbers, lam=self.lam, eta=self.eta)
         return Recipe(SquaredEuclidean(), MeanCenter(), rule)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fwkmeans._typing import Description, Source
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.engine import Recipe
@@ -93,7 +94,7 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, source: Source, table: Description) -> Recipe:
         return Recipe(
             SquaredEuclidean(), MeanCenter(), SelfAdjustingWeights(safeguard=self.safeguard)
         )

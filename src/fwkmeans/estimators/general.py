@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from fwkmeans._typing import Description, Source
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.engine import Recipe
@@ -88,7 +89,7 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, source: Source, table: Description) -> Recipe:
         # clones: a fitted model must not change with a part that somebody else sets
         return Recipe(
             SquaredEuclidean() if self.dissimilarity is None else _own(self.dissimilarity),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fwkmeans._typing import Description, Source
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.engine import Recipe
@@ -104,7 +105,7 @@ class WKMeans(BaseFeatureWeightedKMeans):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, source: Source, table: Description) -> Recipe:
         if self.weights not in ("global", "cluster"):
             raise ValueError(f"weights={self.weights!r}: expected 'global' or 'cluster'.")
         check_smoothing(self.smoothing)
