@@ -1,16 +1,20 @@
 """The algorithms of the survey behind the scikit-learn interface."""
 
 from fwkmeans.estimators.awk import AWKMeans
+from fwkmeans.estimators.convex import ConvexKMeans
 from fwkmeans.estimators.ewk import EWKMeans
 from fwkmeans.estimators.fgk import FGKMeans
 from fwkmeans.estimators.fwsa import FWSAKMeans
 from fwkmeans.estimators.general import FeatureWeightedKMeans
 from fwkmeans.estimators.kmeans import KMeans
+from fwkmeans.estimators.synclus import SYNCLUS
 from fwkmeans.estimators.wk import WKMeans
 
 #: Every named algorithm of the package, by the survey's name.
 ALGORITHMS = {
     "K-Means": KMeans,
+    "SYNCLUS": SYNCLUS,
+    "CK-Means": ConvexKMeans,
     "AWK": AWKMeans,
     "WK-Means": WKMeans,
     "EW-KM": EWKMeans,
@@ -20,7 +24,9 @@ ALGORITHMS = {
 
 __all__ = [
     "ALGORITHMS",
+    "SYNCLUS",
     "AWKMeans",
+    "ConvexKMeans",
     "EWKMeans",
     "FGKMeans",
     "FWSAKMeans",
