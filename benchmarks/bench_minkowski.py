@@ -3,11 +3,12 @@
 Ours is one iteration of the engine: rows assigned, Minkowski centers, dispersions, weights; what a
 fit does once (reading, describing the table and its center, last labels) is left out on both sides.
 NumPy does the same in chunks that stay in the cache, from the same centers and weights, to the same
-tolerance, all in double precision as ours. Centers start at the means; two ways to search them:
+tolerance, in double precision as ours. Its centers start at the means, and features that are done
+are not looked at any more. Two ways to step:
 
 literal   Newton steps in a bracket, every third one a bisection, until the bracket is closed
-sharp     bisects where a Newton step leaves the bracket or does not halve, ends when steps are tiny,
-          and looks no more at features that are done
+sharp     bisects only where a Newton step leaves the bracket or does not halve; ends when steps are
+          tiny, too
 
 Both on one thread, in turn in one process; labels, centers and weights are asserted to agree.
 Ratios above 1 mean that fwkmeans is faster.

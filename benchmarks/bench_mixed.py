@@ -8,7 +8,7 @@ made. IK-P has more to do: it counts all categories instead of keeping the most 
 learns weights of the features. In return the peers sum the cost in every iteration anew.
 Ratios above 1 mean that fwkmeans is faster. Peers: pip install kmodes FasterKModes (the latter
 compiles itself with gcc and OpenMP when first used, into the user's data folder).
-Run it alone: python benchmarks/bench_mixed.py [--repeats 7]
+Run it alone: python benchmarks/bench_mixed.py [--repeats 15]
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import contextlib
 import io
 import warnings
 from collections.abc import Callable
-from functools import partial
 from importlib.metadata import version
 from typing import NamedTuple
 
@@ -96,8 +95,7 @@ def fit_faster(task: Task, max_iter: int, n_threads: int) -> int:
 
 def is_there(name: str, fit: Fit, task: Task) -> bool:
     """Tell whether a peer works, if not why."""
-    first = task.frame[:100]
-    small = Task(task.numbers[:100], task.codes[:100], first, np.arange(K))
+    small = Task(task.numbers[:100], task.codes[:100], task.frame[:100], np.arange(K))
     try:
         fit(small, 1, 1)
     except (ImportError, OSError) as error:
@@ -107,53 +105,30 @@ def is_there(name: str, fit: Fit, task: Task) -> bool:
     return True
 
 
-def fit_and_iteration(
-    fit: Fit, task: Task, max_iter: int, n_threads: int, times: int
-) -> tuple[float, float]:
-    """Return seconds of a fit and of one iteration, medians of several."""
-    whole, single = [], []
-    for _ in range(times):
-        short, few = timed(lambda: fit(task, 1, n_threads))
-        long, many = timed(lambda: fit(task, max_iter, n_threads))
-        whole.append(long)
-        single.append((long - short) / (many - few))
-    return float(np.median(whole)), float(np.median(single))
-
-
 def compare(
-    task: Task,
-    name: str,
-    fit: Fit,
-    *,
-    max_iter: int,
-    n_threads: int,
-    repeats: int,
-    times: int,
-    target: int,
+    task: Task, name: str, fit: Fit, max_iter: int, n_threads: int, repeats: int, target: int
 ) -> None:
     """Print a line for a peer."""
-    both = {"ours": fit_ours, name: fit}
-    done = [run(task, max_iter, n_threads) for run in both.values()]
-    # each run is its own pair of numbers, so they are kept beside what `interleave` counts
-    kept: dict[str, list[tuple[float, float]]] = {own: [] for own in both}
-
-    def run(own: str, times: int) -> float:
-        kept[own].append(fit_and_iteration(both[own], task, max_iter, n_threads, times))
-        return kept[own][-1][0]
-
-    interleave({"ours": partial(run, "ours", 5), name: partial(run, name, times)}, repeats)
-    ours, theirs = (np.asarray(kept[own][1:]) for own in both)  # without the warm-up
-    print(f"{name:14}{n_threads:8}{max_iter:6}{'/'.join(map(str, done)):>8}", end="")
-    for column in (0, 1):
-        ratio = np.median(theirs[:, column] / ours[:, column])
-        print(f"{np.median(ours[:, column]) * 1e3:10.2f}", end="")
-        print(f"{np.median(theirs[:, column]) * 1e3:11.2f}{ratio:9.1f}", end="")
-    print(f"{target:9}", flush=True)
+    fits = {"ours": fit_ours, name: fit}
+    done = {own: run(task, max_iter, n_threads) for own, run in fits.items()}
+    runs = {
+        (own, most): (lambda run=run, most=most: timed(lambda: run(task, most, n_threads))[0])
+        for own, run in fits.items()
+        for most in (1, max_iter)
+    }
+    seconds = {key: np.asarray(s) for key, s in interleave(runs, repeats).items()}
+    whole = [seconds[own, max_iter] for own in fits]
+    single = [(seconds[own, max_iter] - seconds[own, 1]) / (done[own] - 1) for own in fits]
+    print(f"{name:14}{n_threads:8}{max_iter:6}{done['ours']:>5}/{done[name]:<3}", end="")
+    for ours, theirs in (whole, single):
+        print(f"{np.median(ours) * 1e3:9.2f}{np.median(theirs) * 1e3:10.2f}", end="")
+        print(f"{np.median(theirs / ours):8.1f}", end="")
+    print(f"{target:8}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--repeats", type=int, default=15)
     repeats = parser.parse_args().repeats
     warnings.simplefilter("ignore")  # runs are cut on purpose
     header()
@@ -165,19 +140,15 @@ def main() -> None:
         f"{CATEGORIES.size} categories, {K} clusters, one start"
     )
     print("median ms; ratio = peer / ours; done = iterations of ours / of the peer")
-    print(f"{'':36}{'whole fit':^30}{'one more iteration':^30}")
-    print(f"{'peer':14}{'threads':>8}{'most':>6}{'done':>8}", end="")
-    print(f"{'ours':>10}{'peer':>11}{'ratio':>9}" * 2 + f"{'target':>9}")
+    print(f"{'':37}{'whole fit':^27}{'one more iteration':^27}")
+    print(f"{'peer':14}{'threads':>8}{'most':>6}{'done':>9}", end="")
+    print(f"{'ours':>9}{'peer':>10}{'ratio':>8}" * 2 + f"{'target':>8}")
     for n_threads in sorted({1, cpu_count()}):
         with threadpool_limits(n_threads):
             if "FasterKModes" in peers:
-                options = {"repeats": repeats, "times": 5, "target": 10}
-                compare(
-                    table, "FasterKModes", fit_faster, max_iter=20, n_threads=n_threads, **options
-                )
+                compare(table, "FasterKModes", fit_faster, 20, n_threads, repeats, target=10)
             if "kmodes" in peers and n_threads == 1:  # it has one thread for one start
-                options = {"repeats": min(repeats, 2), "times": 1, "target": 100}
-                compare(table, "kmodes", fit_kmodes, max_iter=5, n_threads=1, **options)
+                compare(table, "kmodes", fit_kmodes, 10, 1, min(repeats, 3), target=100)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ or the path of a ``.npy`` file that is read in blocks.
 from importlib.metadata import PackageNotFoundError, version
 
 from fwkmeans.estimators import (
+    SYNCLUS,
     AWKMeans,
+    ConvexKMeans,
     EWKMeans,
     FeatureWeightedKMeans,
     FGKMeans,
@@ -24,7 +26,9 @@ except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
 __all__ = [
+    "SYNCLUS",
     "AWKMeans",
+    "ConvexKMeans",
     "EWKMeans",
     "FGKMeans",
     "FWSAKMeans",

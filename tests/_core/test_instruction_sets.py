@@ -59,7 +59,6 @@ def problems():
                         origin=[0.0, 1e3][seed % 2],
                     )
 
-
     for dtype in (np.float32, np.float64):
         for n, m, k, n_categorical, missing in [
             (70, 2, 3, 0, 0.0),

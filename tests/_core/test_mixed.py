@@ -198,7 +198,6 @@ def test_power_two_among_others_is_the_square(dtype):
     assert_bitwise([problem.distances(compiled)], [squares.distances(compiled)])
 
 
-
 @pytest.mark.parametrize("p", [1.05, 1.1, 1.5, 1.7, 2.5, 3.0, 4.6, 7.3, 12.0, 20.0])
 def test_powers_are_accurate_over_all_magnitudes(p):
     rng = np.random.default_rng(0)
@@ -215,7 +214,9 @@ def test_powers_are_accurate_over_all_magnitudes(p):
         assert np.abs(got / expected - 1).max() < 1e-13
     # one feature at a time, the roots of which are the numbers themselves
     column = make_mixed_problem(0, 4000, 1, 1, [p])
-    column = column._replace(rows=x[:, None], centers=np.zeros((1, 1, 1)), weights=np.ones((1, 1, 1)))
+    column = column._replace(
+        rows=x[:, None], centers=np.zeros((1, 1, 1)), weights=np.ones((1, 1, 1))
+    )
     np.testing.assert_allclose(column.distances(compiled)[:, 0], x, rtol=1e-13)
 
 

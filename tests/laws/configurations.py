@@ -15,10 +15,12 @@ from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.weighting import (
     ClusterPowerWeights,
     EntropyWeights,
+    FixedWeights,
     GroupEntropyWeights,
     RadiusWeights,
     SelfAdjustingWeights,
     SharedPowerWeights,
+    StressWeights,
     UniformWeights,
 )
 
@@ -32,6 +34,8 @@ class Configuration(NamedTuple):
     algorithm: str  # name in ALGORITHMS
     parameters: dict[str, Any]
     monotone: bool = True  # the objective never rises
+    has_reference: bool = True  # the reference implementation knows it
+    by_objective: bool = True  # the best of several starts has the lowest objective
 
     @property
     def name(self) -> str:
@@ -50,8 +54,9 @@ class Configuration(NamedTuple):
     def values(self, n_features: int, *, data: float = 1.0, mass: float = 1.0) -> dict[str, Any]:
         """Return the parameters for such a table, scaled along with data and sample weights."""
         values = dict(self.parameters)
-        if isinstance(values.get("groups"), int):
-            values["groups"] = np.arange(n_features) % min(values["groups"], n_features)
+        for key in ("groups", "spaces"):
+            if isinstance(values.get(key), int):
+                values[key] = np.arange(n_features) % min(values[key], n_features)
         for key in ABSOLUTE:
             if isinstance(values.get(key), float) and values[key] > 0:
                 by_mass = 1.0 if values.get("dispersion") == "mean" else mass
@@ -90,6 +95,14 @@ class Configuration(NamedTuple):
         if self.algorithm == "FG-K-Means":
             values.setdefault("groups", np.zeros(n_features, dtype=int))
         return names[self.algorithm], values
+
+
+def _synclus(**values: Any) -> Configuration:
+    return Configuration("SYNCLUS", values, has_reference=False)
+
+
+def _convex(**values: Any) -> Configuration:
+    return Configuration("CK-Means", values, has_reference=False, by_objective=False)
 
 
 def _cluster(beta: float, smoothing: Any) -> Configuration:
@@ -136,6 +149,15 @@ CONFIGURATIONS = [
         Configuration("FG-K-Means", {"groups": 2, "lam": lam, "eta": eta})
         for lam, eta in ((5.0, 1.0), (0.3, 4.0), (0.0, 2.0), (2.0, 0.0), (0.0, 0.0))
     ),
+    _synclus(),
+    _synclus(weight_init="inverse-variance"),
+    _synclus(groups=2, group_weights={0: 3.0, 1: 1.0}),
+    _synclus(centred=True),
+    _synclus(groups=2, centred=True),
+    _convex(),
+    _convex(grid=3),
+    _convex(spaces=2),
+    _convex(spaces=2, exponent="dimension", grid=5),
 ]
 
 #: One of each kind, for laws that cost more.
@@ -165,12 +187,22 @@ FEW = [
         "FWSA(safeguard=True)",
         "FG-K-Means(groups=2)",
         "FG-K-Means(groups=2,lam=5.0,eta=1.0)",
+        "SYNCLUS(groups=2,group_weights={0: 3.0, 1: 1.0})",
+        "SYNCLUS(groups=2,centred=True)",
+        "CK-Means(grid=3)",
+        "CK-Means(spaces=2)",
     }
 ]
 
 #: Instances of every registered weight rule, for tables of four features.
 RULES = {
     "uniform": [UniformWeights()],
+    "fixed": [FixedWeights()],
+    "stress": [
+        StressWeights(),
+        StressWeights(groups=np.array([0, 1, 0, 1])),
+        StressWeights(groups=np.array([0, 1, 0, 1]), centred=True),
+    ],
     "shared-power": [
         SharedPowerWeights(),
         SharedPowerWeights(beta=-1.5),
@@ -228,6 +260,11 @@ def exact_costs(configuration: Configuration, model: Any, X: Any, sample_weight:
     Also their size, which rounding errors are measured by.
     """
     X = np.asarray(X, dtype=np.float64)
+    if not configuration.has_reference:
+        weights = _effective(model)
+        centers = np.asarray(model.cluster_centers_, dtype=np.float64)
+        costs = np.einsum("kv,ikv->ik", weights, (X[:, None] - centers) ** 2)
+        return costs, costs
     mass = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, float)
     present = mass > 0
     algorithm, parameters = configuration.reference(X.shape[1])
@@ -238,6 +275,15 @@ def exact_costs(configuration: Configuration, model: Any, X: Any, sample_weight:
     costs, _ = problem.costs(X, state, model.feature_weights_, groups)
     offsets = problem.constant(model.feature_weights_, groups)
     return costs, costs - offsets + np.abs(offsets)
+
+
+def _effective(model: Any) -> Any:
+    """Return the feature weights times those of their groups, if there are any."""
+    weights = model.feature_weights_.copy()
+    if hasattr(model, "group_weights_"):
+        for omega, columns in zip(model.group_weights_, model.groups_.values(), strict=True):
+            weights[:, columns] *= omega
+    return weights
 
 
 def untied(costs: Any, sizes: Any, tolerance: float) -> Any:

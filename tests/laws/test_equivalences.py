@@ -3,13 +3,24 @@
 import numpy as np
 import pytest
 
-from fwkmeans import AWKMeans, EWKMeans, FeatureWeightedKMeans, FGKMeans, KMeans, WKMeans
+from fwkmeans import (
+    SYNCLUS,
+    AWKMeans,
+    ConvexKMeans,
+    EWKMeans,
+    FeatureWeightedKMeans,
+    FGKMeans,
+    KMeans,
+    WKMeans,
+)
 from fwkmeans.weighting import (
     ClusterPowerWeights,
     EntropyWeights,
+    FixedWeights,
     GroupEntropyWeights,
     SelfAdjustingWeights,
     SharedPowerWeights,
+    StressWeights,
     UniformWeights,
 )
 from laws.configurations import make_rows, some_rows
@@ -130,10 +141,37 @@ def test_a_beta_whose_powers_underflow_is_refused(table, beta):
         WKMeans(4, beta=beta, init=centers).fit(X)
 
 
+def test_fixed_weights_are_kmeans_on_scaled_columns(table, source):
+    X, centers = table
+    w = np.array([0.4, 0.3, 0.2, 0.1])
+    fixed = FeatureWeightedKMeans(4, weighting=FixedWeights(), weight_init=w, init=centers, tol=0)
+    a = fixed.fit(source(X))
+    b = KMeans(4, init=centers * np.sqrt(w), tol=0).fit(source(X * np.sqrt(w)))
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+    np.testing.assert_allclose(a.feature_weights_, np.tile(w, (4, 1)))
+    assert a.inertia_ == pytest.approx(b.inertia_, rel=1e-12)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_synclus_is_a_choice_of_parts(table, source, centred):
+    groups = np.array([0, 1, 0, 1])
+    rule = StressWeights(groups, centred=centred)
+    a, b = pair(
+        table,
+        source,
+        (FeatureWeightedKMeans, {"weighting": rule}),
+        (SYNCLUS, {"groups": groups, "centred": centred}),
+    )
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+    np.testing.assert_array_equal(a.feature_weights_, b.feature_weights_)
+    np.testing.assert_array_equal(a.objective_history_, b.objective_history_)
+    assert a.inertia_ == pytest.approx(b.inertia_, rel=1e-12)
+
+
 def test_one_feature_is_kmeans(rng, source):
     X = make_rows(rng, 60, 1)
     table = X, some_rows(rng, X, 3)
-    for estimator in (WKMeans, AWKMeans, EWKMeans, FGKMeans):
+    for estimator in (WKMeans, AWKMeans, EWKMeans, FGKMeans, SYNCLUS, ConvexKMeans):
         a, b = pair(table, source, (estimator, {}), (KMeans, {}))
         np.testing.assert_array_equal(a.labels_, b.labels_)
         np.testing.assert_array_equal(a.feature_weights_, 1.0)

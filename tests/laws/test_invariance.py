@@ -50,8 +50,9 @@ class TestInvariance:
         order = np.array([2, 0, 3, 1])
         a = fit(configuration, X, centers, mass, source)
         b = configuration.estimator(K, M, init=centers[:, order])
-        if configuration.parameters.get("groups"):
-            b.set_params(groups=np.asarray(b.groups)[order])
+        for key in ("groups", "spaces"):
+            if configuration.parameters.get(key):
+                b.set_params(**{key: np.asarray(getattr(b, key))[order]})
         b.fit(source(X[:, order]), sample_weight=mass)
         np.testing.assert_array_equal(a.labels_, b.labels_)
         assert_same_fit(a, b, features=order)

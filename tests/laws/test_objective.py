@@ -45,6 +45,8 @@ def test_weights_sum_to_one_and_labels_are_in_range(configuration, rng, source, 
             np.testing.assert_allclose(total, 1.0, atol=1e-12)
         np.testing.assert_allclose(model.group_weights_.sum(axis=1), 1.0, atol=1e-12)
         assert np.all(model.group_weights_ >= 0)
+    elif configuration.parameters.get("spaces"):
+        np.testing.assert_allclose(model.space_weights_.sum(), 1.0, atol=1e-12)
     else:
         np.testing.assert_allclose(weights.sum(axis=1), 1.0, atol=1e-12)
     assert model.labels_.dtype == np.int32
@@ -75,7 +77,7 @@ def test_score_of_the_fitted_rows_is_minus_inertia(configuration, rng, source, d
         assert model.inertia_ == pytest.approx(np.dot(sample_weight, nearest), rel=1e-5)
 
 
-@pytest.mark.parametrize("configuration", FEW, ids=name_of)
+@pytest.mark.parametrize("configuration", [c for c in FEW if c.by_objective], ids=name_of)
 def test_the_best_start_is_kept(configuration, rng):
     X = make_rows(rng, 60, 4)
     sums = []

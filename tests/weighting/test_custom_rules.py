@@ -104,7 +104,9 @@ def test_a_rule_that_returns_nan_is_told_so(rng):
 
 def test_missing_methods_are_named(rng):
     X = make_rows(rng, 40, 4)
-    with pytest.raises(TypeError, match=r"cannot be used as weighting.*no bind.*effective") as e:
+    with pytest.raises(
+        TypeError, match=r"cannot be used as weighting.*no observe, bind.*effective"
+    ) as e:
         FeatureWeightedKMeans(2, weighting=Duck()).fit(X)
     assert "WeightRule" in str(e.value)
     with pytest.raises(TypeError, match=r"cannot be used as dissimilarity.*labelling"):

@@ -21,8 +21,14 @@ void sort_by_label(Scratch<T>& block, index k, const std::int32_t* labels, index
     block.position[0] = 0;
 }
 
-// Rows of weight one; rows with weights; rows with weights and missing cells.
+// Rows of weight one; rows with weights; rows, with weights or without, with missing cells.
 enum class Cells { plain, weighted, gaps };
+
+template <Cells C>
+inline double weight_of(const double* sample_weight, index i) {
+    if (C == Cells::plain) return 1;
+    return C == Cells::weighted || sample_weight ? sample_weight[i] : 1;
+}
 
 // N vectors of L features from v on, of one cluster's rows, with the sums held in registers.
 template <class T, int L, int N, Cells C, bool REMOVE>
@@ -44,11 +50,11 @@ inline void add_rows(const Scratch<T>& block, const double* sample_weight, index
             const D y = __builtin_convertvector(load<Vector<T, L>>(row + c * L), D);
             D t = y - origin[c];
             if (C == Cells::gaps) {
-                const D s = y == y ? D{} + sample_weight[i] : D{};
+                const D s = y == y ? D{} + weight_of<C>(sample_weight, i) : D{};
                 t = y == y ? t : D{};
                 mass[c] = REMOVE ? mass[c] - s : mass[c] + s;
             }
-            const D st = C == Cells::plain ? t : t * sample_weight[i];
+            const D st = C == Cells::plain ? t : t * weight_of<C>(sample_weight, i);
             sum[c] = REMOVE ? sum[c] - st : sum[c] + st;
             square[c] = REMOVE ? square[c] - st * t : square[c] + st * t;
         }
@@ -86,8 +92,9 @@ void accumulate_sorted(const Scratch<T>& block, const double* sample_weight, con
         if (C != Cells::plain) {
             mass = 0, rows = 0;
             for (index p = begin; p < end; ++p) {
-                mass += sample_weight[block.order[p]];
-                rows += sample_weight[block.order[p]] > 0;
+                const double s = weight_of<C>(sample_weight, block.order[p]);
+                mass += s;
+                rows += s > 0;
             }
         }
         out.mass[at] += REMOVE ? -mass : mass;

@@ -32,6 +32,7 @@ class MeanCenter(BaseEstimator):
     """
 
     p = 2.0  # of the power it minimises
+    is_mean = True  # which the description of a table has already
     needs: tuple[str, ...] = ("mass", "sums")
     table: Description  # bound
 

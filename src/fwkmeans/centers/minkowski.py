@@ -45,6 +45,11 @@ class MinkowskiCenter(MeanCenter):
         self.p = p
         self.categories = categories
 
+    @property
+    def is_mean(self) -> bool:  # type: ignore[override]
+        """Whether this is the mean."""
+        return self.p == 2
+
     def bind(self, table: Description) -> Self:
         """Return the rule for this table."""
         check_power(self.p)

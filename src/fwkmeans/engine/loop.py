@@ -102,9 +102,10 @@ def alternate(
         Number of iterations at most.
     tol : float
         A run none of whose steps can raise the objective ends when that changes by no more than
-        ``tol`` times its weighted dispersion, another one when labels stay and weights move by at
-        most ``tol``. 0 waits until nothing moves (where several centers are as good, until the
-        objective stays). A run that goes in circles ends at the best place of the circle.
+        ``tol`` times the rule's yardstick (mostly the weighted dispersion), another one when labels
+        stay and weights move by at most ``tol``. 0 waits until nothing moves (where several centers
+        are as good, until the objective stays). A run that goes in circles ends at the best place
+        of the circle.
 
     Returns
     -------
@@ -134,7 +135,7 @@ def alternate(
         updated = _as_weights(recipe.weighting.update(dispersion, context), weights, recipe)
         updated = without_rows(updated, statistics, recipe, table)
         moved = assignment_of(recipe.weighting, centers, updated)
-        part, objective = evaluate(recipe, moved, dispersion, updated, context)
+        yardstick, objective = evaluate(recipe, moved, dispersion, updated, context)
         history.append(_on_all_starts(objective, active, n_starts))
 
         same_labels = (
@@ -147,7 +148,7 @@ def alternate(
         if monotone and iteration > 1 and (tol > 0 or not unique):
             fall = np.abs(history[-2][active] - objective)
             enough = tol if unique else max(tol, _NO_FALL)
-            stopped |= (fall <= enough * part) & ((part > 0) | same_labels)
+            stopped |= (fall <= enough * yardstick) & ((yardstick > 0) | same_labels)
         if not monotone and recipe.weighting.memoryless:
             prints.append(_on_all_starts(statistics.fingerprint, active, n_starts))
             stopped |= _best_of_circle(prints, history, active)
@@ -187,7 +188,7 @@ def evaluate(
     weights: Weights,
     context: WeightContext,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the weighted dispersion and the objective of each start."""
+    """Return what a fall of the objective is compared with, and the objective, of each start."""
     part = assignment.scale * recipe.dissimilarity.combine(assignment.weights, dispersion)
     by_rows = part + assignment.scale * (assignment.offsets * context.mass).sum(axis=-1)
     objective = recipe.weighting.objective(by_rows, weights, context)
@@ -197,7 +198,7 @@ def evaluate(
             "and are the values of X below 1e150 in size? Rescale the columns, for example with "
             "fwkmeans.preprocessing.RangeStandardizer."
         )
-    return part, objective
+    return recipe.weighting.yardstick(part, weights, context), objective
 
 
 def _blank(n_starts: int, centers: FloatArray, weights: Weights) -> Outcome:

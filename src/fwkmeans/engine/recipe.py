@@ -34,6 +34,7 @@ _METHODS = {
     "center": ("update", "bind", "minimises", "unique", "needs"),
     "weighting": (
         "update",
+        "observe",
         "bind",
         "take",
         "initial",
@@ -41,6 +42,7 @@ _METHODS = {
         "effective",
         "offsets",
         "objective",
+        "yardstick",
         "shared",
         "monotone",
         "memoryless",
@@ -85,7 +87,7 @@ def bind_parts(recipe: Recipe, source: Source, table: Description) -> tuple[Reci
         return recipe._replace(dissimilarity=dissimilarity, center=center)
 
     parts = bound(table)
-    means = parts.center.minimises(parts.dissimilarity) and not parts.dissimilarity.needs_labels
+    means = getattr(parts.center, "is_mean", False) and not parts.dissimilarity.needs_labels
     if means and table.layout.is_numeric:
         return parts, table  # which has means already, and sums of squares about them
     table = _described(parts, source, table)
@@ -105,8 +107,7 @@ def _described(recipe: Recipe, source: Source, table: Description) -> Descriptio
         table = table._replace(maximum=maximum)
     centers = recipe.center.update(statistics, everything, source)
     scatter = recipe.dissimilarity.dispersion(statistics, everything, centers, source, table)
-    scatter = np.where(table.maximum > table.minimum, scatter[0, 0], 0.0)
-    return table._replace(center=centers[0, 0], scatter=scatter)
+    return table._replace(center=centers[0, 0], scatter=scatter[0, 0])
 
 
 def check_recipe(recipe: Recipe) -> None:

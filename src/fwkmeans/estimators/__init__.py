@@ -1,6 +1,7 @@
 """The algorithms of the survey behind the scikit-learn interface."""
 
 from fwkmeans.estimators.awk import AWKMeans
+from fwkmeans.estimators.convex import ConvexKMeans
 from fwkmeans.estimators.ewk import EWKMeans
 from fwkmeans.estimators.fgk import FGKMeans
 from fwkmeans.estimators.fwsa import FWSAKMeans
@@ -8,11 +9,14 @@ from fwkmeans.estimators.general import FeatureWeightedKMeans
 from fwkmeans.estimators.ikp import IKPrototypes
 from fwkmeans.estimators.imwk import IMWKMeans
 from fwkmeans.estimators.kmeans import KMeans
+from fwkmeans.estimators.synclus import SYNCLUS
 from fwkmeans.estimators.wk import WKMeans
 
 #: Every named algorithm of the package, by the survey's name.
 ALGORITHMS = {
     "K-Means": KMeans,
+    "SYNCLUS": SYNCLUS,
+    "CK-Means": ConvexKMeans,
     "AWK": AWKMeans,
     "WK-Means": WKMeans,
     "EW-KM": EWKMeans,
@@ -24,7 +28,9 @@ ALGORITHMS = {
 
 __all__ = [
     "ALGORITHMS",
+    "SYNCLUS",
     "AWKMeans",
+    "ConvexKMeans",
     "EWKMeans",
     "FGKMeans",
     "FWSAKMeans",

@@ -31,6 +31,7 @@ from fwkmeans._typing import (
     LabelArray,
     Source,
     WeightContext,
+    WeightRuleProtocol,
     Weights,
 )
 from fwkmeans.engine import (
@@ -45,7 +46,7 @@ from fwkmeans.engine import (
 )
 from fwkmeans.estimators.inputs import check_rows, describe_rows, open_source
 from fwkmeans.init import INITIALISATIONS, Seeds, anomalous_start, initial_weights
-from fwkmeans.sources import indicators
+from fwkmeans.sources import describe, indicators
 from fwkmeans.weighting.base import one_value_a_start
 
 logger = logging.getLogger("fwkmeans")
@@ -91,7 +92,7 @@ class BaseFeatureWeightedKMeans(
 
     @abstractmethod
     def _recipe(self, source: Source, table: Description) -> Recipe:
-        """Return the parts of the algorithm, for the features seen in fit."""
+        """Return the parts of the algorithm, for the table seen in fit."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the clustering.
@@ -117,7 +118,7 @@ class BaseFeatureWeightedKMeans(
         """Fit; `depth` is the number of frames from a warning to the caller's line."""
         self._check_parameters()
         source = open_source(self, X, sample_weight, reset=True)
-        source, table = describe_rows(self, source)
+        source, table = self._described(source, reset=True)
         if self.n_clusters is not None and table.n_rows < self.n_clusters:
             raise ValueError(
                 f"n_samples={table.n_rows} (rows with weight) should be >= "
@@ -127,10 +128,9 @@ class BaseFeatureWeightedKMeans(
         check_recipe(recipe)
         _refuse_batches(recipe)
         with self._progress(), np.errstate(over="ignore", invalid="ignore"):
-            recipe, table = bind_parts(recipe, source, table)
-            _refuse_lost(table, getattr(self, "feature_names_in_", None))
+            recipe, table = self._bound(recipe, source, table)
             begin = self._beginning(X, source, recipe, table, depth)
-            rule = recipe.weighting.bind(table, begin.n_clusters)
+            rule = recipe.weighting.observe(source, table).bind(table, begin.n_clusters)
             recipe = recipe._replace(weighting=rule)
             run = self._best_run(source, recipe, table, begin, self._n_starts(depth))
         mass = self._set_fitted(source, recipe, table, run)
@@ -191,6 +191,7 @@ class BaseFeatureWeightedKMeans(
         """
         check_is_fitted(self)
         source = check_rows(self, open_source(self, X, None, reset=False))
+        source = self._view(source, reset=False)
         return source.reduce(self._parts.dissimilarity.labelling(self._assignment(source)))[0]
 
     def transform(self, X: Any) -> Any:
@@ -208,6 +209,7 @@ class BaseFeatureWeightedKMeans(
         """
         check_is_fitted(self)
         source = check_rows(self, open_source(self, X, None, reset=False))
+        source = self._view(source, reset=False)
         return source.reduce(self._parts.dissimilarity.distances(self._assignment(source)))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -229,9 +231,9 @@ class BaseFeatureWeightedKMeans(
         """
         check_is_fitted(self)
         source = open_source(self, X, sample_weight, reset=False)
-        source, table = describe_rows(self, source)
-        _, table = bind_parts(self._parts, source, table)
-        return -self._label(source, table)[1]
+        source, table = self._described(source, reset=False)
+        _, table = self._bound(self._parts, source, table)
+        return -self._label(source, table, self._parts.weighting.observe(source, table))[1]
 
     def __sklearn_tags__(self) -> Tags:
         """Return what scikit-learn should know of the estimator."""
@@ -247,6 +249,37 @@ class BaseFeatureWeightedKMeans(
         return int(self.cluster_centers_.shape[0])
 
     # ---- before the fit -------------------------------------------------------------------------
+
+    def _view(self, source: Source, *, reset: bool) -> Source:
+        """Return the rows as the algorithm sees them."""
+        return source
+
+    def _described(self, source: Source, *, reset: bool) -> tuple[Source, Description]:
+        """Return the rows as the algorithm sees them, and what is known of them."""
+        source, table = describe_rows(self, source)
+        view = self._view(source, reset=reset)
+        if view is not source:
+            table = describe(view)[0]._replace(rescale=table.rescale)
+        return view, table
+
+    def _bound(
+        self, recipe: Recipe, source: Source, table: Description
+    ) -> tuple[Recipe, Description]:
+        """Return parts bound to the table, and it as they see it, if its powers are numbers."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            recipe, table = bind_parts(recipe, source, table)
+        lost = ~((table.scatter > 0) & np.isfinite(table.scatter))
+        lost &= table.maximum > table.minimum
+        if lost.any():
+            squares = not recipe.dissimilarity.needs_labels
+            names = getattr(self, "feature_names_in_", None)
+            raise ValueError(
+                f"The {'squares' if squares else 'powers'} of {describe_columns(lost, names)} of X "
+                "underflow to zero or overflow. Rescale X, for example with "
+                "fwkmeans.preprocessing.RangeStandardizer"
+                f"{'.' if squares else ', or take a smaller p.'}"
+            )
+        return recipe, table
 
     def _check_parameters(self) -> None:
         if self.n_clusters is not None:
@@ -472,7 +505,7 @@ class BaseFeatureWeightedKMeans(
         self.objective_history_ = run.history
         self.n_iter_ = run.n_iter
         self.converged_ = run.converged
-        self.labels_, self.inertia_, mass = self._label(source, table)
+        self.labels_, self.inertia_, mass = self._label(source, table, recipe.weighting)
         if hasattr(self, "categorical_features"):
             self._set_categories(source)
         return mass
@@ -527,13 +560,15 @@ class BaseFeatureWeightedKMeans(
                 stacklevel=depth,
             )
 
-    def _label(self, source: Source, table: Description) -> tuple[LabelArray, float, FloatArray]:
+    def _label(
+        self, source: Source, table: Description, rule: WeightRuleProtocol
+    ) -> tuple[LabelArray, float, FloatArray]:
         """Return labels, objective and mass of the clusters for the public centers and weights."""
         assignment = self._assignment(source)
         labels, total = source.reduce(self._parts.dissimilarity.labelling(assignment))
         mass = _mass_of(labels, source.sample_weight, self.n_clusters_)
         weights = self._weights()
-        objective = self._parts.weighting.objective(
+        objective = rule.objective(
             assignment.scale * total, weights, WeightContext(mass[None], weights, table)
         )
         return labels, float(objective[0]), mass
@@ -574,17 +609,6 @@ def _mass_of(labels: LabelArray, sample_weight: FloatArray | None, n_clusters: i
         weight = None if sample_weight is None else sample_weight[piece]
         mass += np.bincount(labels[piece], weight, n_clusters)
     return mass
-
-
-def _refuse_lost(table: Description, names: Any) -> None:
-    """Raise if the powers of a column are no numbers any more."""
-    lost = table.varying & ~((table.scatter > 0) & np.isfinite(table.scatter))
-    if lost.any() and (table.maximum > table.minimum).any():
-        raise ValueError(
-            f"The powers of {describe_columns(lost, names)} of X underflow to zero or overflow. "
-            "Rescale X, for example with fwkmeans.preprocessing.RangeStandardizer, or take a "
-            "smaller p."
-        )
 
 
 def _refuse_batches(recipe: Recipe) -> None:

@@ -75,14 +75,6 @@ def describe_rows(estimator: Any, source: Source) -> tuple[Source, Description]:
     if gaps:
         table, _ = describe(source)
     table = table._replace(rescale=getattr(estimator, "missing", "error") == "rescale")
-    squared = (table.scatter > 0) & np.isfinite(table.scatter)
-    lost = (table.maximum > table.minimum) & ~squared
-    if lost.any():
-        names = getattr(estimator, "feature_names_in_", None)
-        raise ValueError(
-            f"The squares of {describe_columns(lost, names)} of X underflow to zero or overflow. "
-            "Rescale X, for example with fwkmeans.preprocessing.RangeStandardizer."
-        )
     return source, table
 
 

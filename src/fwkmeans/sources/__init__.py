@@ -1,7 +1,13 @@
 """Where the rows live. The engine sees only `Source.reduce` and `Source.take`."""
 
 from fwkmeans.sources.chunks import BLOCK_BYTES, ChunkedSource, open_npy
-from fwkmeans.sources.describe import Faults, count_faults, count_observed, describe
+from fwkmeans.sources.describe import (
+    Faults,
+    count_faults,
+    count_observed,
+    describe,
+    observed_mass,
+)
 from fwkmeans.sources.entities import centers_at, indicators
 from fwkmeans.sources.memory import MemorySource
 
@@ -15,5 +21,6 @@ __all__ = [
     "count_observed",
     "describe",
     "indicators",
+    "observed_mass",
     "open_npy",
 ]

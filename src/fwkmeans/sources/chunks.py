@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,8 @@ class ChunkedSource:
         Which columns are categorical, and their categories; None: all are numbers.
     gaps, stretch : bool, default=False
         See `MemorySource`.
+    seen : callable, default=None
+        What the numbers of a block become before anybody sees them.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class ChunkedSource:
         coding: Coding | None = None,
         gaps: bool = False,
         stretch: bool = False,
+        seen: Callable[[RowArray], RowArray] | None = None,
     ) -> None:
         self.rows = open_npy(rows) if isinstance(rows, str | os.PathLike) else rows
         check_matrix(self.rows, "rows")
@@ -82,6 +85,7 @@ class ChunkedSource:
         self.coding: Coding | None = coding
         self.gaps: bool = gaps
         self.stretch: bool = stretch
+        self.seen: Callable[[RowArray], RowArray] | None = seen
 
     @property
     def layout(self) -> Layout:
@@ -125,7 +129,15 @@ class ChunkedSource:
             coding=self.coding,
             gaps=self.gaps if gaps is None else gaps,
             stretch=self.stretch if stretch is None else stretch,
+            seen=self.seen,
         )
+
+    def seen_through(self, seen: Callable[[RowArray], RowArray]) -> ChunkedSource:
+        """Return the source of what a function makes of the rows; it may leave gaps."""
+        view = self.reweighted(self.sample_weight)
+        view.seen = seen
+        view.gaps = self.gaps or any(np.isnan(block.rows).any() for block in view.blocks())
+        return view
 
     def pieces(self) -> Iterator[slice]:
         """Yield the blocks as slices of the rows."""
@@ -172,7 +184,8 @@ class ChunkedSource:
     def _plain(self, cells: RowArray) -> RowArray:
         if self.coding is not None and not self.layout.is_numeric:
             cells = cells[:, self.layout.numeric]
-        return in_whole_steps(np.asarray(cells, dtype=self.dtype))
+        cells = in_whole_steps(np.asarray(cells, dtype=self.dtype))
+        return cells if self.seen is None else self.seen(cells)
 
     def _levels(self, cells: RowArray) -> LabelArray | None:
         if self.coding is None or self.layout.is_numeric:

@@ -55,6 +55,13 @@ def count_faults(source: Source) -> Faults:
         return _faults(source.reduce(_Moments(np.zeros(source.layout.n_numeric))))
 
 
+def observed_mass(source: Source) -> FloatArray:
+    """Return the sum of the sample weights over the cells of each numeric column that are there."""
+    moments = source.reduce(_Moments(np.zeros(source.layout.n_numeric)))
+    mass: FloatArray = moments.observed
+    return mass
+
+
 def _faults(moments: Moments) -> Faults:
     return Faults(moments.nonfinite - moments.missing, moments.missing)
 

@@ -15,6 +15,7 @@ from fwkmeans._typing import (
     Effective,
     FloatArray,
     IntArray,
+    Source,
     WeightContext,
     Weights,
 )
@@ -75,6 +76,10 @@ class WeightRule(BaseEstimator, ABC):
             `Weights` if the rule remembers something.
         """
 
+    def observe(self, source: Source, table: Description) -> Self:
+        """Return the rule with what it must know of the rows beyond their description."""
+        return self
+
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Return the rule with every "auto" replaced by the value for this table."""
         return self
@@ -110,6 +115,12 @@ class WeightRule(BaseEstimator, ABC):
         self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
     ) -> FloatArray:
         """Return the objective from the sum over rows of weighted dissimilarity plus offset."""
+        return weighted_dispersion
+
+    def yardstick(
+        self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
+    ) -> FloatArray:
+        """Return what a fall of the objective is compared with to tell whether it still matters."""
         return weighted_dispersion
 
 

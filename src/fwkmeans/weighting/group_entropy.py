@@ -53,7 +53,7 @@ class GroupEntropyWeights(WeightRule):
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Return the rule with groups and both strengths as numbers."""
-        groups = _checked(self._groups(table), table.varying.size)
+        groups = check_groups(self._groups(table), table.varying.size)
         scatter = table.scatter.sum() / n_clusters
         n_groups = len(np.unique(groups[table.varying]))
         automatic = {"lam": scatter / n_groups, "eta": scatter / table.varying.sum()}
@@ -125,7 +125,7 @@ class GroupEntropyWeights(WeightRule):
         return np.asarray(self.groups)
 
 
-def _checked(groups: IntArray, n_features: int) -> IntArray:
+def check_groups(groups: IntArray, n_features: int) -> IntArray:
     """Return the groups numbered from 0 without a gap."""
     if groups.shape != (n_features,) or groups.dtype.kind not in "iu":
         raise ValueError(

@@ -1,0 +1,53 @@
+"""The direction of the sum as center: spherical K-Means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fwkmeans._typing import Dissimilarity, FloatArray, Source, Statistics
+from fwkmeans.centers.mean import MeanCenter
+
+
+class DirectionCenter(MeanCenter):
+    r"""The direction of the sum of a cluster's rows, for rows of unit length.
+
+    .. math:: c_k = \frac{\sum_{i \in S_k} s_i y_i}{\big\|\sum_{i \in S_k} s_i y_i\big\|}
+
+    the minimiser of :math:`\sum_i s_i \|y_i - c\|^2 = 2 \sum_i s_i (1 - y_i^\top c)` over unit
+    vectors c, in each space on its own. A cluster without rows, or whose rows cancel, keeps its
+    center.
+
+    Parameters
+    ----------
+    spaces : array of shape (n_features,), default=None
+        Number 0, 1, ... of the space of each feature; features with -1 have the mean as center.
+        None is one space of all features.
+    """
+
+    is_mean = False
+    categories = "mode"
+
+    def __init__(self, spaces: Any = None) -> None:
+        self.spaces = spaces
+
+    def minimises(self, dissimilarity: Dissimilarity) -> bool:
+        """Tell whether no other center of unit length has less dispersion."""
+        return super().minimises(dissimilarity) and self.table.layout.is_numeric
+
+    def _points(self, statistics: Statistics, before: FloatArray, source: Source) -> FloatArray:
+        centers = super()._points(statistics, before, source)
+        mass = np.broadcast_to(statistics.observed, before.shape)
+        totals = statistics.sums + mass * statistics.reference
+        spaces = np.zeros(before.shape[-1]) if self.spaces is None else np.asarray(self.spaces)
+        for number in range(int(spaces.max()) + 1):
+            columns = np.flatnonzero(spaces == number)
+            total = np.take(totals, columns, axis=-1)
+            length = np.sqrt((total * total).sum(axis=-1, keepdims=True))
+            known = length > 1e-12 * np.take(mass, columns[:1], axis=-1)
+            direction = total / np.where(known, length, 1.0)
+            kept = np.take(before, columns, axis=-1)
+            moved = known & (np.abs(direction - kept) > 1e-15).any(axis=-1, keepdims=True)
+            centers[..., columns] = np.where(moved, direction, kept)
+        return centers

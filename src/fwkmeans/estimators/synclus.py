@@ -1,0 +1,250 @@
+"""SYNCLUS: weights by least squares on distances, for given groups of features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fwkmeans._typing import (
+    Description,
+    FloatArray,
+    LabelArray,
+    Source,
+    WeightContext,
+    WeightRuleProtocol,
+    Weights,
+)
+from fwkmeans.centers import MeanCenter
+from fwkmeans.dissimilarities import SquaredEuclidean
+from fwkmeans.engine import Recipe, Run
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, Beginning
+from fwkmeans.estimators.docstrings import documented
+from fwkmeans.estimators.groups import Groups, resolve_groups
+from fwkmeans.init import Seeds, initial_weights
+from fwkmeans.weighting import StressWeights
+
+
+@documented(
+    "Weights of the features; sum to 1 over all groups, all rows are equal.",
+    weight_init="""weight_init : {"uniform", "inverse-variance", "random"} or array, \
+default="uniform"
+    Initial feature weights: equal, inversely proportional to the variance of each feature, drawn at
+    random for every start, or these, of shape (n_features,); scaled to sum to one.""",
+    centred="""centred : bool, default=False
+    Compare deviations from the mean distance. With one group, F is then 1 minus the squared
+    correlation of :math:`d_{ij}` and :math:`a^*_{ij}`. False is as published; see Notes.""",
+    tol="""tol : float, default=1e-6
+    A run ends when F falls by no more than `tol` times what it would fall by, to first order, if
+    no cluster had any dispersion. 0 goes on until labels, centers and weights stand still.""",
+)
+class SYNCLUS(BaseFeatureWeightedKMeans):
+    r"""SYNCLUS, synthesized clustering: feature weights for given weights of groups [1]_.
+
+    Within each group :math:`G_t` rows have the distances
+    :math:`d_{ij}^{(t)} = \sum_{v \in G_t} w_v (y_{iv} - y_{jv})^2`. Clusters and weights are sought
+    that make them, in all groups, look like :math:`\delta_{ij} = \alpha a^*_{ij} + \beta`, where
+    :math:`a^*_{ij} = 1/n_k` if both rows are in cluster k, else 0:
+
+    .. math:: F = \frac{\sum_t \omega_t \sum_i \sum_j (\delta_{ij} - d_{ij}^{(t)})^2}
+                       {\sum_i \sum_j \delta_{ij}^2}
+
+    Steps are assignment by :math:`\sum_t \omega_t \sum_{v \in G_t} w_v (y_{iv} - c_{kv})^2`, means,
+    the regression line, and non-negative least squares for the weights of each group:
+
+    .. math:: \alpha = -\frac{2 \bar B}{K - 1}, \quad \beta = \frac{2 \bar T - \alpha}{N}, \qquad
+              \min_{w_t \ge 0} w_t^\top A_{tt} w_t - 2 g_t^\top w_t, \quad
+              g_v = 4 \Big(\bar T T_v + \frac{\bar B B_v}{K - 1}\Big)
+
+    with the scatter :math:`T_v`, its part between clusters :math:`B_v`,
+    :math:`\bar T = \sum_t \omega_t \sum_{v \in G_t} w_v T_v`, :math:`\bar B` likewise, and
+    :math:`A_{uv} = \sum_i \sum_j (y_{iu} - y_{ju})^2 (y_{iv} - y_{jv})^2`.
+
+    Parameters
+    ----------
+    {n_clusters}
+    groups : None, mapping, sequence of columns or one label per column, default=None
+        The groups: a mapping from group name to columns, a sequence with the columns of each
+        group, or one label for every column. Columns are names, indices, masks or slices. None is
+        one group.
+    group_weights : None, mapping or sequence of numbers, default=None
+        Weight of each group: in the order of the groups, or a mapping from group names. They are
+        not negative and are scaled to sum to one. A group of weight 0 has no say in the clusters
+        but gets feature weights. None is the same weight for all.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+    group_weights_ : ndarray of shape (n_groups,)
+        The weights of the groups, scaled to sum to one.
+    groups_ : dict
+        Indices of the columns of each group, by group name (or number), in the order of
+        `group_weights_`.
+    alpha_, beta_ : float
+        The line: of all pairs, this one minimises F for the labels and weights returned (it is the
+        least-squares line above times 1/(1 - F)). If `centred`, beta is chosen to make the mean of
+        delta that of the distances. With one cluster alpha is 0.
+    stress_ : float
+        F, the same as `inertia_`.
+
+    See Also
+    --------
+    FGKMeans : Finds weights of the groups, in each cluster.
+    ConvexKMeans : Finds weights of the groups from a grid.
+
+    Notes
+    -----
+    F depends on labels and weights only, lies in [0, 1) and never rises. `score` is that of the
+    labels that the rows of X get, with the distances among those rows. All sums over pairs follow
+    from one pass over the rows before the first iteration, of cost :math:`O(N \sum_t M_t^2)`; no
+    matrix of distances is formed. An iteration costs O(N K M) and :math:`O(\sum_t M_t^3)`.
+
+    With `weight_init="inverse-variance"` and given initial centers the clusters do not depend on
+    the units of the features. Groups matter where their distances differ in kind: with one group
+    that is right, and others of noise, the criterion still asks every group to fit.
+
+    It fails where distances are nearly constant whatever the clusters, since
+    :math:`\bar T^2`, the part of F that a constant explains, mostly outweighs
+    :math:`\bar B^2 / (K - 1)`: noise features then keep much of their weight. ``centred=True``
+    leaves that part out. Results depend on the starts more than for most algorithms. A group that
+    has only constant features adds its weight to F. A row of sample weight s counts as s rows.
+
+    References
+    ----------
+    .. [1] DeSarbo, Carroll, Clark & Green (1984). Synthesized clustering: a method for amalgamating
+       alternative clustering bases with differential weighting of variables. Psychometrika 49(1).
+       doi:10.1007/BF02294206
+
+    Examples
+    --------
+    >>> from fwkmeans import SYNCLUS
+    >>> from fwkmeans.datasets import add_noise_features, load_uci
+    >>> from fwkmeans.preprocessing import RangeStandardizer
+    >>> X = load_uci("iris").data
+    >>> X = RangeStandardizer().fit_transform(add_noise_features(X, random_state=0))
+    >>> groups = {"flower": range(4), "noise": range(4, 8)}
+    >>> model = SYNCLUS(3, groups=groups, group_weights=[0.9, 0.1], random_state=0).fit(X)
+    >>> model.feature_weights_.shape
+    (3, 8)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int | None = 8,
+        *,
+        groups: Any = None,
+        group_weights: Any = None,
+        weight_init: Any = "uniform",
+        centred: bool = False,
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.groups = groups
+        self.group_weights = group_weights
+        self.weight_init = weight_init
+        self.centred = centred
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _recipe(self, source: Source, table: Description) -> Recipe:
+        if not isinstance(self.centred, bool | np.bool_):
+            raise TypeError(f"centred={self.centred!r}: expected True or False.")
+        groups = self._groups()
+        rule = StressWeights(groups.numbers, self._omega(groups), bool(self.centred))
+        return Recipe(SquaredEuclidean(), MeanCenter(), rule)
+
+    def _groups(self) -> Groups:
+        names = getattr(self, "feature_names_in_", None)
+        return resolve_groups(self.groups, names, self.n_features_in_)
+
+    def _omega(self, groups: Groups) -> FloatArray | None:
+        """Return the weights of the groups in their order, as given."""
+        given = self.group_weights
+        if given is None:
+            return None
+        if isinstance(given, Mapping):
+            if set(given) != set(groups.names):
+                raise ValueError(
+                    f"group_weights names the groups {list(given)}, but they are {groups.names}. "
+                    "Give one weight for each."
+                )
+            given = [given[name] for name in groups.names]
+        values = np.asarray(given)
+        if values.shape != (len(groups.names),):
+            raise ValueError(
+                f"group_weights has shape {values.shape}; expected ({len(groups.names)},): one "
+                f"weight for each of the groups {groups.names}."
+            )
+        return values
+
+    def _initial_weights(
+        self, begin: Beginning, recipe: Recipe, table: Description, seeds: Seeds, starts: range
+    ) -> Weights:
+        how = self.weight_init
+        if isinstance(how, str) and how == "inverse-variance":
+            varying = table.scatter > 0
+            least = table.scatter[varying].min(initial=np.inf)
+            how = np.where(varying, least / np.where(varying, table.scatter, 1.0), 0.0)
+            how = how if varying.any() else "uniform"
+        elif isinstance(how, str) and how not in ("uniform", "random"):
+            raise ValueError(
+                f"weight_init={how!r}: expected 'uniform', 'inverse-variance', 'random' or an "
+                "array."
+            )
+        names = getattr(self, "feature_names_in_", None)
+        rule = recipe.weighting
+        weights = initial_weights(how, rule, begin.n_clusters, table, seeds, starts, names)
+        if not rule.effective(weights).values.any(axis=(-2, -1)).all():
+            raise ValueError(
+                "weight_init gives weight only to features of groups whose group weight is 0. Give "
+                "weight to a feature of another group."
+            )
+        return weights
+
+    def _set_fitted(
+        self, source: Source, recipe: Recipe, table: Description, run: Run
+    ) -> FloatArray:
+        rule, groups = recipe.weighting, self._groups()
+        self.group_weights_ = np.array(rule.group_weights)  # type: ignore[attr-defined]
+        self.groups_ = {
+            name: np.flatnonzero(groups.numbers == t) for t, name in enumerate(groups.names)
+        }
+        mass = super()._set_fitted(source, recipe, table, run)
+        context, within = self._clusters(source, table)
+        line = rule.lines(within, self._weights(), context)[0]  # type: ignore[attr-defined]
+        self.alpha_, self.beta_, self.stress_ = line[:3]
+        return mass
+
+    def _label(
+        self, source: Source, table: Description, rule: WeightRuleProtocol
+    ) -> tuple[LabelArray, float, FloatArray]:
+        labels, _, mass = super()._label(source, table, rule)
+        context, within = self._clusters(source, table)
+        return labels, float(rule.objective(within, self._weights(), context)[0]), mass
+
+    def _clusters(self, source: Source, table: Description) -> tuple[WeightContext, FloatArray]:
+        """Return mass and weighted dispersion of the clusters that the rows fall into.
+
+        The dispersion is that about their own means: the stress knows of no others.
+        """
+        assignment = self._assignment(source)
+        dissimilarity, center, _ = self._parts
+        statistics = source.reduce(dissimilarity.accumulation(assignment))
+        means = center.update(statistics, assignment, source)
+        dispersion = dissimilarity.dispersion(statistics, assignment, means, source, table)
+        context = WeightContext(statistics.mass, self._weights(), table)
+        within = dissimilarity.combine(assignment.weights, dispersion)
+        return context, assignment.scale * within

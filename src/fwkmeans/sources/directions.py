@@ -1,0 +1,50 @@
+"""Rows whose values in some spaces count by their direction only: scaled to unit length there.
+
+A row that is zero in such a space has no direction, and one with a missing cell has none that is
+known: it counts as missing in the whole space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from fwkmeans._typing import IntArray, RowArray, Source
+from fwkmeans.sources.chunks import ChunkedSource
+from fwkmeans.sources.memory import MemorySource
+
+_CHUNK = 1 << 17  # numbers in the largest temporary
+
+
+def unit_rows(rows: RowArray, spaces: Sequence[IntArray]) -> RowArray:
+    """Return a copy of the rows with unit length in each space, given by its columns.
+
+    Where a row has no direction its cells become NaN.
+    """
+    scaled = np.array(rows)
+    step = max(1, _CHUNK // max(1, rows.shape[1]))
+    for begin in range(0, len(rows), step):
+        for columns in spaces:
+            part = np.take(rows[begin : begin + step], columns, axis=1).astype(np.float64)
+            largest = np.asarray(np.abs(part).max(axis=1))  # NaN if a cell is
+            known = largest > 0
+            part[~known] = np.nan
+            part[known] /= largest[known, None]  # squares must neither overflow nor underflow
+            part[known] /= np.sqrt((part[known] ** 2).sum(axis=1))[:, None]
+            scaled[begin : begin + step, columns] = part
+    return scaled
+
+
+def directed(source: Source, spaces: Sequence[IntArray]) -> Source:
+    """Return the source with unit rows: a copy if the rows are in memory, else block by block."""
+    if isinstance(source, MemorySource):
+        rows = unit_rows(source.rows, spaces)
+        gaps = source.gaps or bool(np.isnan(rows).any())
+        return MemorySource(
+            rows, source.sample_weight, source.n_threads, gaps=gaps, stretch=source.stretch
+        )
+    if isinstance(source, ChunkedSource):
+        return source.seen_through(partial(unit_rows, spaces=spaces))
+    raise TypeError(f"{type(source).__name__} has no rows that can be scaled to unit length.")

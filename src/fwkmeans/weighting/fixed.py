@@ -1,0 +1,28 @@
+"""Weights that somebody has chosen beforehand: the inner problem of CK-Means."""
+
+from __future__ import annotations
+
+from fwkmeans._typing import FloatArray, WeightContext
+from fwkmeans.weighting.base import WeightRule
+
+
+class FixedWeights(WeightRule):
+    r"""The initial weights, for good: convex K-Means [1]_ with one choice of weights.
+
+    .. math:: W = \sum_k \sum_{i \in S_k} \sum_v w_v (y_{iv} - c_{kv})^2
+
+    Give the weights as `weight_init` (uniform ones make this K-Means, with an objective divided by
+    the number of features).
+
+    References
+    ----------
+    .. [1] Modha & Spangler (2003). Feature weighting in k-means clustering. Machine Learning 52(3).
+       doi:10.1023/A:1024016609528
+    """
+
+    shared = True
+    monotone = True
+
+    def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
+        """Return the weights unchanged."""
+        return context.previous.values
