@@ -41,6 +41,7 @@ class Task(NamedTuple):
 
     numbers: np.ndarray  # (N, 5)
     codes: np.ndarray  # (N, 5)
+    coded: np.ndarray  # (N, 10) both
     frame: pd.DataFrame
     start: np.ndarray  # (K,) positions
 
@@ -60,7 +61,8 @@ def task() -> Task:
     columns = {f"number {v}": column for v, column in enumerate(numbers.T)}
     columns |= {f"category {v}": CATEGORIES[column] for v, column in enumerate(codes.T)}
     start = np.asarray([np.argmax(group == k) for k in range(K)])
-    return Task(numbers, codes, pd.DataFrame(columns), start)
+    coded = np.ascontiguousarray(np.hstack([numbers, codes]))
+    return Task(numbers, codes, coded, pd.DataFrame(columns), start)
 
 
 def fit_ours(task: Task, max_iter: int, n_threads: int) -> int:
@@ -81,7 +83,6 @@ def fit_kmodes(task: Task, max_iter: int, n_threads: int) -> int:
 def fit_faster(task: Task, max_iter: int, n_threads: int) -> int:
     from FasterKModes import FasterKPrototypes
 
-    X = np.ascontiguousarray(np.hstack([task.numbers, task.codes]))
     # it centers the numbers of the table, but not those of the start
     numbers = (task.numbers[task.start] - task.numbers.mean(axis=0)).astype(np.float32)
     codes = task.codes[task.start].astype(np.uint8)
@@ -89,13 +90,13 @@ def fit_faster(task: Task, max_iter: int, n_threads: int) -> int:
         io.StringIO()
     ) as log:  # tells the iterations, nothing else does
         model = FasterKPrototypes(K, max_iter=max_iter, gamma=GAMMA, n_jobs=n_threads)
-        model.fit(X, CATEGORICAL, init_Ccat=codes, init_Cnum=numbers)
+        model.fit(task.coded, CATEGORICAL, init_Ccat=codes, init_Cnum=numbers)
     return log.getvalue().count("N_MOVES")
 
 
 def is_there(name: str, fit: Fit, task: Task) -> bool:
     """Tell whether a peer works, if not why."""
-    small = Task(task.numbers[:100], task.codes[:100], task.frame[:100], np.arange(K))
+    small = Task(*(form[:100] for form in task[:-1]), np.arange(K))
     try:
         fit(small, 1, 1)
     except (ImportError, OSError) as error:

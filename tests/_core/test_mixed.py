@@ -300,6 +300,14 @@ def test_categories_in_any_layout(missing, layout):
     assert_bitwise([other.distances(compiled)], [problem.distances(compiled)])
 
 
+def test_kernels_agree_on_categories_beside_a_largest_difference():
+    """Whatever a category counts for where p is infinite, it counts in both kernels."""
+    problem = make_mixed_problem(8, 300, 3, 4, [np.inf], n_categorical=2)
+    np.testing.assert_array_equal(problem.assign(compiled)[0], problem.assign(twin)[0])
+    assert problem.assign(compiled)[1] == pytest.approx(problem.assign(twin)[1], rel=1e-12)
+    np.testing.assert_allclose(problem.distances(compiled), problem.distances(twin), rtol=1e-12)
+
+
 @each_kernel
 def test_rows_equal_but_for_a_category_are_told_apart_by_its_cost(kernels):
     problem = make_mixed_problem(0, 600, 3, 2, [2.0], n_categorical=1, n_levels=2)

@@ -31,11 +31,12 @@ def plain(values, s, c, p):
     else:
         slope = (s * np.sign(t) * size ** wide(p - 1)).sum()
         curvature = (s[apart] * size[apart] ** wide(p - 2)).sum()
-    below, above = y[y < c].max(initial=-np.inf), y[y > c].min(initial=np.inf)
+    beside = y if p < 2 else y[:0]  # nobody asks for the next values otherwise
+    below, above = beside[beside < c].max(initial=-np.inf), beside[beside > c].min(initial=np.inf)
     slopes = Slopes(
         slope,
         curvature,
-        s[y == c].sum(),
+        s[y == c].sum() if p < 2 else wide(0),
         below,
         s[y == below].sum(),
         above,

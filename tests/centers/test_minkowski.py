@@ -185,6 +185,18 @@ def test_few_and_equal_rows(p):
         assert got == pytest.approx(ratio / (1 + ratio), rel=1e-12)
 
 
+@pytest.mark.parametrize("p", POWERS)
+def test_two_close_rows_far_from_zero(p, rng):
+    """Neighbouring numbers are as far apart as the bracket can ever be narrow."""
+    for origin in (1.0, 1.3, 1024.0, 1000.0, -0.5, 2.0**27):
+        for distance in (1e-3, 1e-6, 1e-9, 1e-12):
+            X = origin * (1 + distance * rng.random((2, 20)))
+            source = CountingSource(X)
+            centers = found(source, np.zeros((1, 2), dtype=np.int32), p)[0, 0]
+            middle = X.mean(axis=0)
+            np.testing.assert_allclose(centers, middle, rtol=0, atol=4 * np.spacing(abs(origin)))
+
+
 def test_medians_amid_the_two_middle_values(rng):
     for n in (2, 4, 10, 100):
         X = rng.normal(size=(n, 5))
@@ -339,5 +351,7 @@ def test_labels_are_asked_for_by_name():
     table, _ = describe(source)
     state = Assignment(np.zeros((1, 1, 3)), np.ones((1, 1, 3)), np.zeros((1, 1)), np.ones(1))
     statistics = source.reduce(SquaredEuclidean().bind(table).accumulation(state))
-    with pytest.raises(TypeError, match="needs the labels of the rows.*Give both parts the same p"):
+    with pytest.raises(
+        TypeError, match=r"needs the labels of the rows.*Give both parts the same p"
+    ):
         MinkowskiCenter(3.0).bind(table).update(statistics, state, source)

@@ -1,4 +1,4 @@
-"""Missing cells: the reference's steps, an objective that never rises, and no trace without gaps."""
+"""Missing cells: the reference's steps, an objective that never rises, no trace without gaps."""
 
 import functools
 import pickle
@@ -71,7 +71,17 @@ def with_gaps(rng, table, share, missing):
     holes[np.arange(len(X)), rng.integers(0, X.shape[1], len(X))] = False
     holes[: X.shape[1]] &= ~np.eye(len(X), X.shape[1], dtype=bool)[: X.shape[1]]
     X[holes] = np.nan
-    return table._replace(X=X, missing=missing)
+    return observed_centers(table._replace(X=X, missing=missing))
+
+
+def observed_centers(table):
+    """Return the table with centers whose categories occur in rows with weight."""
+    centers = table.centers.copy()
+    for v in table.categorical:
+        codes = table.X[table.mass > 0, v]
+        codes = codes[~np.isnan(codes)]
+        centers[~np.isin(centers[:, v], codes), v] = codes[0]
+    return table._replace(centers=centers)
 
 
 def complete(rng, has_categories, n_rows=60, n_clusters=3, zeros=True):
@@ -95,7 +105,7 @@ def gappy(number, share, missing, seed, n_clusters=3):
     """
     configuration, has_categories = ALL[number]
     rng = np.random.default_rng([seed, number])
-    for _ in range(40):
+    for _ in range(15):
         table = complete(rng, has_categories, n_clusters=n_clusters)
         table = with_gaps(rng, table, share, missing)
         expected = mixed.expected_fit(configuration, table)
@@ -107,7 +117,7 @@ def gappy(number, share, missing, seed, n_clusters=3):
 def gappy_table(configured, share, missing, seed, n_clusters=3):
     found = gappy(ALL.index(configured), share, missing, seed, n_clusters)
     if found is None:
-        pytest.skip("ties in each of forty tables")
+        pytest.skip("ties in each of fifteen tables")
     return found
 
 
@@ -149,7 +159,8 @@ def constant_column(rng, table):
 
 
 def one_value_observed(rng, table):
-    table.X[1:, 2] = np.nan
+    table.X[:, 2] = np.nan
+    table.X[0, 2] = 0.3
     return table
 
 
@@ -196,16 +207,17 @@ DEGENERATE = [
 @pytest.mark.parametrize("spoil", DEGENERATE, ids=lambda spoil: spoil.__name__)
 def test_agrees_on_degenerate_tables(configured, missing, spoil, rng):
     configuration, has_categories = configured
-    for _ in range(15):
+    for _ in range(6):
         table = complete(rng, has_categories, zeros=False)
         table = spoil(rng, with_gaps(rng, table, 0.1, missing))
         hollow = np.isnan(table.X).all(axis=1)
         table.X[hollow, 1] = table.centers[0, 1]
+        table = observed_centers(table)
         expected = mixed.expected_fit(configuration, table)
         if not expected.tied:
             break
     else:
-        pytest.skip("ties in each of fifteen tables")
+        pytest.skip("ties in each of six tables")
     mixed.assert_agrees(mixed.fit(configuration, table), expected, table, 300)
 
 
@@ -231,12 +243,17 @@ def test_objective_never_rises_with_missing_cells(configured, share, rng):
 
 
 @pytest.mark.parametrize(
-    "configured", ALL + [(configuration, True) for configuration in HUANG], ids=name_of_both
+    ("configured", "in_blocks"),
+    [(configured, False) for configured in ALL + [(one, True) for one in HUANG]]
+    + [(configured, True) for configured in FEW],
+    ids=lambda value: (
+        name_of_both(value) if isinstance(value, tuple) else ["memory", "chunks"][value]
+    ),
 )
-def test_a_table_without_gaps_gives_the_same_bits_whatever_missing_says(configured, rng, source):
+def test_a_table_without_gaps_gives_the_same_bits_whatever_missing_says(configured, in_blocks, rng):
     configuration, has_categories = configured
     table = complete(rng, has_categories)
-    rows = source(table.X)
+    rows = ChunkedSource(table.X, block_bytes=700) if in_blocks else table.X
     error, ignore, rescale = (
         mixed.fit(configuration, table._replace(missing=missing), lambda _: rows)
         for missing in ("error", "ignore", "rescale")
@@ -311,6 +328,8 @@ class TestInvariance:
         assert_close(a, b, features=order)
 
     def test_order_of_clusters(self, configured, table):
+        if mixed.expected_fit(configured[0], table).level:
+            pytest.skip("rows without a column of weight are as near to all")
         order = np.array([2, 0, 1])
         a = mixed.fit(configured[0], table)
         b = mixed.fit(configured[0], table._replace(centers=table.centers[order]))

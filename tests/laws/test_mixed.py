@@ -214,7 +214,8 @@ class Expected(NamedTuple):
     result: Any
     costs: Any  # (N, K) at the end
     sizes: Any
-    tied: bool  # a tie on the way, which the last digit decides
+    level: bool  # a tie, which the order of clusters decides
+    tied: bool  # a tie that the last digit may decide
 
 
 def _parameters(configuration, table):
@@ -228,7 +229,7 @@ def _parameters(configuration, table):
 
 def expected_fit(configuration, table, max_iter=300):
     algorithm, values = _parameters(configuration, table)
-    ties = []
+    level, tied = [], []
     assign = reference.assign
 
     def watching(X, C, E, const, columns=None, missing=None, chebyshev=False):
@@ -236,11 +237,15 @@ def expected_fit(configuration, table, max_iter=300):
         labels, own = assign(X, C, E, const, columns, missing, chebyshev)
         size = np.where(np.isfinite(cost), np.abs(cost), 0.0) + np.abs(const).max()
         with np.errstate(invalid="ignore"):
-            tied = not untied(cost, size, 1e-11).all()
+            equal = ~untied(cost, size, 1e-11)
+        # without an observed column of weight: exactly zero, or infinite, on both sides
+        lowest = cost.min(axis=1, keepdims=True)
+        safe = np.where(cost == lowest, ~np.isnan(X) @ (E != 0).T == 0, cost > lowest).all(axis=1)
+        level.append(equal.any())
+        tied.append((equal & ~safe).any())
         if len(np.unique(labels)) < cost.shape[1]:  # the farthest row is looked for
             farthest = X[own >= own.max() * (1 - 1e-11)]
-            tied |= len(np.unique(farthest, axis=0)) > 1
-        ties.append(tied)
+            tied.append(len(np.unique(farthest, axis=0)) > 1)
         return labels, own
 
     with mock.patch.object(reference, "assign", watching):
@@ -259,7 +264,7 @@ def expected_fit(configuration, table, max_iter=300):
     state = problem.state(result.centers, result.frequencies)
     costs, _ = problem.costs(table.X, state, result.weights, result.group_weights)
     sizes = np.abs(costs) + np.abs(problem.constant(result.weights, result.group_weights))
-    return Expected(result, costs, sizes, any(ties[:-1]))
+    return Expected(result, costs, sizes, any(level), any(tied))
 
 
 def estimator(configuration, table, **options):
@@ -313,12 +318,13 @@ def assert_agrees(model, expected, table, max_iter):
     assert len(model.objective_history_) == model.n_iter_
     gap = np.abs(model.objective_history_[:both] - result.history[:both])
     assert np.all(gap <= TOLERANCE * size[:both])
-    assert abs(model.inertia_ - result.objective) <= TOLERANCE * size[-1]
+    assert abs(model.inertia_ - result.objective) <= TOLERANCE * (size[-1] + abs(result.objective))
     # Where a center's last digit exceeds the limit of rest, it may fall one iteration later.
     digit = np.spacing(np.nanmax(np.abs(table.X), axis=0))
     slack = 1 if np.any(digit > 1e-13 * spread) and result.n_iter < max_iter else 0
     if result.dispersion == 0:  # nothing can fall any more: the package waits for equal labels, too
-        slack = 1
+        assert model.n_iter_ in (result.n_iter, min(result.n_iter + 1, max_iter))
+        return
     assert abs(model.n_iter_ - result.n_iter) <= slack
     assert model.converged_ == result.converged
 
@@ -333,7 +339,10 @@ def _without_ties(configuration_name, seed, zeros):
         if zeros:
             mass *= rng.random(70) > 0.2
         table = Table(X, categorical, distinct_rows(rng, X[mass > 0], 4), mass)
-        if configuration in HUANG or not expected_fit(configuration, table).tied:
+        if configuration in HUANG:
+            return table
+        expected = expected_fit(configuration, table)
+        if not (expected.tied or expected.level):
             return table
     return None
 
@@ -480,7 +489,7 @@ def test_weights_sum_to_one_and_categories_of_one_kind_have_none(configuration, 
         np.testing.assert_allclose(weights.sum(axis=1), 1.0, atol=1e-12)
     for v in categorical:
         total = sum(model.category_frequencies_[v].values())
-        np.testing.assert_allclose(total, 1.0, atol=1e-12)
+        np.testing.assert_allclose(total[np.unique(model.labels_)], 1.0, atol=1e-12)
     assert model.modes_[2] == [4.0] * 4
 
 
@@ -488,10 +497,13 @@ def test_weights_sum_to_one_and_categories_of_one_kind_have_none(configuration, 
 def test_the_rule_for_columns_without_dispersion_does_not_matter_without_such_columns(
     configuration, rng, source
 ):
-    X, categorical = mixed_rows(rng, 80, "cncn", noise=0.7)
-    table = Table(X, categorical, distinct_rows(rng, X, 3))
-    huang = fit(configuration, table, source)
-    share = estimator(configuration, table).set_params(zero="share").fit(source(X))
+    for _ in range(20):
+        X, categorical = mixed_rows(rng, 80, "cncn", noise=0.7)
+        table = Table(X, categorical, distinct_rows(rng, X, 3))
+        huang = fit(configuration, table, source)
+        share = estimator(configuration, table).set_params(zero="share").fit(source(X))
+        if np.all(share.feature_weights_ < 1):
+            break
     assert np.all(share.feature_weights_ < 1)
     assert_identical(huang, share)
 
@@ -718,7 +730,7 @@ def test_float32_is_close_to_float64(configuration, global_random_seed):
 
 
 def effective_weights(configuration, model):
-    """Return the factor of each cluster's and feature's dissimilarity, from what the model shows."""
+    """Return the factor of each dissimilarity, from what the model shows."""
     weights = np.array(model.feature_weights_)
     if configuration.algorithm == "FG-K-Means":
         for t, columns in enumerate(model.groups_.values()):

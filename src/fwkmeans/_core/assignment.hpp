@@ -21,7 +21,7 @@ inline int tile_size(index k, index tile) {  // sizes differ by at most one
 inline index per_element(const Starts& starts) { return starts.shared ? 1 : 2; }
 
 inline index n_costs(const Starts& starts) {
-    return starts.costs ? starts.n_levels * starts.n_clusters : 0;
+    return starts.costs ? starts.n_levels * round_up(starts.n_clusters, WIDE) : 0;
 }
 template <class T>
 std::size_t prepared_bytes(const Starts& starts) {
@@ -41,11 +41,13 @@ inline const T* shift_of(const Starts& starts, const void* prepared) {
 // Costs of the categories with the clusters inside; returns what no row's sum of them exceeds.
 inline double prepare_costs(const Starts& starts, index start, double* costs) {
     if (!starts.costs) return 0;
+    const index stride = round_up(starts.n_clusters, WIDE);
     double largest = 0;
+    for (index i = 0; i < n_costs(starts); ++i) costs[i] = 0;
     for (index k = 0; k < starts.n_clusters; ++k) {
         const double* own = starts.costs + (start * starts.n_clusters + k) * starts.n_levels;
         for (index level = 0; level < starts.n_levels; ++level) {
-            costs[level * starts.n_clusters + k] = own[level];
+            costs[level * stride + k] = own[level];
             largest = own[level] > largest ? own[level] : largest;
         }
     }
@@ -122,19 +124,22 @@ void prepare(const Starts& starts, index start, void* prepared) {
 
 // ---- assignment ---------------------------------------------------------------------------------
 
-// lookups[cluster][row] = costs of the row's categories, for n rows (the others get zeros).
+// lookups[cluster][row] = costs of the row's categories, for n of N rows (the others get zeros).
 template <class T, int N>
 void look_up(const Scratch<T>& block, index i0, index n, const double* costs, index k) {
-    for (index j = 0; j < k * N; ++j) block.lookups[j] = 0;
-    if (n > N) n = N;
-    for (index i = 0; i < n; ++i) {
-        const std::int32_t* levels = block.levels_of(i0 + i);
-        for (index v = 0; v < block.n_categorical; ++v) {
-            if (levels[v] < 0) continue;
-            const double* own = costs + levels[v] * k;
-            for (index j = 0; j < k; ++j) block.lookups[j * N + i] += own[j];
+    const index stride = round_up(k, WIDE);
+    for (index j = 0; j < k; j += WIDE)
+        for (index i = 0; i < N; i += WIDE) {
+            Wide sum[WIDE] = {};
+            for (index row = 0; row < WIDE && i + row < n; ++row) {
+                const std::int32_t* levels = block.levels_of(i0 + i + row);
+                for (index v = 0; v < block.n_categorical; ++v)
+                    if (levels[v] >= 0) sum[row] += load<Wide>(costs + levels[v] * stride + j);
+            }
+            transpose<double, WIDE>(sum);
+            for (index cluster = 0; cluster < WIDE; ++cluster)
+                store(block.lookups + (j + cluster) * N + i, sum[cluster]);
         }
-    }
 }
 
 template <class T, int K, bool SHARED>

@@ -6,6 +6,9 @@ namespace fwk {
 namespace FWK_ISA {
 namespace {
 
+constexpr int WIDE = WIDTH<double>;  // rows of a panel in double precision
+using Wide = V<double>;
+
 template <class T>
 index block_rows(index n_features) {
     const index wanted = BLOCK_BYTES / ((n_features > 0 ? n_features : 1) * index(sizeof(T)));
@@ -20,7 +23,7 @@ struct Scratch {
     T* norms;                // (block) squared length of the shifted rows
     T* staged;               // (block, M) rows, when the table's own are not contiguous
     double* wide;            // (panels of WIDE rows, M, WIDE) transposed rows, for powers
-    double* lookups;         // (K, TILE_ROWS) costs of the categories of some rows
+    double* lookups;         // (K in whole vectors, TILE_ROWS) costs of the categories of some rows
     std::uint64_t* keys;     // (block) random key of each row, 0 for rows without weight
     std::int32_t* labels;    // (block)
     std::int32_t* chosen;    // (block) rows whose label has changed
@@ -45,7 +48,7 @@ struct Scratch {
         norms = reinterpret_cast<T*>(take(block * sizeof(T)));
         staged = reinterpret_cast<T*>(take(block * n_features * sizeof(T)));
         wide = reinterpret_cast<double*>(take(powers ? block * n_features * 8 : 0));
-        lookups = reinterpret_cast<double*>(take(n_clusters * TILE_ROWS<T> * 8));
+        lookups = reinterpret_cast<double*>(take(round_up(n_clusters, WIDE) * TILE_ROWS<T> * 8));
         keys = reinterpret_cast<std::uint64_t*>(take(block * 8));
         labels = reinterpret_cast<std::int32_t*>(take(block * 4));
         chosen = reinterpret_cast<std::int32_t*>(take(block * 4));
@@ -93,7 +96,7 @@ void stage(const Rows<T>& table, index begin, index end, Scratch<T>& block) {
 // this block is computed.
 template <class T>
 inline void fetch_ahead(const Scratch<T>& block, index from, index to, index whole) {
-    if (!block.ahead) return;
+    if (!block.ahead || whole == 0) return;
     const char* begin = block.ahead + block.ahead_bytes * from / whole;
     const char* end = block.ahead + block.ahead_bytes * (to < whole ? to : whole) / whole;
     for (; begin < end; begin += 64) __builtin_prefetch(begin, 0, 2);

@@ -79,6 +79,7 @@ struct Points {
 };
 
 // Derivatives of sum s |y - c|^p at the points c, and where the next values lie; all (R, K, M).
+// What is known of the values on either side is for p < 2 only. A point that is NaN asks nothing.
 struct Slopes {
     double* slope;       // sum of s sign(c - y) |c - y|^(p-1)
     double* curvature;   // sum of s |c - y|^(p-2), without y = c

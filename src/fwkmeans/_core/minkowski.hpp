@@ -7,9 +7,7 @@ namespace fwk {
 namespace FWK_ISA {
 namespace {
 
-constexpr int WIDE = WIDTH<double>;  // rows of a panel
-constexpr int WIDE_TILE = 4;         // clusters in work at once: powers are long chains
-using Wide = V<double>;
+constexpr int WIDE_TILE = 4;  // clusters in work at once: powers are long chains
 
 enum class Power { absolute, square, general, largest };
 
@@ -89,14 +87,38 @@ double dissimilarity(const T* row, const double* center, const double* weight, i
     return ((sums[0] + sums[2]) + (sums[1] + sums[3])) + tail;
 }
 
+// One panel of WIDE rows, L features at a time; the last L overlap rather than read on.
+template <class T, int L>
+void pack_wide_tile(const Scratch<T>& block, index i0, index m, double* panel) {
+    for (index v0 = 0; v0 < m; v0 += L) {
+        const index v = v0 + L <= m ? v0 : m - L;
+        for (int i = 0; i < WIDE; i += L) {
+            Vector<double, L> x[L];
+            for (int j = 0; j < L; ++j)
+                x[j] = __builtin_convertvector(load<Vector<T, L>>(block.row(i0 + i + j) + v),
+                                               Vector<double, L>);
+            transpose<double, L>(x);
+            for (int j = 0; j < L; ++j) store(panel + (v + j) * WIDE + i, x[j]);
+        }
+    }
+}
+
 template <class T>
 void pack_wide(Scratch<T>& block, index m) {
     for (index i0 = 0; i0 < block.n_rows; i0 += WIDE) {
         double* panel = block.wide + i0 * m;
-        const index n = block.n_rows - i0 < WIDE ? block.n_rows - i0 : WIDE;
-        for (index i = 0; i < WIDE; ++i) {
-            const T* row = block.row(i0 + (i < n ? i : 0));
-            for (index v = 0; v < m; ++v) panel[v * WIDE + i] = double(load<T>(row + v));
+        const index n = block.n_rows - i0;
+        if (n >= WIDE && WIDE >= 8 && m >= 8) {
+            pack_wide_tile<T, WIDE >= 8 ? 8 : 2>(block, i0, m, panel);
+        } else if (n >= WIDE && WIDE >= 4 && m >= 4) {
+            pack_wide_tile<T, WIDE >= 4 ? 4 : 2>(block, i0, m, panel);
+        } else if (n >= WIDE && m >= 2) {
+            pack_wide_tile<T, 2>(block, i0, m, panel);
+        } else {
+            for (index i = 0; i < WIDE; ++i) {
+                const T* row = block.row(i0 + (i < n ? i : 0));
+                for (index v = 0; v < m; ++v) panel[v * WIDE + i] = double(load<T>(row + v));
+            }
         }
     }
 }

@@ -174,38 +174,59 @@ void accumulate(const Rows<T>& table, index begin, index end, const Starts& star
 
 // ---- about points of known clusters -------------------------------------------------------------
 
-// L features from v on, of one cluster's rows about its point.
+template <int L>
+inline bool all_missing(Vector<double, L> point) {
+    for (int j = 0; j < L; ++j)
+        if (point[j] == point[j]) return false;
+    return true;
+}
+
+// L features from v on, of one cluster's rows about its point; points that are NaN are done with.
 template <class T, int L, Power P>
 inline void add_slopes(const Scratch<T>& block, const double* sample_weight, index begin, index end,
                        index v, const double* point, double p, const Slopes& out) {
     using D = Vector<double, L>;
     const D c = load<D>(point + v), zero = {};
+    if (all_missing<L>(c)) return;
     D slope = load<D>(out.slope + v), curvature = load<D>(out.curvature + v);
     D equal = load<D>(out.equal + v), below = load<D>(out.below + v), above = load<D>(out.above + v);
     D below_mass = load<D>(out.below_mass + v), above_mass = load<D>(out.above_mass + v);
     D low = load<D>(out.low + v), high = load<D>(out.high + v);
-    for (index at = begin; at < end; ++at) {
-        const index i = block.order[at];
-        const double weight = sample_weight ? sample_weight[i] : 1;
-        if (!(weight > 0)) continue;
-        const D y = __builtin_convertvector(load<Vector<T, L>>(block.row(i) + v), D);
-        const D s = y == y ? zero + weight : zero, t = y == y ? c - y : zero;
-        equal += y == c ? s : zero;
-        if constexpr (P == Power::general || P == Power::square) {
-            const D x = absolute<L>(t), q = raise<L>(x, p - 2);
-            curvature += s * q;
-            slope += s * t * q;
-        } else {
-            slope += t > zero ? s : (t < zero ? -s : zero);
+    const bool neighbours = p < 2;
+    // two rows at a time: their powers do not wait for one another
+    for (index at = begin; at < end; at += 2) {
+        const index i[2] = {block.order[at], block.order[at + 1 < end ? at + 1 : at]};
+        D s[2], t[2], y[2], q[2];
+        for (int r = 0; r < 2; ++r) {
+            const double given = sample_weight ? sample_weight[i[r]] : 1;
+            const double weight = at + r < end && given > 0 ? given : 0;
+            y[r] = __builtin_convertvector(load<Vector<T, L>>(block.row(i[r]) + v), D);
+            s[r] = y[r] == y[r] ? zero + weight : zero;
+            t[r] = y[r] == y[r] ? c - y[r] : zero;
         }
-        const auto under = y < c, over = y > c;
-        const auto nearer_below = under & (y > below), nearer_above = over & (y < above);
-        below_mass = nearer_below ? s : ((under & (y == below)) ? below_mass + s : below_mass);
-        above_mass = nearer_above ? s : ((over & (y == above)) ? above_mass + s : above_mass);
-        below = nearer_below ? y : below;
-        above = nearer_above ? y : above;
-        low = y < low ? y : low;
-        high = y > high ? y : high;
+        if constexpr (P == Power::general || P == Power::square)
+            for (int r = 0; r < 2; ++r) q[r] = raise<L>(absolute<L>(t[r]), p - 2);
+        for (int r = 0; r < 2; ++r) {
+            if constexpr (P == Power::general || P == Power::square) {
+                curvature += s[r] * q[r];
+                slope += s[r] * t[r] * q[r];
+            } else {
+                slope += t[r] > zero ? s[r] : (t[r] < zero ? -s[r] : zero);
+            }
+            const auto counts = s[r] > zero;
+            low = counts & (y[r] < low) ? y[r] : low;
+            high = counts & (y[r] > high) ? y[r] : high;
+            if (!neighbours) continue;
+            equal += y[r] == c ? s[r] : zero;
+            const auto under = counts & (y[r] < c), over = counts & (y[r] > c);
+            const auto nearer_below = under & (y[r] > below), nearer_above = over & (y[r] < above);
+            below_mass += (under & (y[r] == below)) ? s[r] : zero;
+            above_mass += (over & (y[r] == above)) ? s[r] : zero;
+            below_mass = nearer_below ? s[r] : below_mass;
+            above_mass = nearer_above ? s[r] : above_mass;
+            below = nearer_below ? y[r] : below;
+            above = nearer_above ? y[r] : above;
+        }
     }
     store(out.slope + v, slope);
     store(out.curvature + v, curvature);
@@ -224,13 +245,18 @@ inline void add_powers(const Scratch<T>& block, const double* sample_weight, ind
     using D = Vector<double, L>;
     const D c = load<D>(point + v), zero = {};
     D sum = load<D>(out + v);
-    for (index at = begin; at < end; ++at) {
-        const index i = block.order[at];
-        const double weight = sample_weight ? sample_weight[i] : 1;
-        if (!(weight > 0)) continue;
-        const D y = __builtin_convertvector(load<Vector<T, L>>(block.row(i) + v), D);
-        const D d = measure<P, L>(y == y ? y - c : zero, p);
-        sum = gather<P>(sum, P == Power::largest ? d : d * weight);
+    for (index at = begin; at < end; at += 2) {
+        const index i[2] = {block.order[at], block.order[at + 1 < end ? at + 1 : at]};
+        D d[2];
+        for (int r = 0; r < 2; ++r) {
+            const D y = __builtin_convertvector(load<Vector<T, L>>(block.row(i[r]) + v), D);
+            d[r] = measure<P, L>(y == y ? y - c : zero, p);
+        }
+        for (int r = 0; r < 2; ++r) {
+            const double given = sample_weight ? sample_weight[i[r]] : 1;
+            const double weight = at + r < end && given > 0 ? given : 0;
+            if (weight > 0) sum = gather<P>(sum, P == Power::largest ? d[r] : d[r] * weight);
+        }
     }
     store(out + v, sum);
 }

@@ -36,7 +36,7 @@ class Slopes(NamedTuple):
 
     slope: Any  # sum of s sign(c - y) |c - y|^(p-1)
     curvature: Any  # sum of s |c - y|^(p-2), without y = c
-    equal: Any  # mass at c
+    equal: Any  # mass at c; this and the next ones for p < 2 only, else empty
     below: Any  # largest value below c, -inf if none, and the mass there
     below_mass: Any
     above: Any  # smallest value above c, inf if none, and the mass there
@@ -324,7 +324,8 @@ def _slopes(chunk: _Chunk, labels: Any, points: Any, p: float, xp: Any) -> Slope
     y, c = chunk.rows[None, :, :], points[:, None, :]  # (K, n, M)
     counts = (labels[None, :] == clusters[:, None]) & (chunk.weight > 0)[None, :]
     counts = counts[:, :, None] & chunk.there[None, :, :]
-    t = c - y
+    counts = counts & ~xp.isnan(c)  # a point that is NaN asks nothing
+    t = xp.where(counts, c - y, 0.0 * y)
     zero = xp.zeros_like(t)
     s = xp.where(counts, zero + chunk.weight[None, :, None], zero)
     apart = xp.abs(t) > 0
@@ -333,12 +334,13 @@ def _slopes(chunk: _Chunk, labels: Any, points: Any, p: float, xp: Any) -> Slope
     else:
         curvature = xp.where(apart, xp.where(apart, xp.abs(t), zero + 1.0) ** (p - 2.0), zero)
         slope = t * curvature
-    below = xp.max(xp.where(counts & (y < c), y, zero - math.inf), axis=1)
-    above = xp.min(xp.where(counts & (y > c), y, zero + math.inf), axis=1)
+    beside = counts if p < 2 else counts & ~counts
+    below = xp.max(xp.where(beside & (y < c), y, zero - math.inf), axis=1)
+    above = xp.min(xp.where(beside & (y > c), y, zero + math.inf), axis=1)
     return Slopes(
         xp.sum(s * slope, axis=1),
         xp.sum(s * curvature, axis=1),
-        xp.sum(xp.where(y == c, s, zero), axis=1),
+        xp.sum(xp.where(beside & (y == c), s, zero), axis=1),
         below,
         xp.sum(xp.where((y < c) & (y == below[:, None, :]), s, zero), axis=1),
         above,

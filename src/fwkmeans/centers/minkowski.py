@@ -63,7 +63,11 @@ class MinkowskiCenter(MeanCenter):
                 f"{self!r} needs the labels of the rows, which are kept for Minkowski(p={self.p}) "
                 "only. Give both parts the same p."
             )
-        return minkowski_centers(source, statistics.labels, before, self.p, statistics.observed)
+        # many labels are new, as in a first pass: the mean is nearer than the last center
+        new = (statistics.changed > 0.3 * source.n_rows)[:, None, None]
+        begin = np.where(new, super()._points(statistics, before, source), before)
+        centers = minkowski_centers(source, statistics.labels, begin, self.p, statistics.observed)
+        return np.where(statistics.observed > 0, centers, before)
 
 
 def minkowski_centers(
@@ -94,7 +98,8 @@ def minkowski_centers(
     first = source.reduce(SlopesAt(centers, np.full(len(centers), float(p)), labels))
     if np.isinf(p):
         known = first.low <= first.high
-        return np.where(known, first.low / 2 + first.high / 2, before)
+        low, high = np.where(known, first.low, before), np.where(known, first.high, before)
+        return low / 2 + high / 2
     search = _Search(centers, first, p, np.broadcast_to(mass, before.shape))
     for _ in range(_MOST):
         done = np.asarray(search.done.all(axis=(-2, -1)))
@@ -107,8 +112,9 @@ def minkowski_centers(
             labels = labels[~done]
         points = search.next_points()
         power = np.full(len(points), float(p))
-        search.look(points, source.reduce(SlopesAt(points, power, labels)))
-    centers[going] = search.found
+        if not search.done.all():
+            search.look(points, source.reduce(SlopesAt(points, power, labels)))
+    centers[going] = np.where(search.done, search.found, search.points)
     return centers
 
 
@@ -121,7 +127,7 @@ class _Search:
         self.found = points.copy()
         size = np.maximum(np.abs(self.low), np.abs(self.high))
         with np.errstate(invalid="ignore"):
-            self.rest = 2e-16 * size + 1e-14 * (self.high - self.low)
+            self.rest = np.spacing(size) + 1e-14 * (self.high - self.low)
         self.done: BoolArray = ~(self.low < self.high)  # no value, or equal ones
         np.copyto(self.found, self.low, where=self.low == self.high)
         self.steps = [np.full(points.shape, np.inf), np.full(points.shape, np.inf)]
@@ -163,14 +169,14 @@ class _Search:
         self._finish(np.where(slopes.slope > 0, self.high, self.low), narrow)
 
     def next_points(self) -> FloatArray:
-        """Return where to look next; the points of finished ones stay."""
+        """Return where to look next; NaN for those that are found."""
         guess = self.points.copy()
         at = np.nonzero(~self.done)
         inside = self._guess(at)
         low, high, here = self.low[at], self.high[at], self.points[at]
         if self.p == 1:
             guess[at] = inside
-            return guess
+            return np.where(self.done, np.nan, guess)
         step = np.abs(inside - here)
         slow = step > 0.5 * self.steps[0][at]  # not half of the step before the last one
         outside = ~((inside > low) & (inside < high))  # NaN included
@@ -182,7 +188,7 @@ class _Search:
         still[at] = step <= self.rest[at]
         guess[at] = np.where(still[at], np.clip(inside, low, high), new)
         self._finish(guess, still)
-        return guess
+        return np.where(self.done, np.nan, guess)
 
     def _finish(self, values: FloatArray, where: BoolArray) -> None:
         new = where & ~self.done

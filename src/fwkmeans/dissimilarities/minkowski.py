@@ -70,6 +70,12 @@ class Minkowski(BaseEstimator):
     def bind(self, table: Description) -> Self:
         """Return the dissimilarity for this table."""
         check_power(self.p)
+        if np.isinf(self.p) and not table.layout.is_numeric:
+            raise ValueError(
+                "p is infinite, but X has categorical columns: a largest difference has no place "
+                "for them. Take a finite p, or encode them with "
+                "fwkmeans.preprocessing.TableEncoder."
+            )
         if self.categories not in CATEGORIES:
             expected = " or ".join(map(repr, CATEGORIES))
             raise ValueError(f"categories={self.categories!r}: expected {expected}.")

@@ -298,7 +298,7 @@ def _best_of_circle(
     Labels decide what follows, so such a run would go on in circles. (The labels just before do not
     count: with them a run is at rest, or will be.)
     """
-    best = np.full(active.size, -np.inf)
+    best = np.full(active.size, np.nan)  # nothing is as low as that
     now, lowest = prints[-1][active], history[-1][active]
     unseen = np.ones(active.size, dtype=np.bool_)
     for earlier in range(len(prints) - 2, -1, -1):
@@ -306,7 +306,7 @@ def _best_of_circle(
             found = unseen & (prints[earlier][active] == now)
             best[found], unseen = lowest[found], unseen & ~found
         lowest = np.minimum(lowest, history[earlier][active])
-    return np.asarray(history[-1][active] <= best + 1e-12 * np.abs(best))
+    return np.asarray(history[-1][active] - best <= 1e-12 * np.abs(best))
 
 
 def _at_rest(
