@@ -133,8 +133,10 @@ void look_up(const Scratch<T>& block, index i0, index n, const double* costs, in
             Wide sum[WIDE] = {};
             for (index row = 0; row < WIDE && i + row < n; ++row) {
                 const std::int32_t* levels = block.levels_of(i0 + i + row);
+                Wide own = {};  // in a register
                 for (index v = 0; v < block.n_categorical; ++v)
-                    if (levels[v] >= 0) sum[row] += load<Wide>(costs + levels[v] * stride + j);
+                    if (levels[v] >= 0) own += load<Wide>(costs + levels[v] * stride + j);
+                sum[row] = own;
             }
             transpose<double, WIDE>(sum);
             for (index cluster = 0; cluster < WIDE; ++cluster)
@@ -292,7 +294,7 @@ struct Start {
         }
         if (p == 2) return square_root(d);
         if (p == 1 || p == __builtin_inf()) return d;
-        return raise<1>(Vector<double, 1>{d}, 1 / p)[0];
+        return d < __builtin_inf() ? raise<1>(Vector<double, 1>{d}, 1 / p)[0] : d;
     }
 };
 
@@ -361,8 +363,9 @@ void assign_block(Scratch<T>& block, const Start<T>& exactly, const void* prepar
                          exactly.p, block.levels ? block.lookups + first * WIDE : nullptr, WIDE,
                          exactly.offsets + first, first, best);
         for (index i = i0; i < i0 + WIDE && i < block.n_rows; ++i) {
-            // missing cells have made every sum infinite or no number at all
-            const bool decided = best.value[i - i0] < __builtin_inf();
+            const bool decided =
+                best.value[i - i0] < __builtin_inf() &&
+                !(exactly.gaps && exactly.n_missing(block.row(i), block.levels_of(i)) > 0);
             block.labels[i] = decided ? std::int32_t(best.label[i - i0])
                                       : exactly.nearest(block.row(i), block.levels_of(i));
         }

@@ -134,6 +134,7 @@ void race_wide(const double* panel, const double* centers, const double* weights
     Wide sum[K] = {};
     for (index v = 0; v < m; ++v) {
         const Wide y = load<Wide>(panel + v * WIDE);
+#pragma GCC unroll 4
         for (int j = 0; j < K; ++j) {
             const Wide d = measure<P, WIDE>(y - centers[j * m + v], p);
             sum[j] = gather<P>(sum[j], d * weights[j * weight_stride + v]);

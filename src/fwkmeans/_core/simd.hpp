@@ -1,6 +1,9 @@
 // Vectors of the instruction set in hand, and what the size of its registers decides.
 #pragma once
 #include "kernels.hpp"
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
 
 namespace fwk {
 namespace FWK_ISA {
@@ -58,34 +61,61 @@ inline Vector<double, L> absolute(Vector<double, L> x) {
     return (Vector<double, L>)((Bits)x & 0x7fffffffffffffffu);
 }
 
-// x^p for x >= 0 (infinity too, for p > 0), lane by lane the same whatever the other lanes hold; about 2e-16 (3 + |p|) off.
-// Zero, and what is too small to have a logarithm, gives zero for every p.
+// x = 2^e m with m near 1, and y 2^n for an integer n: bits, or instructions made for it.
+template <int L>
+struct Exponent {
+    using D = Vector<double, L>;
+    using Bits = Vector<std::uint64_t, L>;
+    static constexpr std::uint64_t ROOT_HALF = 0x3fe6a09e667f3bcdu, FIELD = 0xfff0000000000000u,
+                                   BIAS = std::uint64_t(1024) << 52;
+    static constexpr double MAGIC = 6755399441055744.0;  // its last bits count ones
+    static D split(D x, D& m) {
+        const Bits bits = (Bits)x, moved = bits - ROOT_HALF + BIAS;
+        m = (D)(bits - (moved & FIELD) + BIAS);
+        return (D)((moved >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1024.0);
+    }
+    static D round(D v) { return (v + MAGIC) - MAGIC; }
+    static D scale(D y, D n) {
+        const D bounded = n < -1021.0 ? D{} - 1022.0 : n;
+        y = (D)((Bits)y + ((Bits)(bounded + MAGIC) << 52));
+        y = n < -1021.0 ? D{} : y;
+        return n > 1023.0 ? D{} + __builtin_inf() : y;
+    }
+};
+#ifdef __AVX512F__
+template <>
+struct Exponent<8> {
+    using D = Vector<double, 8>;
+    static D split(D x, D& m) {
+        m = _mm512_getmant_pd(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_src);
+        return _mm512_getexp_pd(x) - _mm512_getexp_pd(m);
+    }
+    static D round(D v) { return _mm512_roundscale_pd(v, 0); }
+    static D scale(D y, D n) { return _mm512_scalef_pd(y, n); }
+};
+#endif
+
+// x^p for finite x >= 0, lane by lane the same whatever the other lanes hold; about 2e-16 (3 + |p|)
+// off. Zero, and what is too small to have a logarithm, gives zero for every p.
 template <int L>
 inline Vector<double, L> raise(Vector<double, L> x, double p) {
     using D = Vector<double, L>;
-    using Bits = Vector<std::uint64_t, L>;
-    constexpr std::uint64_t ROOT_HALF = 0x3fe6a09e667f3bcdu, EXPONENT = 0xfff0000000000000u,
-                            BIAS = std::uint64_t(1024) << 52;
-    // x = 2^e m with m in [sqrt(1/2), sqrt(2)); e comes out of the bits as an exact double
-    const Bits bits = (Bits)x, moved = bits - ROOT_HALF + BIAS;
-    const D e = (D)((moved >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1024.0);
-    const D m = (D)(bits - (moved & EXPONENT) + BIAS);
-    // log2 m = 2 / ln 2 * artanh f
+    D m;
+    const D e = Exponent<L>::split(x, m);
+    // log2 m = f times a polynomial of f^2 for 2 / ln 2 * artanh(f) / f, 2e-17 off
     const D f = (m - 1.0) / (m + 1.0), z = f * f;
-    D log = D{} + 0.2136589569431927;  // a polynomial for artanh(f) / f, 1e-18 off
-    log = log * z + 0.2209130842311768;
-    log = log * z + 0.262334352504183;
-    log = log * z + 0.32059853491395984;
-    log = log * z + 0.4121985858409005;
-    log = log * z + 0.5770780163455203;
-    log = log * z + 0.9617966939259898;
+    D log = D{} + 0.22198752919751308;
+    log = log * z + 0.2199728043635776;
+    log = log * z + 0.2623761241235996;
+    log = log * z + 0.32059761439629403;
+    log = log * z + 0.4121985962411068;
+    log = log * z + 0.5770780162897531;
+    log = log * z + 0.9617966939261012;
     log = log * z + 2.8853900817779268;
     log *= f;
-    // x^p = 2^n 2^r with an integer n and r in [-1/2, 1/2]
-    constexpr double MAGIC = 6755399441055744.0;
-    const D v = e * p + log * p, rounded = v + MAGIC, n = rounded - MAGIC;
-    const D r = log * p + (e * p - n);
-    D y = D{} + 7.072585949269223e-09;  // one for 2^r, 3e-16 off
+    // x^p = 2^n 2^r with an integer n and r in [-1/2, 1/2]; a polynomial for 2^r, 3e-16 off
+    const D n = Exponent<L>::round(e * p + log * p), r = log * p + (e * p - n);
+    D y = D{} + 7.072585949269223e-09;
     y = y * r + 1.0208690299958306e-07;
     y = y * r + 1.321544258792169e-06;
     y = y * r + 1.5252657260200837e-05;
@@ -96,9 +126,7 @@ inline Vector<double, L> raise(Vector<double, L> x, double p) {
     y = y * r + 0.24022650695910097;
     y = y * r + 0.69314718055995;
     y = y * r + 1.0;
-    y = (D)((Bits)y + ((Bits)rounded << 52));
-    y = v < -1021.0 ? D{} : y;
-    y = (v > 1023.0) | (x > LARGEST<double>) ? D{} + __builtin_inf() : y;
+    y = Exponent<L>::scale(y, n);
     return x < SMALLEST<double> ? D{} : y;
 }
 

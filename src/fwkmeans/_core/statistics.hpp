@@ -69,12 +69,13 @@ inline void add_rows(const Scratch<T>& block, const double* sample_weight, index
 template <class T, bool REMOVE>
 void count_categories(const Scratch<T>& block, const double* sample_weight, index begin, index end,
                       double* counts) {
+    const index n = block.n_categorical;
     for (index p = begin; p < end; ++p) {
         const index i = block.order[p];
-        const double s = sample_weight ? sample_weight[i] : 1;
-        const std::int32_t* levels = block.levels_of(i);
-        for (index v = 0; v < block.n_categorical; ++v)
-            if (levels[v] >= 0) counts[levels[v]] += REMOVE ? -s : s;
+        const double s = (sample_weight ? sample_weight[i] : 1) * (REMOVE ? -1 : 1);
+        const std::int32_t* levels = block.levels + i * n;
+        for (index v = 0; v < n; ++v)
+            if (levels[v] >= 0) counts[levels[v]] += s;
     }
 }
 
@@ -174,6 +175,13 @@ void accumulate(const Rows<T>& table, index begin, index end, const Starts& star
 
 // ---- about points of known clusters -------------------------------------------------------------
 
+// Stores the lanes from `done` on: those before belong to features that somebody else sums.
+template <class D>
+inline void store_from(int done, double* to, D sum) {
+    if (done == 0) return store(to, sum);
+    for (int j = done; j < int(sizeof(D) / sizeof(double)); ++j) to[j] = sum[j];
+}
+
 template <int L>
 inline bool all_missing(Vector<double, L> point) {
     for (int j = 0; j < L; ++j)
@@ -184,7 +192,7 @@ inline bool all_missing(Vector<double, L> point) {
 // L features from v on, of one cluster's rows about its point; points that are NaN are done with.
 template <class T, int L, Power P>
 inline void add_slopes(const Scratch<T>& block, const double* sample_weight, index begin, index end,
-                       index v, const double* point, double p, const Slopes& out) {
+                       index v, int done, const double* point, double p, const Slopes& out) {
     using D = Vector<double, L>;
     const D c = load<D>(point + v), zero = {};
     if (all_missing<L>(c)) return;
@@ -228,20 +236,20 @@ inline void add_slopes(const Scratch<T>& block, const double* sample_weight, ind
             above = nearer_above ? y[r] : above;
         }
     }
-    store(out.slope + v, slope);
-    store(out.curvature + v, curvature);
-    store(out.equal + v, equal);
-    store(out.below + v, below);
-    store(out.below_mass + v, below_mass);
-    store(out.above + v, above);
-    store(out.above_mass + v, above_mass);
-    store(out.low + v, low);
-    store(out.high + v, high);
+    store_from(done, out.slope + v, slope);
+    store_from(done, out.curvature + v, curvature);
+    store_from(done, out.equal + v, equal);
+    store_from(done, out.below + v, below);
+    store_from(done, out.below_mass + v, below_mass);
+    store_from(done, out.above + v, above);
+    store_from(done, out.above_mass + v, above_mass);
+    store_from(done, out.low + v, low);
+    store_from(done, out.high + v, high);
 }
 
 template <class T, int L, Power P>
 inline void add_powers(const Scratch<T>& block, const double* sample_weight, index begin, index end,
-                       index v, const double* point, double p, double* out) {
+                       index v, int done, const double* point, double p, double* out) {
     using D = Vector<double, L>;
     const D c = load<D>(point + v), zero = {};
     D sum = load<D>(out + v);
@@ -258,24 +266,22 @@ inline void add_powers(const Scratch<T>& block, const double* sample_weight, ind
             if (weight > 0) sum = gather<P>(sum, P == Power::largest ? d[r] : d[r] * weight);
         }
     }
-    store(out + v, sum);
+    store_from(done, out + v, sum);
 }
 
-// Calls add(lanes, v) for vectors of features that cover 0..m-1.
+// Calls add(lanes, v, done) for vectors of features that cover 0..m-1; the last one overlaps, and its
+// first lanes are done already.
 template <int LANES>
 struct Lanes {
     static constexpr int value = LANES;
 };
-template <class Add>
+template <class Add, int L = WIDTH<double>>
 inline void for_all_features(index m, Add add) {
-    constexpr int L = WIDTH<double>;
+    if constexpr (L > 1)
+        if (m < L) return for_all_features<Add, L / 2>(m, add);
     index v = 0;
-    for (; v + L <= m; v += L) add(Lanes<L>{}, v);
-    if constexpr (L > 4)
-        for (; v + 4 <= m; v += 4) add(Lanes<4>{}, v);
-    if constexpr (L > 2)
-        for (; v + 2 <= m; v += 2) add(Lanes<2>{}, v);
-    for (; v < m; ++v) add(Lanes<1>{}, v);
+    for (; v + L <= m; v += L) add(Lanes<L>{}, v, 0);
+    if (v < m) add(Lanes<L>{}, m - L, int(v - (m - L)));
 }
 
 // Calls body(start, cluster, first place, last place, sample weights of the block) for the rows of
@@ -289,9 +295,12 @@ inline void for_each_cluster(const Rows<T>& table, index begin, index end, const
         for (index start = first; start < last; ++start) {
             const std::int32_t* labels = points.labels + start * points.stride + block.first;
             sort_by_label(block, points.n_clusters, labels, block.n_rows, false);
-            for (index j = 0; j < points.n_clusters; ++j)
+            for (index j = 0; j < points.n_clusters; ++j) {
+                fetch_ahead(block, j, j + 1, points.n_clusters);
                 if (block.position[j] < block.position[j + 1])
                     body(block, start, j, block.position[j], block.position[j + 1], s);
+            }
+            block.ahead = nullptr;  // asked for once
         }
     });
 }
@@ -314,9 +323,9 @@ void slopes(const Rows<T>& table, index begin, index end, const Points& points, 
                                           out.above_mass + at, out.low + at,   out.high + at};
                          const double p = points.power[start];
                          with_kind(p, [&](auto kind) {
-                             for_all_features(m, [&](auto lanes, index v) {
+                             for_all_features(m, [&](auto lanes, index v, int done) {
                                  add_slopes<T, decltype(lanes)::value, decltype(kind)::value>(
-                                     block, s, from, to, v, points.points + at, p, own);
+                                     block, s, from, to, v, done, points.points + at, p, own);
                              });
                          });
                      });
@@ -333,9 +342,9 @@ void powers(const Rows<T>& table, index begin, index end, const Points& points, 
                          const index at = (start * k + j) * m;
                          const double p = points.power[start];
                          with_kind(p, [&](auto kind) {
-                             for_all_features(m, [&](auto lanes, index v) {
+                             for_all_features(m, [&](auto lanes, index v, int done) {
                                  add_powers<T, decltype(lanes)::value, decltype(kind)::value>(
-                                     block, s, from, to, v, points.points + at, p, out + at);
+                                     block, s, from, to, v, done, points.points + at, p, out + at);
                              });
                          });
                      });
