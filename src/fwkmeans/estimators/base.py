@@ -533,7 +533,10 @@ class BaseFeatureWeightedKMeans(
             own = slice(first, first + len(categories))
             name = names[v]
             columns = frequencies[:, own].T
-            self.category_frequencies_[name] = dict(zip(categories, columns, strict=True))
+            keys = categories
+            if len(set(categories)) < len(categories):  # such as 1 and True, which are one key
+                keys = tuple(map(repr, categories))
+            self.category_frequencies_[name] = dict(zip(keys, columns, strict=True))
             modes = self._frequencies[:, own].argmax(axis=1)
             self.modes_[name] = [categories[mode] for mode in modes]
 

@@ -42,7 +42,8 @@ def open_source(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> S
         given = X.sample_weight if sample_weight is None else sample_weight
         weights = check_sample_weight(given, X.n_rows)
         coding = _coding_of_blocks(estimator, X, weights, reset=reset)
-        return X.with_(weights, n_threads, coding)
+        options = {} if coding is None else _level_options(estimator, reset=reset)
+        return X.with_(weights, n_threads, coding, **options)
     if isinstance(X, MemorySource):
         sample_weight = X.sample_weight if sample_weight is None else sample_weight
         X = X.rows
@@ -50,6 +51,8 @@ def open_source(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> S
     _refuse_others(X)
     if hasattr(estimator, "categorical_features"):
         X = as_table(X, estimator=estimator, input_name="X", ensure_min_samples=0)
+        if is_frame(X):
+            _refuse_empty(estimator, X)
         if reset:
             weights = None
             if sample_weight is not None and len(X):
@@ -181,24 +184,30 @@ def _open_mixed(
     estimator: Any, X: Any, sample_weight: Any, n_threads: int, *, reset: bool
 ) -> MemorySource:
     """Return the source of a table with categorical columns."""
-    if 0 in X.shape:
-        raise ValueError(
-            f"Found a table with {X.shape[0]} row(s) and {X.shape[1]} column(s) (shape={X.shape}) "
-            f"while a minimum of 1 is required by {type(estimator).__name__}."
-        )
+    _refuse_empty(estimator, X)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     coding: Coding = estimator._coding
     return MemorySource(
         coding.rows(X),
         check_sample_weight(sample_weight, len(X)),
         n_threads,
-        levels=coding.levels(
-            X,
-            unknown="mismatch" if reset else estimator.handle_unknown,
-            own_missing=_own_missing(estimator),
-        ),
+        levels=coding.levels(X, **_level_options(estimator, reset=reset)),
         layout=coding.layout,
     )
+
+
+def _refuse_empty(estimator: Any, X: Any) -> None:
+    if 0 in X.shape:
+        raise ValueError(
+            f"Found a table with {X.shape[0]} row(s) and {X.shape[1]} column(s) (shape={X.shape}) "
+            f"while a minimum of 1 is required by {type(estimator).__name__}."
+        )
+
+
+def _level_options(estimator: Any, *, reset: bool) -> dict[str, Any]:
+    """Return what is asked of categories never seen, and of missing ones."""
+    unknown = "mismatch" if reset else estimator.handle_unknown
+    return {"unknown": unknown, "own_missing": _own_missing(estimator)}
 
 
 def _by_dtype(estimator: Any) -> bool:

@@ -86,6 +86,7 @@ class ChunkedSource:
         self.gaps: bool = gaps
         self.stretch: bool = stretch
         self.seen: Callable[[RowArray], RowArray] | None = seen
+        self.level_options: dict[str, Any] = {}  # of Coding.levels
 
     @property
     def layout(self) -> Layout:
@@ -108,10 +109,16 @@ class ChunkedSource:
         return np.dtype(np.float32 if self.rows.dtype == np.float32 else np.float64)
 
     def with_(
-        self, sample_weight: FloatArray | None, n_threads: int, coding: Coding | None = None
+        self,
+        sample_weight: FloatArray | None,
+        n_threads: int,
+        coding: Coding | None = None,
+        **levels: Any,
     ) -> ChunkedSource:
-        """Return the same rows with other weights, threads and coding."""
-        return ChunkedSource(self.rows, sample_weight, n_threads, self.block_bytes, coding=coding)
+        """Return the same rows with other weights, threads and coding, and its options."""
+        source = ChunkedSource(self.rows, sample_weight, n_threads, self.block_bytes, coding=coding)
+        source.level_options = levels
+        return source
 
     def reweighted(
         self,
@@ -121,7 +128,7 @@ class ChunkedSource:
         stretch: bool | None = None,
     ) -> ChunkedSource:
         """Return the same rows with other weights, and maybe with other words about gaps."""
-        return ChunkedSource(
+        source = ChunkedSource(
             self.rows,
             sample_weight,
             self.n_threads,
@@ -131,6 +138,8 @@ class ChunkedSource:
             stretch=self.stretch if stretch is None else stretch,
             seen=self.seen,
         )
+        source.level_options = self.level_options
+        return source
 
     def seen_through(self, seen: Callable[[RowArray], RowArray]) -> ChunkedSource:
         """Return the source of what a function makes of the rows; it may leave gaps."""
@@ -190,7 +199,7 @@ class ChunkedSource:
     def _levels(self, cells: RowArray) -> LabelArray | None:
         if self.coding is None or self.layout.is_numeric:
             return None
-        return self.coding.levels(cells)
+        return self.coding.levels(cells, **self.level_options)
 
 
 def open_npy(path: str | os.PathLike[str]) -> RowArray:
