@@ -46,11 +46,14 @@ lint: $(VENV)/.dev  ## ruff, import-linter, codespell
 types: $(VENV)/.dev  ## mypy --strict
 	$(BIN)/mypy
 
-bench: $(VENV)/.dev  ## speed and memory beside scikit-learn (run it alone)
+bench: $(VENV)/.dev  ## speed and memory beside scikit-learn and others (run it alone)
 	$(BIN)/python benchmarks/bench_iteration.py
 	$(BIN)/python benchmarks/bench_starts.py
 	$(BIN)/python benchmarks/bench_memory.py
 	$(BIN)/python benchmarks/bench_contention.py
+	$(BIN)/python benchmarks/bench_minkowski.py
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python benchmarks/bench_mixed.py
 
 docs: $(VENV)/.docs  ## build the documentation into docs/_build
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -20,7 +20,7 @@ from sklearn.cluster import KMeans as PeerKMeans
 from common import header, interleave, timed
 from fwkmeans import EWKMeans, KMeans, WKMeans
 from fwkmeans.datasets import load_uci
-from fwkmeans.engine import alternate
+from fwkmeans.engine import alternate, bind_parts
 from fwkmeans.init import Seeds, random_entities
 from fwkmeans.preprocessing import RangeStandardizer
 from fwkmeans.sources import MemorySource, describe
@@ -38,7 +38,7 @@ def batched_objectives(model: Any, X: np.ndarray) -> np.ndarray:
     model.fit(X)  # sets what the recipe needs to know of the columns
     source = MemorySource(X)
     table, _ = describe(source)
-    recipe = model._recipe()
+    recipe, table = bind_parts(model._recipe(source, table), source, table)
     recipe = recipe._replace(weighting=recipe.weighting.bind(table, model.n_clusters))
     centers = random_entities(source, model.n_clusters, Seeds(0), range(N_STARTS), table)
     weights = recipe.weighting.initial(N_STARTS, model.n_clusters, table)

