@@ -134,7 +134,7 @@ def test_every_algorithm_starts_from_anomalous_patterns(name, rng, source):
         np.testing.assert_allclose(a.feature_weights_, given.feature_weights_, atol=1e-9)
     found = ALGORITHMS[name](None, init="anomalous").fit(source(X))
     assert found.n_clusters_ == len(found.feature_weights_) >= 1
-    with pytest.raises(ValueError, match="n_clusters=None.*init='anomalous'"):
+    with pytest.raises(ValueError, match=r"n_clusters=None.*init='anomalous'"):
         ALGORITHMS[name](None).fit(X)
 
 
@@ -154,19 +154,19 @@ def test_several_starts_make_no_sense_without_chance(rng):
 
 @pytest.mark.parametrize("p", [0.5, 0, -1, np.nan])
 def test_powers_below_one_are_refused(p, rng):
-    with pytest.raises(ValueError, match="p=.*expected a number >= 1"):
+    with pytest.raises(ValueError, match=r"p=.*expected a number >= 1"):
         IMWKMeans(2, p=p).fit(make_rows(rng))
 
 
 @pytest.mark.parametrize("p", ["2", None, True, [2]])
 def test_powers_that_are_no_numbers_are_refused(p, rng):
-    with pytest.raises(TypeError, match="p=.* is not a number"):
+    with pytest.raises(TypeError, match=r"p=.* is not a number"):
         IMWKMeans(2, p=p).fit(make_rows(rng))
 
 
 @pytest.mark.parametrize("size", [-1, "two", None, True])
 def test_bad_pattern_sizes_are_refused(size, rng):
-    with pytest.raises(ValueError, match="min_pattern_size=.*expected a number of rows"):
+    with pytest.raises(ValueError, match=r"min_pattern_size=.*expected a number of rows"):
         IMWKMeans(2, min_pattern_size=size).fit(make_rows(rng))
 
 
