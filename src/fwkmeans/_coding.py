@@ -264,6 +264,9 @@ class Coding:
         """
         codes = self.codes(X, unknown=unknown, names=names)
         offsets = self.offsets.astype(np.int32)
+        if own_missing and unknown == "error" and (codes < 0).any():
+            v = int(self.categorical[np.argmax((codes < 0).any(axis=0))])
+            raise ValueError(_not_seen(_name(X, v) if names is None else names[v], [None]))
         if own_missing:
             np.copyto(codes, np.diff(offsets) - 1, where=codes < 0)
         np.add(codes, offsets[:-1], out=codes, where=codes >= 0)
@@ -413,7 +416,7 @@ def _not_seen(name: Any, values: Sequence[Any], most: int = 10) -> str:
     return (
         f"Column {name!r} holds categories that fit has not seen: "
         f"{', '.join(map(repr, shown))}{more}. Fit on a table that has them, or let unknown "
-        "categories count as a mismatch."
+        "categories count as a mismatch (handle_unknown='mismatch')."
     )
 
 

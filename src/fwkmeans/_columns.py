@@ -18,6 +18,7 @@ __all__ = [
     "column_names",
     "describe_columns",
     "float_types",
+    "has_objects",
     "is_frame",
     "is_missing",
     "ordered_categories",
@@ -343,6 +344,12 @@ def float_types(X: Any) -> Any:
     if isinstance(frame, nw.DataFrame) and set(frame.schema.dtypes()) == {nw.Float32()}:
         return np.float32
     return [np.float64, np.float32]
+
+
+def has_objects(X: Any) -> bool:
+    """Tell whether a frame has columns of Python objects."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return isinstance(frame, nw.DataFrame) and nw.Object() in frame.schema.dtypes()
 
 
 def refuse_text(X: Any, who: str) -> None:

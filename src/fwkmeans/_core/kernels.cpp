@@ -69,9 +69,13 @@ void distances(const Rows<T>& table, index begin, index end, const Starts& start
     const Start<T> exactly(table, starts, 0);
     Scratch<T> block(scratch, starts.n_features, starts.n_clusters, false);
     for_each_block(table, begin, end, block, cancel, [&] {
-        for (index i = 0; i < block.n_rows; ++i)
+        for (index i = 0; i < block.n_rows; ++i) {
+            bool known = !exactly.rescale;  // some cluster's weight is observed
+            for (index j = 0; j < starts.n_clusters && !known; ++j)
+                known = exactly.rescaled(block.row(i), block.levels_of(i), j) < __builtin_inf();
             for (index j = 0; j < starts.n_clusters; ++j)
-                *out++ = T(exactly.distance(block.row(i), block.levels_of(i), j));
+                *out++ = known ? T(exactly.distance(block.row(i), block.levels_of(i), j)) : T(0);
+        }
     });
 }
 

@@ -296,7 +296,9 @@ def distances(block: Block, assigning: Pass) -> Any:
     for chunk in _chunks(block, assigning.centers.shape[1]):
         d = dissimilarities(chunk, assigning)
         if block.gaps and assigning.rescale:
-            d = _rescaled(d, chunk, assigning, 0)
+            scaled = _rescaled(d, chunk, assigning, 0)
+            nothing = xp.all(xp.isinf(scaled), axis=-1, keepdims=True)  # of any weight is observed
+            d = xp.where(nothing, xp.zeros_like(d), scaled)
         else:
             d = d * _stretch(block, chunk, p)[:, None]
         parts.append(xp.sqrt(d) if p == 2.0 else d**root)

@@ -227,6 +227,7 @@ def category_costs(kind: str, centers: FloatArray, layout: Layout) -> FloatArray
         return 1.0 - frequencies
     squares = layout.levels(layout.sums(frequencies * frequencies))
     costs: FloatArray = 1.0 - 2.0 * frequencies + squares
+    costs[..., layout.offsets[1:] - 1] = 1.0  # never seen: as far from every cluster
     return costs
 
 

@@ -23,7 +23,7 @@ from sklearn.utils import Tags, check_random_state, check_scalar
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from fwkmeans._coding import Coding
-from fwkmeans._columns import as_table, describe_columns
+from fwkmeans._columns import as_table, describe_columns, read_categorical
 from fwkmeans._typing import (
     Assignment,
     Description,
@@ -256,7 +256,7 @@ class BaseFeatureWeightedKMeans(
 
     def _described(self, source: Source, *, reset: bool) -> tuple[Source, Description]:
         """Return the rows as the algorithm sees them, and what is known of them."""
-        source, table = describe_rows(self, source)
+        source, table = describe_rows(self, source, reset=reset)
         view = self._view(source, reset=reset)
         if view is not source:
             table = describe(view)[0]._replace(rescale=table.rescale)
@@ -358,9 +358,12 @@ class BaseFeatureWeightedKMeans(
         logger.info("%s: %d anomalous patterns chosen", type(self).__name__, start.n_patterns)
         n_clusters = len(start.centers)
         if not n_clusters:
+            lower = (
+                "Lower min_pattern_size, or give" if hasattr(self, "min_pattern_size") else "Give"
+            )
             raise ValueError(
-                f"No anomalous pattern has {smallest} rows or more, so there is no cluster. Lower "
-                "min_pattern_size, or give n_clusters."
+                f"No anomalous pattern has {smallest} rows or more, so there is no cluster. {lower} "
+                "n_clusters."
             )
         if start.n_patterns < n_clusters:
             warnings.warn(
@@ -424,7 +427,16 @@ class BaseFeatureWeightedKMeans(
         """Return centers given as rows of numbers and categories."""
         coding: Coding = self._coding
         points = coding.rows(centers).astype(np.float64)
-        levels = coding.levels(centers, unknown="error")
+        levels = coding.levels(centers)
+        unseen = levels == coding.offsets[1:] - 1
+        if unseen.any():
+            at, v = (int(where[0]) for where in np.nonzero(unseen))
+            names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+            value = read_categorical(centers, int(coding.categorical[v]))[at]
+            raise ValueError(
+                f"init has {value!r} in column {names[coding.categorical[v]]!r}, which is none of "
+                "the categories of X. Give centers whose categories occur."
+            )
         if not np.isfinite(points).all() or (levels < 0).any():
             raise ValueError("init has missing or infinite cells; give centers without gaps.")
         layout = table.layout
@@ -538,7 +550,7 @@ class BaseFeatureWeightedKMeans(
                 keys = tuple(map(repr, categories))
             self.category_frequencies_[name] = dict(zip(keys, columns, strict=True))
             modes = self._frequencies[:, own].argmax(axis=1)
-            self.modes_[name] = [categories[mode] for mode in modes]
+            self.modes_[name] = [keys[mode] for mode in modes]
 
     def _warn_of(self, run: Run, mass: FloatArray, depth: int) -> None:
         if not run.converged:

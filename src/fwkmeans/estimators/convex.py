@@ -15,8 +15,9 @@ from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, Beginning
 from fwkmeans.estimators.convex_search import Search, Spaces, grid_of
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.groups import Groups, resolve_groups
+from fwkmeans.estimators.inputs import refuse_hollow_rows
 from fwkmeans.init import Seeds
-from fwkmeans.sources import observed_mass
+from fwkmeans.sources import count_observed, describe, observed_mass
 from fwkmeans.sources.directions import directed, unit_rows
 from fwkmeans.weighting import FixedWeights
 
@@ -66,8 +67,8 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
     spherical : None, bool, or names, indices or mask of spaces, default=None
         The spaces in which only the direction of a row counts, such as word counts. Rows are scaled
         to unit length there (in a copy if they are in memory). A row that is zero in such a space
-        counts as missing there: it adds nothing (if that leaves it without any space it goes to the
-        first cluster). True is all spaces; None and False are none.
+        counts as missing there, and so does one with a missing cell: it adds nothing (if that
+        leaves it without any space it goes to the first cluster). True is all spaces; None and False are none.
     grid : "auto", int or array of shape (n_candidates, n_spaces), default="auto"
         The candidates. An integer r is the lattice of all weights that are multiples of 1/r; an
         array holds one candidate a row, scaled to sum to one. "auto" depends on the number of
@@ -191,7 +192,15 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
     def _view(self, source: Source, *, reset: bool) -> Source:
         if reset:
             self._unit_spaces = self._directions()
-        return directed(source, self._unit_spaces) if self._unit_spaces else source
+        if not self._unit_spaces:
+            return source
+        view = directed(source, self._unit_spaces)
+        if not source.stretch or source.sample_weight is None:
+            return view
+        # rows count M / m_i times, and a gap has made them missing in a whole space
+        before, after = count_observed(source).in_row, count_observed(view).in_row
+        refuse_hollow_rows(after)
+        return view.reweighted(source.sample_weight * before / after)
 
     def _spaces(self) -> Groups:
         names = getattr(self, "feature_names_in_", None)
@@ -231,8 +240,9 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         coverage = np.ones(n_spaces)
         columns = np.bincount(spaces.numbers, minlength=n_spaces).astype(np.float64)
         if source.gaps:
-            observed = observed_mass(source) / table.mass
-            coverage = np.bincount(spaces.numbers, observed, n_spaces) / columns
+            rows = _as_given(source)
+            present = observed_mass(rows) / describe(rows)[0].mass
+            coverage = np.bincount(spaces.numbers, present, n_spaces) / columns
         level = 16.0 * np.finfo(source.dtype).eps * coverage * table.mass
         used &= ~spherical | (totals > level)
         used = used if used.any() else np.ones(n_spaces, dtype=np.bool_)
@@ -278,6 +288,14 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
             for number, name in enumerate(spaces.names)
         }
         return super()._set_fitted(source, recipe, table, run)
+
+
+def _as_given(source: Source) -> Source:
+    """Return the rows with the weights they had before gaps made them count for more."""
+    if not source.stretch or source.sample_weight is None:
+        return source
+    share = count_observed(source).in_row / source.n_features
+    return source.reweighted(source.sample_weight * share)
 
 
 def resolve_spherical(spherical: Any, names: Sequence[Any]) -> BoolArray:

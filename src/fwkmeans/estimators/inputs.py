@@ -16,11 +16,13 @@ from fwkmeans._columns import (
     column_names,
     describe_columns,
     float_types,
+    has_objects,
     is_frame,
+    read_numeric,
     refuse_text,
 )
 from fwkmeans._threads import effective_n_threads
-from fwkmeans._typing import Description, FloatArray, RowArray, Source
+from fwkmeans._typing import Description, FloatArray, IntArray, RowArray, Source
 from fwkmeans.sources import (
     BLOCK_BYTES,
     ChunkedSource,
@@ -49,6 +51,7 @@ def open_source(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> S
         X = X.rows
     _refuse_sparse(estimator, X)
     _refuse_others(X)
+    _refuse_repeated_names(X)
     if hasattr(estimator, "categorical_features"):
         X = as_table(X, estimator=estimator, input_name="X", ensure_min_samples=0)
         if is_frame(X):
@@ -61,6 +64,11 @@ def open_source(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> S
         if estimator._coding is not None:
             return _open_mixed(estimator, X, sample_weight, n_threads, reset=reset)
     refuse_text(X, type(estimator).__name__)
+    if has_objects(X):  # such as numbers and pandas' NA
+        _refuse_empty(estimator, X)
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        cells = read_numeric(X, np.arange(X.shape[1]))
+        return MemorySource(cells, check_sample_weight(sample_weight, len(cells)), n_threads)
     rows: RowArray = validate_data(
         estimator,
         X,
@@ -71,10 +79,10 @@ def open_source(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> S
     return MemorySource(np.asarray(rows), check_sample_weight(sample_weight, len(rows)), n_threads)
 
 
-def describe_rows(estimator: Any, source: Source) -> tuple[Source, Description]:
+def describe_rows(estimator: Any, source: Source, *, reset: bool) -> tuple[Source, Description]:
     """Describe a table; return it with what its missing cells mean for the rows, too."""
     table, faults = describe(source)
-    source, gaps = _with_gaps(estimator, source, faults, every_column=True)
+    source, gaps = _with_gaps(estimator, source, faults, every_column=reset)
     if gaps:
         table, _ = describe(source)
     table = table._replace(rescale=getattr(estimator, "missing", "error") == "rescale")
@@ -108,7 +116,16 @@ def _with_gaps(
             f"Nothing is observed in {describe_columns(observed.in_column == 0, names)} of X: "
             "every cell (of a row with weight) is missing. Drop the column."
         )
-    hollow = np.flatnonzero(observed.in_row == 0)
+    refuse_hollow_rows(observed.in_row)
+    weights = layout.n_features / observed.in_row
+    if source.sample_weight is not None:
+        weights *= source.sample_weight
+    return source.reweighted(weights, gaps=True, stretch=True), True
+
+
+def refuse_hollow_rows(observed: IntArray) -> None:
+    """Raise if a row has no observed cell."""
+    hollow = np.flatnonzero(observed == 0)
     if hollow.size:
         shown = ", ".join(str(row) for row in hollow[:5])
         more = f" and {hollow.size - 5} more" if hollow.size > 5 else ""
@@ -116,10 +133,6 @@ def _with_gaps(
             f"Nothing is observed in row{'s' if hollow.size > 1 else ''} {shown}{more} of X: every "
             "cell is missing. Drop such rows."
         )
-    weights = layout.n_features / observed.in_row
-    if source.sample_weight is not None:
-        weights *= source.sample_weight
-    return source.reweighted(weights, gaps=True, stretch=True), True
 
 
 def _gaps_in_levels(source: Source) -> FloatArray:
@@ -277,6 +290,15 @@ def _refuse_others(X: Any) -> None:
         raise TypeError("X is bytes; give the path of a .npy file as str or pathlib.Path.")
     if hasattr(X, "collect") and not hasattr(X, "__array__"):
         raise TypeError(f"X is a lazy {type(X).__name__}; give X.collect().")
+
+
+def _refuse_repeated_names(X: Any) -> None:
+    names = list(X.columns) if hasattr(X, "columns") and not callable(X.columns) else []
+    repeated = [name for at, name in enumerate(names) if name in names[:at]]
+    if repeated:
+        raise ValueError(
+            f"X has several columns named {repeated[0]!r}. Give every column a name of its own."
+        )
 
 
 def _advice(estimator: Any) -> str:

@@ -86,8 +86,10 @@ def describe(source: Source) -> tuple[Description, Faults]:
             moments = source.reduce(_Moments(np.where(np.isfinite(reference), reference, 0.0)))
             drift = moments.sums / moments.observed
             scatter = moments.squares - moments.sums * drift
-    constant = moments.maximum <= moments.minimum
-    mean = np.where(constant, moments.minimum, reference + drift)
+    known = moments.observed > 0  # some rows may lack a column altogether
+    minimum, maximum = (np.where(known, m, 0.0) for m in (moments.minimum, moments.maximum))
+    constant = maximum <= minimum
+    mean = np.where(constant, minimum, reference + drift)
     layout = source.layout
     none = np.zeros(layout.categorical.size)
     description = Description(
@@ -95,8 +97,8 @@ def describe(source: Source) -> tuple[Description, Faults]:
         mass=moments.mass,
         mean=layout.features(mean, none),
         scatter=layout.features(np.where(constant, 0.0, np.maximum(scatter, 0.0)), none),
-        minimum=layout.features(moments.minimum, none),
-        maximum=layout.features(moments.maximum, none),
+        minimum=layout.features(minimum, none),
+        maximum=layout.features(maximum, none),
         layout=layout,
         center=layout.centers(mean, np.zeros(layout.n_levels)),
         gaps=source.gaps,

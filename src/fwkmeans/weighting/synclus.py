@@ -105,6 +105,12 @@ class StressWeights(WeightRule):
 
     def observe(self, source: Source, table: Description) -> Self:
         """Return the rule with groups as numbers and the sums over pairs of these rows."""
+        if source.gaps or not source.layout.is_numeric:
+            what = "categorical columns" if not source.layout.is_numeric else "missing cells"
+            raise ValueError(
+                f"X has {what}; sums over pairs of rows need numbers in every cell. Encode or fill "
+                "them, for example with fwkmeans.preprocessing.TableEncoder(impute='median')."
+            )
         groups = self._groups(source.n_features)
         shares = self._shares(groups)
         members = [np.flatnonzero(groups == t) for t in range(shares.size)]
