@@ -760,7 +760,7 @@ def dissimilarity_by_loops(configuration, model, X, categorical):
                 else:
                     frequencies = {c: f[k] for c, f in model.category_frequencies_[v].items()}
                     term = 1.0 - frequencies.get(cell, 0.0)
-                    if model.variant == "monotone":
+                    if model.variant == "monotone" and cell in frequencies:  # else 1
                         term += sum(f**2 for f in frequencies.values()) - frequencies.get(cell, 0.0)
                 d[i, k] += weights[k, v] * term
     return d

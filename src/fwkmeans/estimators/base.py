@@ -362,8 +362,8 @@ class BaseFeatureWeightedKMeans(
                 "Lower min_pattern_size, or give" if hasattr(self, "min_pattern_size") else "Give"
             )
             raise ValueError(
-                f"No anomalous pattern has {smallest} rows or more, so there is no cluster. {lower} "
-                "n_clusters."
+                f"No anomalous pattern has {smallest} rows or more, so there is no cluster. "
+                f"{lower} n_clusters."
             )
         if start.n_patterns < n_clusters:
             warnings.warn(

@@ -68,7 +68,8 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         The spaces in which only the direction of a row counts, such as word counts. Rows are scaled
         to unit length there (in a copy if they are in memory). A row that is zero in such a space
         counts as missing there, and so does one with a missing cell: it adds nothing (if that
-        leaves it without any space it goes to the first cluster). True is all spaces; None and False are none.
+        leaves it without any space it goes to the first cluster). True is all spaces; None and
+        False are none.
     grid : "auto", int or array of shape (n_candidates, n_spaces), default="auto"
         The candidates. An integer r is the lattice of all weights that are multiples of 1/r; an
         array holds one candidate a row, scaled to sum to one. "auto" depends on the number of
