@@ -128,6 +128,8 @@ class _Search:
         size = np.maximum(np.abs(self.low), np.abs(self.high))
         with np.errstate(invalid="ignore"):
             self.rest = np.spacing(size) + 1e-14 * (self.high - self.low)
+            # steps square their length: after one this short nothing is left to see
+            self.near = (1e-10 if p < 2 else 1e-9) * (self.high - self.low)
         self.done: BoolArray = ~(self.low < self.high)  # no value, or equal ones
         np.copyto(self.found, self.low, where=self.low == self.high)
         self.steps = [np.full(points.shape, np.inf), np.full(points.shape, np.inf)]
@@ -147,6 +149,7 @@ class _Search:
             "slope_high",
             "found",
             "rest",
+            "near",
             "done",
             "points",
         ):
@@ -185,7 +188,9 @@ class _Search:
         self.steps[0] = self.steps[1].copy()
         self.steps[1][at] = np.where(outside | slow, high - low, step)
         still = np.zeros(guess.shape, dtype=np.bool_)
-        still[at] = step <= self.rest[at]
+        beside = (inside > self.slopes.below[at]) & (inside < self.slopes.above[at])
+        last = (step <= self.near[at]) & ~outside & (beside | (self.p >= 2))
+        still[at] = (step <= self.rest[at]) | last
         guess[at] = np.where(still[at], np.clip(inside, low, high), new)
         self._finish(guess, still)
         return np.where(self.done, np.nan, guess)
