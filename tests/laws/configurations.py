@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 import reference
 from fwkmeans import FeatureWeightedKMeans
@@ -193,6 +194,19 @@ FEW = [
         "CK-Means(spaces=2)",
     }
 ]
+
+#: All of them in memory, and one of each kind also in a file: for tests with the fixture `source`.
+IN_SOURCES = [(c, "memory") for c in CONFIGURATIONS] + [(c, "chunks") for c in FEW]
+
+
+def each_in_sources(test: Any) -> Any:
+    """Parametrize a test by configuration and source."""
+    names = [f"{c.name}-{where}" for c, where in IN_SOURCES]
+    mark = pytest.mark.parametrize(
+        ("configuration", "source"), IN_SOURCES, ids=names, indirect=["source"]
+    )
+    return mark(test)
+
 
 #: Instances of every registered weight rule, for tables of four features.
 RULES = {

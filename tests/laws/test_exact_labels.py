@@ -6,6 +6,7 @@ import pytest
 from laws.configurations import (
     CONFIGURATIONS,
     FEW,
+    each_in_sources,
     exact_costs,
     make_rows,
     name_of,
@@ -34,7 +35,7 @@ def close_clusters_far_from_the_mean(rng, n_features):
     return rng.permutation(np.vstack([close, rest])), centers
 
 
-@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+@each_in_sources
 def test_close_clusters_far_from_the_mean(configuration, rng, dtype, source):
     X, centers = close_clusters_far_from_the_mean(rng, 5)
     X = X.astype(dtype)
@@ -71,7 +72,7 @@ def test_all_sizes(n_clusters, n_features, rng, dtype):
         assert_labels_are_exact(configuration, model.fit(X), X, dtype)
 
 
-@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+@each_in_sources
 @pytest.mark.parametrize("max_iter", [1, 4, 60])
 def test_labels_are_those_of_predict(configuration, max_iter, rng, dtype, source):
     X = make_rows(rng, 90, 4).astype(dtype)
@@ -83,7 +84,7 @@ def test_labels_are_those_of_predict(configuration, max_iter, rng, dtype, source
     np.testing.assert_array_equal(model.labels_[:1], model.predict(X[:1]))
 
 
-@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+@each_in_sources
 def test_transform_is_the_root_of_the_dissimilarity(configuration, rng, dtype, source):
     X = make_rows(rng, 90, 4).astype(dtype)
     model = configuration.estimator(3, 4, init=some_rows(rng, X, 3)).fit(source(X))

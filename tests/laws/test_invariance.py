@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from laws.configurations import (
-    CONFIGURATIONS,
     assert_same_fit,
+    each_in_sources,
     make_rows,
-    name_of,
     some_rows,
 )
 
@@ -25,7 +24,7 @@ def fit(configuration, X, centers, sample_weight=None, source=lambda rows: rows,
     return model.fit(source(X), sample_weight=sample_weight)
 
 
-@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+@each_in_sources
 class TestInvariance:
     def test_translation(self, configuration, table, source):
         X, centers, mass = table

@@ -5,9 +5,9 @@ import pytest
 
 from fwkmeans import AWKMeans
 from laws.configurations import (
-    CONFIGURATIONS,
     FEW,
     RULE_LIST,
+    each_in_sources,
     make_rows,
     name_of,
     some_rows,
@@ -15,7 +15,7 @@ from laws.configurations import (
 )
 
 
-@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+@each_in_sources
 def test_objective_never_rises(configuration, rng, source):
     for n_clusters in (2, 5, 12):
         X = np.round(make_rows(rng, 60, 4), 1 if n_clusters == 12 else 15)
@@ -30,7 +30,7 @@ def test_objective_never_rises(configuration, rng, source):
             assert model.inertia_ <= history[-1] + 1e-9 * size[-1]
 
 
-@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+@each_in_sources
 def test_weights_sum_to_one_and_labels_are_in_range(configuration, rng, source, dtype):
     X = make_rows(rng, 80, 5).astype(dtype)
     X[:, 3] = 2.5  # constant
@@ -65,7 +65,7 @@ def test_no_cluster_is_empty_after_relocation(configuration, rng, source):
     assert len(np.unique(model.cluster_centers_, axis=0)) == 6
 
 
-@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+@each_in_sources
 def test_score_of_the_fitted_rows_is_minus_inertia(configuration, rng, source, dtype):
     X = make_rows(rng, 70, 4).astype(dtype)
     sample_weight = rng.random(70)

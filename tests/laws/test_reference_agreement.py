@@ -10,6 +10,7 @@ import reference
 from fwkmeans import KMeans
 from laws.configurations import (
     CONFIGURATIONS,
+    IN_SOURCES,
     exact_costs,
     make_rows,
     name_of,
@@ -18,6 +19,15 @@ from laws.configurations import (
 )
 
 TOLERANCE = 1e-9
+
+# all in memory, one of each kind also in a file
+_WHERE = [(c, s) for c, s in IN_SOURCES if c.has_reference]
+each_with_reference = pytest.mark.parametrize(
+    ("configuration", "source"),
+    _WHERE,
+    ids=[f"{c.name}-{s}" for c, s in _WHERE],
+    indirect=["source"],
+)
 CONFIGURATIONS = [c for c in CONFIGURATIONS if c.has_reference]
 
 
@@ -176,7 +186,7 @@ def expected_on(table, configuration_number, seed):
     return X, centers, expected_fit(CONFIGURATIONS[configuration_number], X, centers)
 
 
-@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+@each_with_reference
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
 def test_agrees_on_degenerate_and_plain_tables(configuration, table, global_random_seed, source):
     if table in (unequal_units, extreme_units) and configuration.parameters.get("safeguard"):
