@@ -305,14 +305,6 @@ def test_no_rows(df_module):
     assert coding.codes(np.empty((0, 4))).shape == (0, 3)
 
 
-def test_codes_lead_back_to_categories(df_module):
-    X = df_module.DataFrame({"a": ["x", None, "w"], "b": [3, 4, 3]})
-    coding = Coding.learn(X, [0, 1])
-    assert coding.decode(coding.codes(X)).tolist() == [["x", 3], [None, 4], ["w", 3]]
-    assert coding.decode([[2, 2]]).tolist() == [[None, None]]
-    assert coding.decode(np.zeros((2, 3, 2), dtype=int)).shape == (2, 3, 2)
-
-
 # Types of pandas and polars
 
 

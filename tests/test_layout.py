@@ -84,17 +84,12 @@ def test_every_level_has_what_its_column_has(layout, leading, rng):
         )
 
 
-def test_sums_and_maxima_over_the_levels_of_a_column(layout, leading, rng):
+def test_sums_over_the_levels_of_a_column(layout, leading, rng):
     levels = rng.normal(size=(*leading, layout.n_levels))
     sums = layout.sums(levels)
     assert sums.shape == (*leading, layout.categorical.size)
     for at, own in enumerate(slices(layout)):
         np.testing.assert_allclose(sums[..., at], levels[..., own].sum(axis=-1), rtol=1e-14)
-    if not layout.is_numeric:
-        maxima = layout.maxima(levels)
-        assert maxima.shape == sums.shape
-        for at, own in enumerate(slices(layout)):
-            np.testing.assert_array_equal(maxima[..., at], levels[..., own].max(axis=-1))
 
 
 def test_frequencies_sum_to_one_over_each_column(layout, rng):

@@ -272,26 +272,6 @@ class Coding:
         np.add(codes, offsets[:-1], out=codes, where=codes >= 0)
         return codes
 
-    def decode(self, codes: ArrayLike) -> NDArray[Any]:
-        """Return the categories that codes stand for; None where a code is no category.
-
-        Parameters
-        ----------
-        codes : array-like of shape (..., n_categorical)
-            Codes, as of `codes`.
-
-        Returns
-        -------
-        values : ndarray of objects, of the same shape
-            The categories.
-        """
-        codes = np.asarray(codes)
-        values = np.empty(codes.shape, dtype=object)
-        for j, categories in enumerate(self.categories):
-            table = _object_array([*categories, None])
-            values[..., j] = table[codes[..., j]]  # -1 is the last entry, as is an unseen value
-        return values
-
     def __eq__(self, other: object) -> bool:
         """Tell whether two codings give the same rows and codes for every table."""
         if not isinstance(other, Coding):

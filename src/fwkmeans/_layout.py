@@ -93,11 +93,6 @@ class Layout(NamedTuple):
         sums: FloatArray = np.add.reduceat(levels, self.offsets[:-1], axis=-1)
         return sums
 
-    def maxima(self, levels: FloatArray) -> FloatArray:
-        """Return the largest over the levels of each categorical column."""
-        maxima: FloatArray = np.maximum.reduceat(levels, self.offsets[:-1], axis=-1)
-        return maxima
-
 
 def numeric_layout(n_features: int) -> Layout:
     """Return the layout of a table of numbers only."""

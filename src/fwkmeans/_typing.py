@@ -118,6 +118,11 @@ class LastLabels(NamedTuple):
     labels: LabelArray  # (R, N)
     update: BoolArray  # (R,)
 
+    @classmethod
+    def of_one_start(cls, n_rows: int) -> LastLabels:
+        """Return room for the labels of one start, of which nothing is known yet."""
+        return cls(np.zeros((1, n_rows), np.int32), np.zeros(1, np.bool_))
+
 
 class Weights(NamedTuple):
     """Feature weights of a batch of starts, and what their rule wants to remember."""

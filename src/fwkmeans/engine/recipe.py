@@ -99,7 +99,7 @@ def _described(recipe: Recipe, source: Source, table: Description) -> Descriptio
     layout = table.layout
     one = np.ones((1, 1, layout.n_features))
     everything = Assignment(table.center[None, None], one, np.zeros((1, 1)), np.ones(1))
-    last = LastLabels(np.zeros((1, source.n_rows), np.int32), np.zeros(1, np.bool_))
+    last = LastLabels.of_one_start(source.n_rows)
     statistics = source.reduce(recipe.dissimilarity.accumulation(everything, last=last))
     if not layout.is_numeric:
         several = layout.sums((statistics.counts[0, 0] > 0).astype(np.float64)) > 1

@@ -148,7 +148,7 @@ class _Search:
     def _nearer(self, center: FloatArray, weights: FloatArray) -> tuple[LabelArray, int]:
         """Return 1 for rows nearer to the center than to that of the table, else 0."""
         both = self._assignment(np.stack([self.table.center, center]), weights)
-        statistics = self._count(both)
+        statistics = self._count(self.source, both)
         assert statistics.labels is not None
         labels = np.where(self.left > 0, statistics.labels[0], 0).astype(np.int32)
         return labels, int(statistics.fingerprint[0])
@@ -158,8 +158,7 @@ class _Search:
         inside = self.source.reweighted(np.where(labels == 1, self.left, 0.0))
         table = self.table
         before = self._assignment(table.center[None], np.ones(table.varying.size))
-        last = LastLabels(np.zeros((1, inside.n_rows), np.int32), np.zeros(1, np.bool_))
-        statistics = inside.reduce(self.dissimilarity.accumulation(before, last=last))
+        statistics = self._count(inside, before)
         centers = self.center_rule.update(statistics, before, inside)
         weights = self.equal
         if self.exponent is not None and np.isfinite(self.exponent):
@@ -178,9 +177,9 @@ class _Search:
             centers[None], np.broadcast_to(effective, shape), np.zeros(shape[:2]), np.ones(1)
         )
 
-    def _count(self, assignment: Assignment) -> Statistics:
-        last = LastLabels(np.zeros((1, self.source.n_rows), np.int32), np.zeros(1, dtype=np.bool_))
-        return self.source.reduce(self.dissimilarity.accumulation(assignment, last=last))
+    def _count(self, source: Source, assignment: Assignment) -> Statistics:
+        last = LastLabels.of_one_start(source.n_rows)
+        return source.reduce(self.dissimilarity.accumulation(assignment, last=last))
 
 
 class Start(NamedTuple):
