@@ -17,7 +17,7 @@ $(BIN)/python:
 # an editable install: Python files are used in place, the core is rebuilt when its sources change
 $(VENV)/.installed: $(BIN)/python $(SOURCES)
 	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.4" ninja cmake
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[plot]'
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[all]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.installed

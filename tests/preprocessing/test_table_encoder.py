@@ -378,3 +378,74 @@ def test_output_names_are_unique():
     names = list(TableEncoder().fit(frame).get_feature_names_out())
     assert names == ["a=x", "a=y", "a=x_3", "a=x_2"]
     assert TableEncoder().set_output(transform="pandas").fit_transform(frame).shape == (3, 4)
+
+
+# ---- categories kept as they are ----------------------------------------------------------------
+
+
+def mixed_frame(df_module):
+    return df_module.DataFrame(
+        {
+            "size": [1.0, 2.0, 3.0, 5.0],
+            "color": ["red", "red", "blue", "red"],
+            "same": [7.0, 7.0, 7.0, 7.0],
+            "one": ["a", "a", "a", "a"],
+        }
+    )
+
+
+def test_kept_categories_stay_beside_standardised_numbers(df_module):
+    X = mixed_frame(df_module)
+    encoder = TableEncoder(categorical="keep").fit(X)
+    Z = encoder.transform(X)
+    assert type(Z) is type(X)
+    assert list(Z.columns) == ["size", "color"] == list(encoder.get_feature_names_out())
+    np.testing.assert_allclose(Z["size"].to_numpy(), (np.array([1, 2, 3, 5]) - 2.75) / 4)
+    assert list(Z["color"]) == ["red", "red", "blue", "red"]
+    np.testing.assert_array_equal(encoder.origins_, [0, 1])
+    rows = TableEncoder(categorical="keep").fit_transform(np.array(X.to_numpy(), dtype=object))
+    assert rows.dtype == object
+    np.testing.assert_array_equal(rows, Z.to_numpy())
+
+
+def test_kept_categories_with_an_index_of_their_own():
+    pd = pytest.importorskip("pandas")
+    X = mixed_frame(pd).set_index(pd.Index([9, 3, 5, 4]))
+    Z = TableEncoder(categorical="keep").fit_transform(X)
+    assert list(Z.index) == [9, 3, 5, 4]
+    np.testing.assert_allclose(Z["size"], (np.array([1, 2, 3, 5]) - 2.75) / 4)
+
+
+def test_numbers_alone_are_an_array_in_both_ways(rng):
+    X = rng.normal(size=(9, 3))
+    np.testing.assert_array_equal(
+        TableEncoder(categorical="keep").fit_transform(X), TableEncoder().fit_transform(X)
+    )
+
+
+def test_missing_values_may_be_filled_or_stay(df_module):
+    X = df_module.DataFrame({"size": [1.0, None, 3.0, 5.0], "color": ["red", None, "blue", "red"]})
+    filled = TableEncoder(categorical="keep", impute="median").fit_transform(X)
+    assert list(filled["color"]) == ["red", "red", "blue", "red"]
+    np.testing.assert_allclose(filled["size"].to_numpy(), (np.array([1, 3, 3, 5]) - 3) / 4)
+    kept = TableEncoder(categorical="keep", impute="keep").fit_transform(X)
+    assert np.isnan(kept["size"].to_numpy()).tolist() == [False, True, False, False]
+    assert [isinstance(value, str) for value in kept["color"]] == [True, False, True, True]
+    Z = TableEncoder(impute="keep").fit_transform(X)
+    np.testing.assert_allclose(
+        Z,
+        [[-0.5, -1 / 3, 1 / 3], [np.nan] * 3, [0, 2 / 3, -2 / 3], [0.5, -1 / 3, 1 / 3]],
+    )
+
+
+def test_unknown_categories_are_refused_when_kept_too(df_module):
+    X = mixed_frame(df_module)
+    encoder = TableEncoder(categorical="keep", handle_unknown="error").fit(X)
+    other = df_module.DataFrame({"size": [1.0], "color": ["green"], "same": [7.0], "one": ["a"]})
+    with pytest.raises(ValueError, match="green"):
+        encoder.transform(other)
+
+
+def test_origins_name_the_column_behind_each_output():
+    X = np.array([[1.0, "red", 2.0], [2.0, "blue", 3.0], [3.0, "red", 1.0]], dtype=object)
+    np.testing.assert_array_equal(TableEncoder().fit(X).origins_, [0, 1, 1, 2])

@@ -1,10 +1,11 @@
-"""Encoding of a table with numerical and categorical columns as one numerical matrix."""
+"""Encoding of a table with numerical and categorical columns for K-Means algorithms."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -43,14 +44,17 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ``"from_dtype"`` takes the Categorical, Enum, String and Boolean columns of a pandas or
         polars dataframe, all columns of an array of text or booleans, and the columns of an
         object array that hold text or booleans.
-    categorical : {"onehot"}, default="onehot"
-        How a categorical column is encoded. ``"onehot"``, one binary column per category minus
-        its mean, is the only way.
-    impute : {None, "median"}, default=None
+    categorical : {"onehot", "keep"}, default="onehot"
+        How a categorical column is encoded: one binary column per category minus its mean, or not
+        at all, for algorithms that compare categories themselves. The result then is a table of
+        the kind of `X`: a frame, or an array of objects.
+    impute : {None, "median", "keep"}, default=None
         What to put in place of missing values: None raises an error that names the columns,
         ``"median"`` takes the median of a numerical column and the most frequent category of a
         categorical one (of several, the first). Means, ranges and frequencies are those of the
-        imputed table. A column that is missing in every row is removed.
+        imputed table. ``"keep"`` leaves them missing, for estimators that can ignore them; means,
+        ranges and frequencies are those of the cells present, and all binary columns of a missing
+        category are missing. A column that is missing in every row is removed.
     handle_unknown : {"ignore", "error"}, default="ignore"
         What `transform` does with a category that `fit` has not seen: ``"ignore"`` sets all its
         binary columns to 0 (before the mean is subtracted), ``"error"`` raises.
@@ -69,7 +73,9 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     mean_, range_ : ndarray of float64
         Mean and range of each numerical column.
     fill_values_ : list or None
-        What replaces a missing value in each column; None if ``impute=None``.
+        What replaces a missing value in each column; None unless ``impute="median"``.
+    origins_ : ndarray of int
+        Position of the input column that each output column comes from.
     n_features_in_ : int
         Number of columns seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -84,7 +90,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     -----
     The columns keep their order; the binary columns of a category column take its place. The
     output is float32 if there are numerical columns and all of them are float32, else float64.
-    The survey's own AWK and IK-P compared raw categories; all other algorithms got this encoding.
+    The survey's own AWK and IK-P compared raw categories (``categorical="keep"``); all other
+    algorithms got binary columns.
 
     References
     ----------
@@ -110,8 +117,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self,
         *,
         categorical_features: Any = "from_dtype",
-        categorical: Literal["onehot"] = "onehot",
-        impute: Literal["median"] | None = None,
+        categorical: Literal["onehot", "keep"] = "onehot",
+        impute: Literal["median", "keep"] | None = None,
         handle_unknown: Literal["ignore", "error"] = "ignore",
     ) -> None:
         self.categorical_features = categorical_features
@@ -145,18 +152,21 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             _object_array(_columns.ordered_categories(X, v, values))
             for v, values in zip(self.categorical_features_, columns.categorical, strict=True)
         ]
-        self.fill_values_ = self._find_fill_values(columns) if self.impute else None
+        self.fill_values_ = self._find_fill_values(columns) if self.impute == "median" else None
         columns = self._fill(columns)
         self.mean_, self.range_ = find_mean_and_range(columns.numeric)
         self.frequencies_ = [
-            _indicators(values, categories).mean(axis=0)
-            for values, categories in zip(columns.categorical, self.categories_, strict=True)
+            _indicators(values, categories).sum(axis=0) / max(1, (~gaps).sum())
+            for values, categories, gaps in zip(
+                columns.categorical, self.categories_, _gaps(columns), strict=True
+            )
         ]
-        if not sum(self._widths()):
+        self.origins_ = np.repeat(np.arange(self.n_features_in_), self._widths())
+        if not self.origins_.size:
             raise ValueError(nothing_left(X.shape[0], self.n_features_in_))
         return self
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: Any) -> Any:
         """Encode the table `X`.
 
         Parameters
@@ -167,24 +177,62 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         Z : ndarray of shape (n_samples, n_features_out)
-            The encoded table.
+            The encoded table; a frame if `X` is one and categories are kept.
         """
         check_is_fitted(self)
         self._check_parameters()
-        columns = self._fill(self._read(self._validate(X, reset=False)))
+        X = self._validate(X, reset=False)
+        columns = self._fill(self._read(X))
+        if self.handle_unknown == "error":
+            for v, values, categories, gaps in zip(
+                self.categorical_features_,
+                columns.categorical,
+                self.categories_,
+                _gaps(columns),
+                strict=True,
+            ):
+                self._refuse_unknown(v, values[~_indicators(values, categories).any(1) & ~gaps])
+        if self.categorical == "keep" and self.categorical_features_.size:
+            return self._keep(X, columns)
+        return self._indicate(columns)
+
+    def _indicate(self, columns: Columns) -> FloatArray:
+        """Return numbers only: standardised columns, and binary ones for the categories."""
         stops = np.cumsum([0, *self._widths()])
         Z = np.empty((columns.numeric.shape[0], stops[-1]), dtype=columns.numeric.dtype)
         varies = self.range_ > 0
         Z[:, stops[self.numerical_features_[varies]]] = standardize(
             columns.numeric[:, varies], self.mean_[varies], self.range_[varies]
         )
-        for j, v in enumerate(self.categorical_features_):
-            indicators = _indicators(columns.categorical[j], self.categories_[j])
-            if self.handle_unknown == "error":
-                self._refuse_unknown(v, columns.categorical[j][~indicators.any(axis=1)])
-            if stops[v] < stops[v + 1]:
-                np.subtract(indicators, self.frequencies_[j], out=Z[:, stops[v] : stops[v + 1]])
+        for j, (v, gaps) in enumerate(zip(self.categorical_features_, _gaps(columns), strict=True)):
+            own = Z[:, stops[v] : stops[v + 1]]
+            if own.size:
+                indicators = _indicators(columns.categorical[j], self.categories_[j])
+                np.subtract(indicators, self.frequencies_[j], out=own)
+                own[gaps] = np.nan
         return Z
+
+    def _keep(self, X: Any, columns: Columns) -> Any:
+        """Return a table of the same kind: standardised columns, and categories as they are."""
+        varies = self.range_ > 0
+        numbers = standardize(columns.numeric[:, varies], self.mean_[varies], self.range_[varies])
+        standardised = dict(zip(self.numerical_features_[varies], numbers.T, strict=True))
+        categories = dict(zip(self.categorical_features_, columns.categorical, strict=True))
+        if not _columns.is_frame(X):
+            Z = np.empty((len(numbers), self.origins_.size), dtype=object)
+            for at, v in enumerate(self.origins_):
+                Z[:, at] = standardised[v] if v in standardised else categories[v]
+            return Z
+        frame = nw.from_native(X, eager_only=True)
+        kept = [frame.columns[v] for v in self.origins_]
+        filled = []
+        for name, v in zip(kept, self.origins_, strict=True):
+            if v in standardised:
+                values = np.ascontiguousarray(standardised[v])
+                filled.append(nw.new_series(name, values, backend=frame.implementation))
+            elif self.fill_values_ is not None:
+                filled.append(frame.get_column(name).fill_null(self.fill_values_[v]))
+        return frame.select(kept).with_columns(*filled).to_native()
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Return the names of the output columns, such as ``size`` and ``color=red``.
@@ -204,7 +252,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         categories = dict(zip(self.categorical_features_, self.categories_, strict=True))
         names: list[str] = []
         for v, width in enumerate(self._widths()):
-            if width and v in categories:
+            if width and v in categories and self.categorical == "onehot":
                 names += [f"{inputs[v]}={category}" for category in categories[v]]
             elif width:
                 names.append(inputs[v])
@@ -220,8 +268,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         allowed: dict[str, tuple[Any, ...]] = {
-            "categorical": ("onehot",),
-            "impute": (None, "median"),
+            "categorical": ("onehot", "keep"),
+            "impute": (None, "median", "keep"),
             "handle_unknown": ("ignore", "error"),
         }
         for name, values in allowed.items():
@@ -275,7 +323,9 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _fill(self, columns: Columns) -> Columns:
         """Replace the missing values, or raise an error that names their columns."""
         holes = np.isnan(columns.numeric)
-        gaps = [_columns.is_missing(values) for values in columns.categorical]
+        gaps = _gaps(columns)
+        if self.impute == "keep":
+            return columns
         if self.fill_values_ is not None:
             medians = np.array([self.fill_values_[v] for v in self.numerical_features_], float)
             numeric = np.where(holes, medians, columns.numeric) if holes.any() else columns.numeric
@@ -293,8 +343,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if missing:
             raise ValueError(
                 f"Input X contains NaN or other missing values in column(s) "
-                f"{_quote(self._names()[sorted(missing)])}, expected none. Set impute='median', or "
-                "remove or replace them."
+                f"{_quote(self._names()[sorted(missing)])}, expected none. Set impute='median' or "
+                "'keep', or remove or replace them."
             )
         return columns
 
@@ -303,7 +353,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         widths = np.zeros(self.n_features_in_, dtype=np.intp)
         widths[self.numerical_features_] = self.range_ > 0
         for v, categories in zip(self.categorical_features_, self.categories_, strict=True):
-            widths[v] = categories.size if categories.size > 1 else 0
+            wide = 1 if self.categorical == "keep" else categories.size
+            widths[v] = wide if categories.size > 1 else 0
         return [int(width) for width in widths]
 
     def _refuse_unknown(self, v: int, unknown: NDArray[Any]) -> None:
@@ -313,6 +364,11 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"Column {self._names()[v]!r} holds categories that fit has not seen: {found}. "
                 "Fit on a table that has them, or set handle_unknown='ignore'."
             )
+
+
+def _gaps(columns: Columns) -> list[NDArray[np.bool_]]:
+    """Return where each categorical column is missing."""
+    return [_columns.is_missing(values) for values in columns.categorical]
 
 
 def _indicators(values: NDArray[Any], categories: NDArray[Any]) -> NDArray[np.bool_]:

@@ -1,0 +1,1 @@
+"""Pictures of models, as matplotlib displays."""

@@ -1,0 +1,1 @@
+"""The experiment of the survey as one command."""
