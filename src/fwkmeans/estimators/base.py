@@ -119,19 +119,8 @@ class BaseFeatureWeightedKMeans(
         self._check_parameters()
         source = open_source(self, X, sample_weight, reset=True)
         source, table = self._described(source, reset=True)
-        if self.n_clusters is not None and table.n_rows < self.n_clusters:
-            raise ValueError(
-                f"n_samples={table.n_rows} (rows with weight) should be >= "
-                f"n_clusters={self.n_clusters}. Ask for fewer clusters."
-            )
-        recipe = self._recipe(source, table)
-        check_recipe(recipe)
-        _refuse_batches(recipe)
         with self._progress(), np.errstate(over="ignore", invalid="ignore"):
-            recipe, table = self._bound(recipe, source, table)
-            begin = self._beginning(X, source, recipe, table, depth)
-            rule = recipe.weighting.observe(source, table).bind(table, begin.n_clusters)
-            recipe = recipe._replace(weighting=rule)
+            recipe, table, begin = self._prepared(X, source, table, depth + 1)
             run = self._best_run(source, recipe, table, begin, self._n_starts(depth))
         mass = self._set_fitted(source, recipe, table, run)
         self._warn_of(run, mass, depth)
@@ -250,6 +239,23 @@ class BaseFeatureWeightedKMeans(
 
     # ---- before the fit -------------------------------------------------------------------------
 
+    def _prepared(
+        self, X: Any, source: Source, table: Description, depth: int
+    ) -> tuple[Recipe, Description, Beginning]:
+        """Return the parts bound to the table, the table they see, and where starts begin."""
+        if self.n_clusters is not None and table.n_rows < self.n_clusters:
+            raise ValueError(
+                f"n_samples={table.n_rows} (rows with weight) should be >= "
+                f"n_clusters={self.n_clusters}. Ask for fewer clusters."
+            )
+        recipe = self._recipe(source, table)
+        check_recipe(recipe)
+        _refuse_batches(recipe)
+        recipe, table = self._bound(recipe, source, table)
+        begin = self._beginning(X, source, recipe, table, depth)
+        rule = recipe.weighting.observe(source, table).bind(table, begin.n_clusters)
+        return recipe._replace(weighting=rule), table, begin
+
     def _view(self, source: Source, *, reset: bool) -> Source:
         """Return the rows as the algorithm sees them."""
         return source
@@ -315,9 +321,17 @@ class BaseFeatureWeightedKMeans(
     def _is_anomalous(self) -> bool:
         return isinstance(self.init, str) and self.init == "anomalous"
 
+    @property
+    def _is_given(self) -> bool:
+        return not (isinstance(self.init, str) or callable(self.init))
+
+    @property
+    def _only_one(self) -> bool:
+        """Whether another start would be the same."""
+        return self._is_given or (self._is_anomalous and not self._has_random_weights)
+
     def _n_starts(self, depth: int) -> int:
-        given = not (isinstance(self.init, str) or callable(self.init))
-        only_one = given or (self._is_anomalous and not self._has_random_weights)
+        given, only_one = self._is_given, self._only_one
         if isinstance(self.n_init, str):
             return 1 if only_one else 10
         if only_one and self.n_init > 1:
