@@ -1,0 +1,171 @@
+"""What takes part: an algorithm, its settings, and the values of its parameter."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fwkmeans.estimators import ALGORITHMS
+
+#: The six algorithms of the survey's experiments, in the order of its tables.
+COMPARED = ("AWK", "WK-Means", "EW-KM", "IK-P", "iMWK-Means", "FWSA")
+
+#: Algorithms that get categories as they are; all others get binary columns.
+RAW_CATEGORIES = ("AWK", "IK-P")
+
+
+class _Entry(NamedTuple):
+    """How the survey ran an algorithm, or would have."""
+
+    parameter: str | None
+    settings: Mapping[str, Any]
+    lowest: float = 1.0  # of the grid
+
+
+# WK-Means, EW-KM and IK-P: the readings that fit the published figures; see the replication page.
+_ENTRIES = {
+    "AWK": _Entry("beta", {}),
+    "WK-Means": _Entry("beta", {"weights": "cluster", "smoothing": "refresh"}),
+    "EW-KM": _Entry("gamma", {"dispersion": "mean"}, 0.0),
+    "IK-P": _Entry("beta", {"zero": "huang"}),
+    "iMWK-Means": _Entry("p", {"init": "anomalous"}),
+    "FWSA": _Entry(None, {}),
+    "K-Means": _Entry(None, {}),
+    "SYNCLUS": _Entry(None, {}),
+    "CK-Means": _Entry(None, {}),
+    "FG-K-Means": _Entry("eta", {}, 0.0),
+}
+
+# What the protocol decides, and a setting cannot.
+_FIXED = ("n_clusters", "n_init", "random_state", "n_jobs", "verbose", "groups", "spaces")
+_FIXED_READING = ("categorical_features", "missing", "missing_category", "handle_unknown")
+
+
+class Contender(NamedTuple):
+    """An algorithm with settings, and the values its parameter takes."""
+
+    label: str  # the name, and settings that are not the survey's
+    name: str
+    settings: tuple[tuple[str, Any], ...]
+    parameter: str | None
+    values: tuple[float, ...]  # one NaN if there is no parameter
+
+    @property
+    def raw_categories(self) -> bool:
+        """Whether categories are given as they are."""
+        return self.name in RAW_CATEGORIES
+
+    @property
+    def takes_groups(self) -> bool:
+        """Whether the algorithm knows groups of features."""
+        return self.name in ("SYNCLUS", "CK-Means", "FG-K-Means")
+
+    def model(self, n_clusters: int, groups: Sequence[int] | None = None) -> Any:
+        """Return the estimator, on one thread."""
+        settings = {"init": "random", **dict(self.settings)}
+        if groups is not None and self.takes_groups:
+            settings["spaces" if self.name == "CK-Means" else "groups"] = list(groups)
+        return ALGORITHMS[self.name](n_clusters, n_jobs=1, **settings)
+
+
+def parse_contender(
+    text: str, *, grid: Sequence[float] | None = None, step: float = 0.1
+) -> Contender:
+    """Return the algorithm that a text such as ``EW-KM[dispersion=sum]`` names.
+
+    Parameters
+    ----------
+    text : str
+        Name of an algorithm, upper or lower case, and maybe settings of its estimator in brackets.
+    grid : sequence of float, default=None
+        Values of its parameter; None: the survey's, 1.0 (EW-KM and FG-K-Means: 0) to 5.0.
+    step : float, default=0.1
+        Step of the survey's grid.
+
+    Returns
+    -------
+    Contender
+        The algorithm, its settings and values.
+    """
+    match = re.fullmatch(r"\s*([^\[\]]+?)\s*(?:\[(.*)\])?\s*", text)
+    if match is None:
+        raise ValueError(
+            f"{text!r} names no algorithm; expected NAME or NAME[parameter=value,...]."
+        )
+    name = _find_name(match[1])
+    entry = _ENTRIES[name]
+    given = _read_settings(match[2] or "", name)
+    settings = {**entry.settings, **given}
+    own = {k: v for k, v in settings.items() if entry.settings.get(k, _Missing) != v}
+    label = name + (f"[{','.join(f'{k}={v}' for k, v in sorted(own.items()))}]" if own else "")
+    parameter = None if entry.parameter in given else entry.parameter
+    values: Sequence[float] = (float("nan"),)
+    if parameter is not None:
+        values = survey_grid(entry.lowest, step) if grid is None else grid
+    return Contender(label, name, tuple(sorted(settings.items())), parameter, tuple(values))
+
+
+def survey_grid(lowest: float = 1.0, step: float = 0.1, highest: float = 5.0) -> tuple[float, ...]:
+    """Return the values from the lowest to the highest, as decimal numbers."""
+    n_steps = int((highest - lowest) / step + 1e-9)
+    return tuple(round(lowest + at * step, 10) for at in range(n_steps + 1))
+
+
+def parse_grid(text: str) -> tuple[float, ...]:
+    """Return the numbers that ``1:5:0.1`` (from, to, step) or ``1.5,2,3`` name."""
+    try:
+        if ":" in text:
+            lowest, highest, step = (float(part) for part in text.split(":"))
+            if not (step > 0 and highest >= lowest):
+                raise ValueError
+            values = survey_grid(lowest, step, highest)
+        else:
+            values = tuple(sorted({float(part) for part in text.split(",")}))
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is no grid; expected FROM:TO:STEP such as 1:5:0.1, or numbers with commas."
+        ) from None
+    if len(values) > 100_000:
+        raise ValueError(f"{text!r} has {len(values)} values; expected 100000 at most.")
+    return values
+
+
+class _Missing:
+    """No value."""
+
+
+def _find_name(text: str) -> str:
+    def plain(word: str) -> str:
+        return re.sub(r"[^a-z0-9]", "", word.lower())
+
+    names = {plain(name): name for name in _ENTRIES}
+    names |= {plain(cls.__name__): name for name, cls in ALGORITHMS.items()}
+    if plain(text) not in names:
+        near = difflib.get_close_matches(plain(text), names, 1)
+        hint = f" Did you mean {names[near[0]]}?" if near else ""
+        raise ValueError(
+            f"There is no algorithm {text!r}; the names are {', '.join(_ENTRIES)}.{hint}"
+        )
+    return names[plain(text)]
+
+
+def _read_settings(text: str, name: str) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    known = [
+        key for key in ALGORITHMS[name]().get_params() if key not in (*_FIXED, *_FIXED_READING)
+    ]
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or key not in known:
+            raise ValueError(
+                f"{part!r} is no setting of {name}; expected parameter=value with one of "
+                f"{', '.join(known)}."
+            )
+        try:
+            settings[key] = json.loads(value)
+        except ValueError:
+            settings[key] = {"True": True, "False": False, "None": None}.get(value, value)
+    return settings

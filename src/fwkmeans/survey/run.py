@@ -1,0 +1,190 @@
+"""Running the protocol: units on all cores, results into the file as they come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import joblib
+import numpy as np
+
+import fwkmeans
+from fwkmeans._threads import effective_n_threads
+from fwkmeans.estimators import sweep
+from fwkmeans.survey.agreement import adjusted_rand
+from fwkmeans.survey.protocol import Protocol, Unit
+from fwkmeans.survey.store import Cell, Store, settings_of
+from fwkmeans.survey.tables import group_numbers, load_table, prepare, seed_of
+
+
+class Done(NamedTuple):
+    """What has been run so far."""
+
+    units: int
+    n_units: int
+    fits: int  # in this run, those found in the file left out
+    n_fits: int
+    work: float  # share of the expected work
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Fits a second."""
+        return self.fits / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def seconds_left(self) -> float:
+        """How long it will take if it goes on like this."""
+        return self.seconds * (1.0 - self.work) / self.work if self.work > 0 else float("nan")
+
+
+def run_survey(
+    protocol: Protocol,
+    path: str | Path,
+    *,
+    n_jobs: int | None = None,
+    report: Callable[[Done], None] | None = None,
+) -> Done:
+    """Run what is not in the file of results yet.
+
+    Every unit, one algorithm on one data set, is written as a whole when it is done: whoever
+    interrupts a run loses the units under way, and goes on with the same call. All figures depend
+    on the protocol and its seed alone.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        What to run.
+    path : str or Path
+        The file of results.
+    n_jobs : int, default=None
+        Number of processes; None: every core the process may run on.
+    report : callable, default=None
+        Called with `Done` before the first unit and after every one.
+
+    Returns
+    -------
+    Done
+        What was run.
+    """
+    begin = time.perf_counter()
+    with Store(path) as store:
+        todo = []
+        n_units = 0
+        for unit in protocol.units():
+            n_units += 1
+            values = store.missing_values(unit)
+            if values:
+                todo.append(unit._replace(contender=unit.contender._replace(values=values)))
+        work = [_expected_work(unit) for unit in todo]
+        n_fits, total = sum(unit.n_fits for unit in todo), sum(work)
+        done = Done(n_units - len(todo), n_units, 0, n_fits, 0.0 if todo else 1.0, 0.0)
+        if report:
+            report(done)
+        for at, cells in _run_units(todo, effective_n_threads(n_jobs)):
+            store.add(cells)
+            done = done._replace(
+                units=done.units + 1,
+                fits=done.fits + todo[at].n_fits,
+                work=done.work + work[at] / total,
+                seconds=time.perf_counter() - begin,
+            )
+            if report:
+                report(done)
+        if todo:
+            earlier = store.notes()
+            seconds = float(earlier.get("seconds", 0.0)) + done.seconds
+            store.note("seconds", f"{seconds:.1f}")
+            store.note("fits", str(int(earlier.get("fits", 0)) + done.fits))
+    return done
+
+
+def _run_units(units: list[Unit], n_jobs: int) -> Iterator[tuple[int, list[Cell]]]:
+    if n_jobs == 1:
+        yield from ((at, run_unit(unit)) for at, unit in enumerate(units))
+        return
+    parallel = joblib.Parallel(n_jobs, return_as="generator_unordered", batch_size=1)
+    results = parallel(joblib.delayed(_run_numbered)(at, unit) for at, unit in enumerate(units))
+    try:
+        yield from results
+    finally:
+        results.close()
+
+
+def _run_numbered(at: int, unit: Unit) -> tuple[int, list[Cell]]:
+    return at, run_unit(unit)
+
+
+def run_unit(unit: Unit) -> list[Cell]:
+    """Return the results of one algorithm on one data set."""
+    contender, table = unit.contender, unit.table
+    data = prepare(table, unit.data_set, unit.noise, unit.seed, contender.raw_categories)
+    groups = None
+    if unit.groups is not None and contender.takes_groups:
+        names = load_table(table, unit.data_set, unit.seed).names
+        groups = group_numbers(dict(unit.groups), names, data.origins, table.name)
+    states = [random_state_of(unit, value) for value in contender.values]
+    runs = sweep(
+        contender.model(table.n_clusters, groups),
+        data.rows,
+        contender.parameter,
+        contender.values,
+        n_starts=unit.starts,
+        random_states=states,
+    )
+    cells = []
+    for at, value in enumerate(contender.values):
+        labels = runs.labels[at]
+        ari = adjusted_rand(labels, data.classes)
+        ordered = np.sort(labels, axis=1)
+        n_found = (np.diff(ordered, axis=1) > 0).sum(axis=1) + 1
+        cells.append(
+            Cell(
+                table.name,
+                table.content,
+                unit.data_set,
+                unit.noise,
+                table.n_clusters,
+                contender.label,
+                settings_of(unit),
+                contender.parameter,
+                None if contender.parameter is None else float(value),
+                unit.seed,
+                unit.starts,
+                states[at],
+                float(ari.mean()),
+                float(ari.std(ddof=1)) if ari.size > 1 else 0.0,
+                float(ari.max()),
+                int(runs.converged[at].sum()),
+                int((n_found < table.n_clusters).sum()),
+                ari,
+                runs.objective[at],
+                fwkmeans.__version__,
+            )
+        )
+    return cells
+
+
+def random_state_of(unit: Unit, value: float) -> int:
+    """Return the random state of the starts at one value; it does not depend on the others."""
+    return seed_of(
+        unit.seed,
+        unit.table.name,
+        unit.data_set,
+        unit.noise,
+        unit.contender.label,
+        round(float(value), 10),
+    )
+
+
+def _expected_work(unit: Unit) -> float:
+    """Return a guess of the time that a unit takes, in any measure."""
+    table = load_table(unit.table, unit.data_set, unit.seed)
+    n_rows, n_columns = table.rows.shape
+    cells = n_rows * n_columns * (2 if unit.noise else 1) * unit.table.n_clusters
+    a_fit = 6e-5 + 1e-8 * cells
+    if unit.contender.parameter == "p":
+        a_fit = 0.03 + 2e-6 * cells
+    return float(unit.n_fits * a_fit)
