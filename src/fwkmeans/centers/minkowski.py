@@ -277,7 +277,7 @@ def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
         return np.where(near_end, end - length, length)
 
     far = np.where(curved, half**q, half)
-    root = _illinois(lambda x: np.where(near_end, -1.0, 1.0) * model(travelled(x)), far)
+    root = _illinois(lambda x: np.where(near_end, -1.0, 1.0) * model(travelled(x)), far, beyond)
     newton = np.maximum(np.abs(slopes.slope) / np.where(bend > 0, bend, np.nan), end)
     distance = np.where(beyond, newton, travelled(root))
     # less than a digit before the next row: on it
@@ -285,14 +285,22 @@ def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
     return np.where(right, points + distance, points - distance)
 
 
-def _illinois(rising: Callable[[FloatArray], FloatArray], far: FloatArray) -> FloatArray:
+def _illinois(
+    rising: Callable[[FloatArray], FloatArray], far: FloatArray, unwanted: BoolArray
+) -> FloatArray:
     """Return roots in [0, far] of functions that rise, by regula falsi without its stickiness."""
     low, high = np.zeros_like(far), far
     below, above = rising(low), rising(high)
     root, last = far, np.zeros(far.shape)
+    found = unwanted | ~(far > 0)
     for _ in range(12):
         span = above - below
-        root = np.where(span > 0, (low * above - high * below) / np.where(span > 0, span, 1.0), low)
+        new = np.where(span > 0, (low * above - high * below) / np.where(span > 0, span, 1.0), low)
+        still = np.abs(new - root) <= 1e-15 * far
+        root = np.where(found, root, new)  # one that is found stays, whatever the others do
+        found = found | still
+        if found.all():
+            break
         value = rising(root)
         side = np.where(value < 0, -1.0, 1.0)
         again = side == last  # the same end has stayed twice: give it half its value

@@ -9,7 +9,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import (
@@ -45,6 +45,7 @@ from fwkmeans.engine import (
     keeps_labels,
 )
 from fwkmeans.estimators.inputs import check_rows, describe_rows, open_source
+from fwkmeans.estimators.traits import Traits
 from fwkmeans.init import INITIALISATIONS, Seeds, anomalous_start, initial_weights
 from fwkmeans.sources import describe, indicators
 from fwkmeans.weighting.base import one_value_a_start
@@ -81,6 +82,7 @@ class BaseFeatureWeightedKMeans(
 ):
     """Validate, build the recipe, run the starts, keep the best, set the attributes."""
 
+    traits: ClassVar[Traits]  # of the named algorithms
     n_clusters: int | None
     init: Any
     n_init: Any

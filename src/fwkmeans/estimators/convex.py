@@ -16,6 +16,7 @@ from fwkmeans.estimators.convex_search import Search, Spaces, grid_of
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.groups import Groups, resolve_groups
 from fwkmeans.estimators.inputs import refuse_hollow_rows
+from fwkmeans.estimators.traits import Traits
 from fwkmeans.init import Seeds
 from fwkmeans.sources import count_observed, describe, observed_mass
 from fwkmeans.sources.directions import directed, unit_rows
@@ -149,6 +150,17 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
     >>> dict(zip(model.spaces_, model.space_weights_.tolist()))
     {'sepal': 0.4, 'petal': 0.4, 'noise': 0.2}
     """
+
+    traits = Traits(
+        no_parameter=True,
+        deterministic=False,
+        distance_bias=True,
+        several_weights=False,
+        finds_groups=False,
+        learns_all_weights=False,
+        categorical=False,
+        weighs_groups=False,
+    )
 
     def __init__(
         self,

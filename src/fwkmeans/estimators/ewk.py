@@ -10,6 +10,7 @@ from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.engine import Recipe, Run
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
+from fwkmeans.estimators.traits import Traits
 from fwkmeans.weighting import EntropyWeights
 
 
@@ -69,6 +70,17 @@ class EWKMeans(BaseFeatureWeightedKMeans):
     >>> model.feature_weights_.shape
     (3, 8)
     """
+
+    traits = Traits(
+        no_parameter=False,
+        deterministic=False,
+        distance_bias=False,
+        several_weights=True,
+        finds_groups=False,
+        learns_all_weights=True,
+        categorical=False,
+        weighs_groups=False,
+    )
 
     def __init__(
         self,

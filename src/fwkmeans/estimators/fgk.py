@@ -13,6 +13,7 @@ from fwkmeans.engine import Recipe, Run
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.groups import Groups, resolve_groups
+from fwkmeans.estimators.traits import Traits
 from fwkmeans.weighting import GroupEntropyWeights
 
 
@@ -81,6 +82,17 @@ class FGKMeans(BaseFeatureWeightedKMeans):
     >>> model.feature_weights_.shape
     (3, 8)
     """
+
+    traits = Traits(
+        no_parameter=False,
+        deterministic=False,
+        distance_bias=False,
+        several_weights=True,
+        finds_groups=False,
+        learns_all_weights=True,
+        categorical=True,
+        weighs_groups=True,
+    )
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from fwkmeans.dissimilarities import Minkowski
 from fwkmeans.engine import Recipe
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
+from fwkmeans.estimators.traits import Traits
 from fwkmeans.weighting import SharedPowerWeights
 
 _VARIANTS = ("published", "median", "monotone")
@@ -76,6 +77,17 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
     >>> sorted(model.modes_["color"])
     ['blue', 'red']
     """
+
+    traits = Traits(
+        no_parameter=False,
+        deterministic=False,
+        distance_bias=False,
+        several_weights=False,
+        finds_groups=False,
+        learns_all_weights=True,
+        categorical=True,
+        weighs_groups=False,
+    )
 
     def __init__(
         self,

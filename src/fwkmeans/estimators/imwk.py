@@ -14,6 +14,7 @@ from fwkmeans.dissimilarities import Minkowski
 from fwkmeans.engine import Recipe
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
+from fwkmeans.estimators.traits import Traits
 from fwkmeans.weighting import ClusterPowerWeights, RadiusWeights, WeightRule
 
 
@@ -98,6 +99,17 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
     >>> round(float(adjusted_rand_score(iris.target, model.labels_)), 2)
     0.9
     """
+
+    traits = Traits(
+        no_parameter=False,
+        deterministic=True,
+        distance_bias=True,
+        several_weights=True,
+        finds_groups=False,
+        learns_all_weights=True,
+        categorical=False,
+        weighs_groups=False,
+    )
 
     def __init__(
         self,

@@ -22,6 +22,7 @@ from fwkmeans.engine import Recipe, Run
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, Beginning
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.groups import Groups, resolve_groups
+from fwkmeans.estimators.traits import Traits
 from fwkmeans.init import Seeds, initial_weights
 from fwkmeans.weighting import StressWeights
 
@@ -129,6 +130,17 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
     >>> model.feature_weights_.shape
     (3, 8)
     """
+
+    traits = Traits(
+        no_parameter=True,
+        deterministic=False,
+        distance_bias=False,
+        several_weights=True,
+        finds_groups=False,
+        learns_all_weights=False,
+        categorical=False,
+        weighs_groups=False,
+    )
 
     def __init__(
         self,

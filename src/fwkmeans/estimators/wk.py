@@ -10,6 +10,7 @@ from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.engine import Recipe
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
+from fwkmeans.estimators.traits import Traits
 from fwkmeans.weighting import ClusterPowerWeights, SharedPowerWeights
 from fwkmeans.weighting.power import check_smoothing
 
@@ -79,6 +80,17 @@ class WKMeans(BaseFeatureWeightedKMeans):
     >>> model.feature_weights_.shape
     (3, 8)
     """
+
+    traits = Traits(
+        no_parameter=False,
+        deterministic=False,
+        distance_bias=False,
+        several_weights=True,
+        finds_groups=False,
+        learns_all_weights=True,
+        categorical=True,
+        weighs_groups=False,
+    )
 
     def __init__(
         self,

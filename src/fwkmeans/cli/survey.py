@@ -1,0 +1,321 @@
+"""``fwkmeans survey``: the experiment of the survey, and its report."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from fwkmeans.survey import Done, Protocol
+
+RESULTS = "survey.sqlite"
+
+_results = click.option(
+    "--results",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=RESULTS,
+    show_default=True,
+    metavar="FILE",
+    help="File of results (SQLite); a run goes on where the file ends.",
+)
+
+
+@click.group(
+    invoke_without_command=True,
+    epilog="Examples: fwkmeans survey --quick; fwkmeans survey -a EW-KM -a 'EW-KM[dispersion=sum]' "
+    "-t wine; fwkmeans survey -t own.csv --labels class -a K-Means -a AWK; fwkmeans survey report",
+)
+@click.option(
+    "-a",
+    "--algorithm",
+    "algorithms",
+    multiple=True,
+    metavar="NAME",
+    help="Algorithm, maybe with settings: 'EW-KM[dispersion=sum]'; may be repeated. Default: the "
+    "survey's six, AWK, WK-Means, EW-KM, IK-P, iMWK-Means, FWSA. Others: K-Means, SYNCLUS, "
+    "CK-Means, FG-K-Means.",
+)
+@click.option(
+    "-t",
+    "--table",
+    "tables",
+    multiple=True,
+    metavar="TABLE",
+    help="Bundled table, synthetic configuration (500x4-2, ...) or CSV or Parquet file; NAME:K "
+    "looks for K clusters; may be repeated. Default: the survey's 13 tables and 4 configurations.",
+)
+@click.option(
+    "--labels",
+    metavar="COLUMN",
+    help="Column of known classes in the files of --table (default: the last).",
+)
+@click.option(
+    "--grid",
+    metavar="GRID",
+    help="Values of the parameters, FROM:TO:STEP or numbers with commas. Default: 1:5:0.1, for "
+    "EW-KM (gamma) and FG-K-Means (eta) 0:5:0.1.",
+)
+@click.option(
+    "--starts",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Random starts at every value (default: 100, with --quick 10).",
+)
+@click.option(
+    "--data-sets",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Data sets of every synthetic configuration (default: 20, with --quick 2).",
+)
+@click.option(
+    "--noise",
+    type=click.Choice(["both", "without", "with"]),
+    default="both",
+    show_default=True,
+    help="Tables without noise features, with them, or both.",
+)
+@click.option(
+    "--noise-draws",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Draws of the noise features.",
+)
+@click.option(
+    "--groups",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Groups of columns for SYNCLUS, CK-Means and FG-K-Means: JSON such as "
+    '{"iris": {"sepal": ["sepal_length", "sepal_width"], "petal": [...]}}. Noise columns are in '
+    "the group of the column they imitate.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
+)
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="10 starts, values in steps of 0.5, 2 data sets: a look at everything in a minute or two.",
+)
+@click.option("--jobs", type=int, metavar="N", help="Processes (default: all cores).")
+@_results
+@click.pass_context
+def survey(
+    ctx: click.Context,
+    algorithms: tuple[str, ...],
+    tables: tuple[str, ...],
+    labels: str | None,
+    grid: str | None,
+    starts: int | None,
+    data_sets: int | None,
+    noise: str,
+    noise_draws: int,
+    groups: Path | None,
+    seed: int,
+    quick: bool,
+    jobs: int | None,
+    results: Path,
+) -> None:
+    """Repeat the experiment of the survey, or parts of it, or one's own.
+
+    Every algorithm runs from many random starts at every value of its parameter, on every table
+    without and with noise features; the value with the best mean adjusted Rand index is reported.
+    Results are written as they come. Ctrl-C ends a run; the same command goes on with it.
+
+    Then: fwkmeans survey report.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    protocol = _protocol(
+        algorithms, tables, labels, grid, starts, data_sets, noise, noise_draws, groups, seed, quick
+    )
+    from fwkmeans.survey import run_survey
+
+    try:
+        with _progress() as report:
+            done = run_survey(protocol, results, n_jobs=jobs, report=report)
+    except KeyboardInterrupt:
+        click.echo(
+            f"Stopped. What is done is in {results}; the same command goes on with it.", err=True
+        )
+        ctx.exit(130)
+    where = f"--results {results}" if str(results) != RESULTS else ""
+    if not done.fits:
+        click.echo(f"All {done.n_units} units were in {results} already.")
+    else:
+        click.echo(
+            f"{done.fits} fits in {_duration(done.seconds)} ({done.rate:.0f} a second); "
+            f"{done.n_units} units are in {results}."
+        )
+    click.echo(f"See them with: fwkmeans survey report {where}".rstrip())
+
+
+def _protocol(
+    algorithms: Sequence[str],
+    tables: Sequence[str],
+    labels: str | None,
+    grid: str | None,
+    starts: int | None,
+    data_sets: int | None,
+    noise: str,
+    noise_draws: int,
+    groups: Path | None,
+    seed: int,
+    quick: bool,
+) -> Protocol:
+    from fwkmeans.survey import (
+        COMPARED,
+        QUICK,
+        parse_contender,
+        parse_grid,
+        parse_table,
+        survey_protocol,
+    )
+
+    values = None if grid is None else parse_grid(grid)
+    step = QUICK["step"] if quick else 0.1
+    changes: dict[str, Any] = {
+        "contenders": tuple(
+            parse_contender(name, grid=values, step=step)
+            for name in dict.fromkeys(algorithms or COMPARED)
+        ),
+        "starts": starts or (int(QUICK["starts"]) if quick else 100),
+        "data_sets": data_sets or (int(QUICK["data_sets"]) if quick else 20),
+        "noise": {
+            "without": (0,),
+            "with": tuple(range(1, noise_draws + 1)),
+            "both": tuple(range(noise_draws + 1)),
+        }[noise],
+        "seed": seed,
+        "groups": _read_groups(groups),
+    }
+    if tables:
+        changes["tables"] = tuple(parse_table(name, labels) for name in dict.fromkeys(tables))
+    return survey_protocol(**changes)
+
+
+def _read_groups(path: Path | None) -> dict[str, dict[str, list[str]]]:
+    if path is None:
+        return {}
+    try:
+        groups = json.loads(path.read_text("utf-8"))
+        if not all(isinstance(c, list) for own in groups.values() for c in own.values()):
+            raise TypeError
+    except (ValueError, AttributeError, TypeError) as error:
+        raise ValueError(
+            f"{path.name} holds no groups; expected JSON such as "
+            '{"iris": {"sepal": ["sepal_length", "sepal_width"], "petal": [...]}}.'
+        ) from error
+    return {str(table): dict(own) for table, own in groups.items()}
+
+
+@survey.command("report")
+@_results
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default="survey.html",
+    show_default=True,
+    metavar="FILE",
+    help="Page to write.",
+)
+@click.option(
+    "--markdown",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default="survey.md",
+    show_default=True,
+    metavar="FILE",
+    help="The same tables as text.",
+)
+def report(results: Path, html: Path, markdown: Path) -> None:
+    """Set the results beside the published figures, as a page and as text."""
+    from fwkmeans.survey import Store, write_survey_report
+
+    with Store(results, create=False) as store:
+        written = write_survey_report(store, html, markdown)
+    for path in written:
+        click.echo(f"Wrote {path}")
+
+
+@survey.command("export")
+@_results
+@click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
+def export(results: Path, out: Path) -> None:
+    """Write the results as CSV to OUT: a line for every value of a parameter on every data set."""
+    from fwkmeans.survey import Store, export_cells
+
+    with Store(results, create=False) as store:
+        n_lines = export_cells(store, out)
+    click.echo(f"Wrote {n_lines} lines to {out}")
+
+
+# ---- progress -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Done], None]]:
+    """Give what shows the progress: a bar on a terminal, a line now and then elsewhere."""
+    if not sys.stderr.isatty():
+        yield _Lines()
+    elif find_spec("rich") is None:
+        with click.progressbar(length=1000, label="survey", file=sys.stderr) as bar:
+            yield lambda done: bar.update(int(1000 * done.work) - bar.pos)
+    else:
+        with _rich_bar() as show:
+            yield show
+
+
+@contextmanager
+def _rich_bar() -> Iterator[Callable[[Done], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    columns = (
+        TextColumn("survey"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task("starting", total=1.0)
+
+        def show(done: Done) -> None:
+            progress.update(task, completed=done.work, description=_line(done))
+
+        yield show
+
+
+class _Lines:
+    """A line every half minute."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + 30.0
+
+    def __call__(self, done: Done) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + 30.0
+            click.echo(f"survey {done.work:4.0%}  {_line(done)}", err=True)
+
+
+def _line(done: Done) -> str:
+    text = f"{done.units}/{done.n_units} units"
+    if done.fits:
+        text += f", {done.rate:.0f} fits/s, {_duration(done.seconds_left)} left"
+    return text
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

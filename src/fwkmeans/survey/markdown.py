@@ -1,0 +1,128 @@
+"""The report of the survey as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+#: How to read the tables.
+READING = (
+    "A cell shows mean/standard deviation of the adjusted Rand index over the starts at the best "
+    "value of the parameter, the maximum, and that value; below it what the survey printed. A "
+    "deterministic algorithm has one figure. '=' says that the means agree within two standard "
+    "errors (of 100 runs, ours and theirs) and the rounding of the printed figure, '+' and '-' "
+    "that ours is higher or lower. A deterministic algorithm has no error: '=' are the same two "
+    "decimals. Synthetic data sets were drawn anew, so there the error is that of the mean over "
+    "data sets. The draw of the published noise features is unknown: with one draw of ours, its "
+    "chance is in no error, with several it is."
+)
+
+
+def render_markdown(content: dict[str, Any]) -> str:
+    """Return the report as text."""
+    return "\n".join(_lines(content)) + "\n"
+
+
+def _lines(content: dict[str, Any]) -> Iterator[str]:
+    run = content["run"]
+    yield "# The survey's experiment, repeated"
+    yield ""
+    yield about(run)
+    yield ""
+    yield READING
+    if content["agreement"]:
+        yield from _section("Agreement with the published figures")
+        yield from _table(
+            ["algorithm", "figures", "agree", "ours higher", "ours lower", "within 0.05", "median"],
+            [
+                [
+                    row["algorithm"],
+                    row["n"],
+                    row["agree"],
+                    row["higher"],
+                    row["lower"],
+                    row["within"],
+                    "–" if row["median"] is None else f"{row['median']:.3f}",
+                ]
+                for row in content["agreement"]
+            ],
+        )
+    for block in content["blocks"]:
+        yield from _section(block["title"])
+        rows = [[row["title"], *map(_cell, row["cells"])] for row in block["rows"]]
+        yield from _table(["table", *content["algorithms"]], rows)
+    if content["wins"]:
+        yield from _section("Who is best how often")
+        yield "Ours, and in brackets as published. Ties, to two decimals, count for all of them."
+        yield ""
+        names = [count["algorithm"] for count in content["wins"][0]["counts"]]
+        rows = [
+            [f"{row['title']} ({row['n']})"]
+            + [f"{count['ours']} ({count['published']})" for count in row["counts"]]
+            for row in content["wins"]
+        ]
+        yield from _table(["", *names], rows)
+    yield from _section("Eight characteristics")
+    yield "What the estimators declare of themselves; an asterisk where the survey's table differs."
+    yield ""
+    rows = [
+        [f"{row['algorithm']} (`{row['class']}`)"]
+        + [
+            ("yes" if answer else "") + ("*" if differs else "")
+            for answer, differs in zip(row["declared"], row["differs"], strict=True)
+        ]
+        for row in content["traits"]
+    ]
+    yield from _table(["algorithm", *content["trait_names"]], rows)
+
+
+def about(run: dict[str, Any]) -> str:
+    """Return what was run, in a sentence or two."""
+    text = (
+        f"{run['n_algorithms']} algorithms on {run['n_tables']} tables, {run['starts']} random "
+        "starts at every value of the parameter"
+    )
+    if run["data_sets"]:
+        text += f", {_count(run['data_sets'], 'data set')} of every synthetic configuration"
+    if run["draws"]:
+        text += f", {_count(run['draws'], 'draw')} of the noise features"
+    text += "."
+    if run["fits"] and run["minutes"] is not None:
+        text += f" {run['fits']:,} fits took {run['minutes']:.1f} minutes."
+    return text
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _section(title: str) -> Iterator[str]:
+    yield ""
+    yield f"## {title}"
+    yield ""
+
+
+def _cell(cell: dict[str, Any] | None) -> str:
+    if cell is None:
+        return ""
+    mean = cell["max"] if cell["deterministic"] else f"{cell['mean']} max {cell['max']}"
+    text = f"{f'**{mean}**' if cell['best'] else mean} at {cell['parameter']}"
+    text = text.removesuffix(" at –")
+    theirs = cell["published"]
+    if theirs is None:
+        return text
+    printed = f"{theirs['mean']} max {theirs['max']} at {theirs['parameter']}"
+    printed = printed.removeprefix("– max ").removesuffix(" at –")
+    mark = f" {cell['mark']}" if cell["mark"] else ""
+    return f"{text}{mark}<br>{printed}"
+
+
+def _table(header: Sequence[Any], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+    yield _row(header)
+    yield _row(["---"] * len(header))
+    for row in rows:
+        yield _row(row)
+
+
+def _row(cells: Sequence[Any]) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
