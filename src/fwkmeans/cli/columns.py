@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fwkmeans._text import count, listing
 from fwkmeans.cli.errors import InputError
 from fwkmeans.cli.tables import need
-from fwkmeans.cli.text import count, listing
 
 __all__ = ["Chosen", "Roles", "choose_classes", "choose_columns", "match_columns"]
+
+#: Names of columns that often hold what clusters are compared with.
+CLASSES = {"class", "classes", "cluster", "label", "labels", "species", "target", "y"}
 
 
 class Roles(NamedTuple):
@@ -61,6 +64,11 @@ def choose_columns(table: Any, roles: Roles, name: str) -> Chosen:
             if reason is None:
                 columns[column] = values
                 notes += _doubts(arrow, values, column)
+                if roles.labels is None and column.lower() in CLASSES:
+                    notes.append(
+                        f"Column {column!r} is used like any other; if it holds known classes, "
+                        f"leave it out and compare with it: --labels {_quoted(column)}."
+                    )
             else:
                 left_out[column] = reason
     if left_out:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
 from fwkmeans.cli.columns import Roles, choose_columns
 from fwkmeans.cli.models import Wish, build, choose
 from fwkmeans.cli.options import (
+    SectionedCommand,
     algorithm_option,
     column_options,
     format_options,
@@ -24,8 +24,9 @@ from fwkmeans.cli.tables import Format, read_table
 
 
 @click.command(
+    cls=SectionedCommand,
     epilog="Example: fwkmeans fit wine.csv -k 3 --labels class --out labels.csv --model wine.fwk "
-    "--report wine.html"
+    "--report wine.html",
 )
 @click.argument("table")
 @model_options
@@ -84,7 +85,7 @@ def fit(
     pipeline = build(choice, wish, chosen.features, chosen.n_missing)
     with working(f"{choice.name} clusters {chosen.features.num_rows} rows"):
         said = fitted(pipeline, chosen.features)
-    from fwkmeans.reports import summarize
+    from fwkmeans.reports import summarize, write_report
 
     with working("Looking at the result"):
         summary = summarize(
@@ -106,7 +107,7 @@ def fit(
         save_model(pipeline, model)
         written["model"] = model
     if report is not None:
-        write_page(summary, report)
+        write_report(summary, report)
         written["report"] = report
     notes = [*chosen.notes, *_about_missing(wish, chosen.n_missing), *said]
     if as_json:
@@ -117,15 +118,6 @@ def fit(
         click.echo(line, err=beside)
     for line in _endings(written, notes):
         click.echo(line, err=beside)
-
-
-def write_page(summary: dict[str, Any], path: str) -> None:
-    """Write a report, as a whole or not at all."""
-    from fwkmeans._files import replacing
-    from fwkmeans.reports import write_report
-
-    with replacing(path) as temporary:
-        write_report(summary, temporary)
 
 
 def _name(table: str) -> str:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from fwkmeans._text import count
 from fwkmeans.cli.errors import InputError
-from fwkmeans.cli.text import count
 
 __all__ = ["NAMES", "Choice", "Wish", "build", "choose", "every_choice"]
 

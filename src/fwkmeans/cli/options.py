@@ -21,7 +21,33 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 
 
-class Names(click.ParamType):
+class SectionedCommand(click.Command):
+    """A command whose help has its options under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by section."""
+        sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in _HEADINGS}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if isinstance(parameter, click.Option) and record is not None:
+                sections[_SECTIONS.get(parameter.name or "", _HEADINGS[0])].append(record)
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
+_HEADINGS = ("Options", "Results", "Columns", "Details", "How the table is written", "Other")
+_SECTIONS = {
+    **dict.fromkeys(("out", "model", "report", "as_json", "distances"), "Results"),
+    **dict.fromkeys(("categorical", "numeric", "drop", "id", "labels", "key"), "Columns"),
+    **dict.fromkeys(("missing", "standardize", "starts", "seed", "jobs"), "Details"),
+    **dict.fromkeys(("sep", "decimal", "encoding", "sheet", "na"), "How the table is written"),
+    **dict.fromkeys(("debug", "help"), "Other"),
+}
+
+
+class Names(click.ParamType):  # type: ignore[type-arg]
     """Names separated by commas; a name that holds one is written in double quotes."""
 
     name = "columns"
@@ -36,7 +62,7 @@ class Names(click.ParamType):
         return [quoted or plain.strip() for quoted, plain in parts]
 
 
-class Separator(click.ParamType):
+class Separator(click.ParamType):  # type: ignore[type-arg]
     """One character, or its name."""
 
     name = "separator"
@@ -49,7 +75,7 @@ class Separator(click.ParamType):
         return str(character)
 
 
-class Clusters(click.ParamType):
+class Clusters(click.ParamType):  # type: ignore[type-arg]
     """A number of clusters, or ``auto``."""
 
     name = "number"
@@ -165,7 +191,9 @@ def _roles(
     return Roles(categorical or (), numeric or (), drop or (), id, labels)
 
 
-def _complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+def complete_algorithm(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[str]:
     return [name for name in NAMES if name.lower().startswith(incomplete.lower())]
 
 
@@ -213,7 +241,7 @@ def algorithm_option(command: Command) -> Command:
         "-a",
         "--algorithm",
         metavar="NAME",
-        shell_complete=_complete,
+        shell_complete=complete_algorithm,
         help="One of " + ", ".join(NAMES) + " (spelled anyhow, or by class). Default: see above.",
     )(command)
 

@@ -7,15 +7,17 @@ from pathlib import Path
 import click
 
 from fwkmeans.cli.columns import Roles, choose_classes
-from fwkmeans.cli.fit import write_page
-from fwkmeans.cli.options import format_options, json_option, labels_option
+from fwkmeans.cli.options import SectionedCommand, format_options, json_option, labels_option
 from fwkmeans.cli.output import check_folder, echo_json
 from fwkmeans.cli.predict import load, read_for
 from fwkmeans.cli.progress import working
 from fwkmeans.cli.tables import Format
 
 
-@click.command(epilog="Example: fwkmeans report wine.fwk wine.csv --labels class --out wine.html")
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: fwkmeans report wine.fwk wine.csv --labels class --out wine.html",
+)
 @click.argument("model")
 @click.argument("table")
 @click.option(
@@ -53,12 +55,12 @@ def report(
     pipeline = load(model)
     frame, features = read_for(pipeline, table, how)
     classes = choose_classes(frame, Roles(labels=labels), click.format_filename(table))
-    from fwkmeans.reports import summarize
+    from fwkmeans.reports import summarize, write_report
 
     with working("Writing the report"):
         summary = summarize(pipeline, features, classes=classes, title=title, starts=starts)
         if page is not None:
-            write_page(summary, page)
+            write_report(summary, page)
     if as_json:
         echo_json(summary)
     else:

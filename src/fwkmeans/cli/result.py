@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fwkmeans.cli.text import bar, count, percent, shortened
+from fwkmeans._text import bar, count, percent, shortened
 
 __all__ = ["result_lines"]
 
@@ -70,4 +70,5 @@ def _bars(top: Sequence[Sequence[Any]]) -> Iterator[str]:
     largest = max((share for _, share in top), default=1.0) or 1.0
     width = min(NAME_WIDTH, max((len(str(name)) for name, _ in top), default=1))
     for name, share in top[:MOST_FEATURES]:
-        yield f"  {shortened(str(name), width):<{width}}  {percent(share):>5}  {bar(share / largest)}"
+        cells = f"  {shortened(str(name), width):<{width}}  {percent(share):>5}"
+        yield f"{cells}  {bar(share / largest)}"

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fwkmeans._text import count, listing
 from fwkmeans.cli.errors import InputError
-from fwkmeans.cli.text import count, listing
 
 __all__ = ["Format", "need", "read_table"]
 
@@ -273,9 +273,15 @@ def _parsed(
     """Parse the text; a column whose type turns out to be wrong later on is read as text."""
     arrow, reader = need("pyarrow", "CSV files", "io"), need("pyarrow.csv", "CSV files", "io")
     chosen = {column: arrow.string() for column in text if column in header}
+    invalid: list[Any] = []
+
+    def refuse(row: Any) -> str:
+        invalid.append(row)
+        return "error"
+
     while True:
         content.seek(0)
-        invalid: list[Any] = []
+        invalid.clear()
         try:
             return reader.read_csv(
                 io.BytesIO(content.read()),
@@ -283,7 +289,7 @@ def _parsed(
                 parse_options=reader.ParseOptions(
                     delimiter=sep,
                     newlines_in_values=True,
-                    invalid_row_handler=lambda row: _remember(invalid, row),
+                    invalid_row_handler=refuse,
                 ),
                 convert_options=reader.ConvertOptions(
                     column_types=chosen,
@@ -302,11 +308,6 @@ def _parsed(
             raise InputError(_parse_error(name, error, invalid, sep, header)) from None
         except UnicodeDecodeError as error:
             raise InputError(_not_text(name, how.encoding, error.object[:1])) from None
-
-
-def _remember(invalid: list[Any], row: Any) -> str:
-    invalid.append(row)
-    return "error"
 
 
 def _parse_error(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 __all__ = ["aligned", "bar", "count", "listing", "percent", "shortened"]
 
@@ -56,14 +56,16 @@ def listing(names: Sequence[str], most: int = 8) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def aligned(rows: Sequence[Sequence[str]], header: Sequence[str], left: int = 1) -> list[str]:
-    """Return a table; the first `left` columns are flush left, the others right."""
+def aligned(
+    rows: Sequence[Sequence[str]], header: Sequence[str], right: Collection[str] = ()
+) -> list[str]:
+    """Return a table; columns are flush left, those whose titles are in `right` flush right."""
     widths = [max(len(row[at]) for row in (header, *rows)) for at in range(len(header))]
 
     def line(cells: Sequence[str]) -> str:
         padded = (
-            f"{cell:<{width}}" if at < left else f"{cell:>{width}}"
-            for at, (cell, width) in enumerate(zip(cells, widths, strict=True))
+            f"{cell:>{width}}" if title in right else f"{cell:<{width}}"
+            for cell, width, title in zip(cells, widths, header, strict=True)
         )
         return "  ".join(padded).rstrip()
 
