@@ -31,7 +31,7 @@ $(VENV)/.docs: $(VENV)/.installed
 setup: $(VENV)/.dev  ## install the package and its tools into .venv
 
 demo: $(VENV)/.installed  ## the main job on bundled data
-	$(BIN)/python -m fwkmeans.demo
+	$(BIN)/fwkmeans demo
 
 test: $(VENV)/.dev  ## lint, types and the fast tests
 	$(MAKE) --no-print-directory lint types

@@ -4,21 +4,24 @@ Every estimator follows scikit-learn's interface and takes NumPy arrays, pandas 
 or the path of a ``.npy`` file that is read in blocks.
 """
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
 
-from fwkmeans.estimators import (
-    SYNCLUS,
-    AWKMeans,
-    ConvexKMeans,
-    EWKMeans,
-    FeatureWeightedKMeans,
-    FGKMeans,
-    FWSAKMeans,
-    IKPrototypes,
-    IMWKMeans,
-    KMeans,
-    WKMeans,
-)
+if TYPE_CHECKING:
+    from fwkmeans.estimators import (
+        SYNCLUS,
+        AWKMeans,
+        ConvexKMeans,
+        EWKMeans,
+        FeatureWeightedKMeans,
+        FGKMeans,
+        FWSAKMeans,
+        IKPrototypes,
+        IMWKMeans,
+        KMeans,
+        WKMeans,
+    )
 
 try:
     __version__ = version("fwkmeans")
@@ -39,3 +42,34 @@ __all__ = [
     "WKMeans",
     "__version__",
 ]
+
+#: Folders that can be used without an import of their own.
+_FOLDERS = {
+    "centers",
+    "datasets",
+    "dissimilarities",
+    "engine",
+    "estimators",
+    "init",
+    "persistence",
+    "plotting",
+    "preprocessing",
+    "reports",
+    "sources",
+    "survey",
+    "weighting",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import estimators and folders when they are first used: the command line starts faster."""
+    if name in __all__:
+        return getattr(import_module("fwkmeans.estimators"), name)
+    if name in _FOLDERS:
+        return import_module(f"fwkmeans.{name}")
+    raise AttributeError(f"module 'fwkmeans' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List what is there, imported or not."""
+    return sorted({*globals(), *__all__, *_FOLDERS})

@@ -58,6 +58,9 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     handle_unknown : {"ignore", "error"}, default="ignore"
         What `transform` does with a category that `fit` has not seen: ``"ignore"`` sets all its
         binary columns to 0 (before the mean is subtracted), ``"error"`` raises.
+    standardize : bool, default=True
+        Whether numerical columns are standardised. If False they keep their values, for columns
+        whose units can be compared.
 
     Attributes
     ----------
@@ -120,11 +123,13 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         categorical: Literal["onehot", "keep"] = "onehot",
         impute: Literal["median", "keep"] | None = None,
         handle_unknown: Literal["ignore", "error"] = "ignore",
+        standardize: bool = True,
     ) -> None:
         self.categorical_features = categorical_features
         self.categorical = categorical
         self.impute = impute
         self.handle_unknown = handle_unknown
+        self.standardize = standardize
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn means, ranges, categories and their frequencies.
@@ -201,9 +206,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         stops = np.cumsum([0, *self._widths()])
         Z = np.empty((columns.numeric.shape[0], stops[-1]), dtype=columns.numeric.dtype)
         varies = self.range_ > 0
-        Z[:, stops[self.numerical_features_[varies]]] = standardize(
-            columns.numeric[:, varies], self.mean_[varies], self.range_[varies]
-        )
+        Z[:, stops[self.numerical_features_[varies]]] = self._scaled(columns.numeric)
         for j, (v, gaps) in enumerate(zip(self.categorical_features_, _gaps(columns), strict=True)):
             own = Z[:, stops[v] : stops[v + 1]]
             if own.size:
@@ -215,7 +218,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _keep(self, X: Any, columns: Columns) -> Any:
         """Return a table of the same kind: standardised columns, and categories as they are."""
         varies = self.range_ > 0
-        numbers = standardize(columns.numeric[:, varies], self.mean_[varies], self.range_[varies])
+        numbers = self._scaled(columns.numeric)
         standardised = dict(zip(self.numerical_features_[varies], numbers.T, strict=True))
         categories = dict(zip(self.categorical_features_, columns.categorical, strict=True))
         if not _columns.is_frame(X):
@@ -233,6 +236,13 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             elif self.fill_values_ is not None:
                 filled.append(frame.get_column(name).fill_null(self.fill_values_[v]))
         return frame.select(kept).with_columns(*filled).to_native()
+
+    def _scaled(self, numeric: FloatArray) -> FloatArray:
+        """Return the numerical columns that vary, standardised if they are to be."""
+        varies = self.range_ > 0
+        if not self.standardize:
+            return numeric[:, varies]
+        return standardize(numeric[:, varies], self.mean_[varies], self.range_[varies])
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Return the names of the output columns, such as ``size`` and ``color=red``.

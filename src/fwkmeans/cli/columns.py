@@ -1,0 +1,278 @@
+"""Which columns of a table are clustered, and as what."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fwkmeans._text import count, listing
+from fwkmeans.cli.errors import InputError
+from fwkmeans.cli.tables import need
+
+__all__ = ["Chosen", "Roles", "choose_classes", "choose_columns", "match_columns"]
+
+#: Names of columns that often hold what clusters are compared with.
+CLASSES = {"class", "classes", "cluster", "label", "labels", "species", "target", "y"}
+
+
+class Roles(NamedTuple):
+    """What the user said about columns, by name."""
+
+    categorical: Sequence[str] = ()
+    numeric: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    id: str | None = None
+    labels: str | None = None
+
+
+class Chosen(NamedTuple):
+    """The columns to cluster by, and those beside them."""
+
+    features: Any  # pyarrow.Table
+    classes: NDArray[Any] | None
+    ids: tuple[str, list[Any]] | None
+    notes: list[str]
+    left_out: dict[str, str]  # reason for each column that was left out without being told so
+    n_missing: int  # cells
+
+
+def choose_columns(table: Any, roles: Roles, name: str) -> Chosen:
+    """Take the columns to cluster by out of a table, each as numbers or categories.
+
+    Numbers are numeric, text and truth values categorical, whatever is not overruled; dates, empty
+    columns and those that only number the rows are left out.
+    """
+    _check_roles(table, roles, name)
+    arrow = need("pyarrow", "Tables", "io")
+    columns: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
+    notes: list[str] = []
+    for column in table.column_names:
+        if column in (*roles.drop, roles.id, roles.labels):
+            continue
+        values = table[column]
+        if column in roles.categorical:
+            columns[column] = as_text(arrow, values)
+        elif column in roles.numeric:
+            columns[column] = as_numbers(arrow, values, column, asked=True)
+        else:
+            reason = _no_feature(arrow, values)
+            if reason is None:
+                columns[column] = values
+                notes += _doubts(arrow, values, column)
+                if roles.labels is None and column.lower() in CLASSES:
+                    notes.append(
+                        f"Column {column!r} is used like any other; if it holds known classes, "
+                        f"leave it out and compare with it: --labels {_quoted(column)}."
+                    )
+            else:
+                left_out[column] = reason
+    if left_out:
+        notes.insert(0, _said(left_out))
+    _check_number(table, columns, name, roles, left_out)
+    features = arrow.table(columns)
+    return Chosen(
+        features,
+        choose_classes(table, roles, name),
+        None if roles.id is None else (roles.id, table[roles.id].to_pylist()),
+        notes,
+        left_out,
+        sum(count_missing(arrow, values) for values in features.columns),
+    )
+
+
+def match_columns(
+    table: Any, names: Sequence[str], text: Iterable[str], numbers: Iterable[str], name: str
+) -> Any:
+    """Return the columns of a model, by name, as what the model knows them as."""
+    arrow = need("pyarrow", "Tables", "io")
+    missing = [one for one in names if one not in table.column_names]
+    if missing:
+        what = "column" if len(missing) == 1 else "columns"
+        raise InputError(
+            f"{name} lacks the {what} {listing(missing)} of the model: it has "
+            f"{listing(table.column_names)}. Name its columns as those the model was fitted to."
+        )
+    columns = {one: table[one] for one in names}
+    columns |= {one: as_text(arrow, table[one]) for one in text}
+    columns |= {one: as_numbers(arrow, table[one], one, asked=False) for one in numbers}
+    return arrow.table(columns)
+
+
+def _check_roles(table: Any, roles: Roles, name: str) -> None:
+    """Raise if a column that was named is not there, or was given two roles."""
+    given = {
+        "--categorical": roles.categorical,
+        "--numeric": roles.numeric,
+        "--drop": roles.drop,
+        "--id": [] if roles.id is None else [roles.id],
+        "--labels": [] if roles.labels is None else [roles.labels],
+    }
+    role_of: dict[str, str] = {}
+    for option, columns in given.items():
+        for column in columns:
+            if column not in table.column_names:
+                near = difflib.get_close_matches(column, table.column_names, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else _has(table.column_names)
+                raise InputError(f"{option} {column}: {name} has no such column; {hint}")
+            if role_of.setdefault(column, option) != option:
+                raise InputError(
+                    f"Column {column!r} is named by {role_of[column]} and by {option}: choose one."
+                )
+
+
+def _has(columns: Sequence[str]) -> str:
+    return f"it has {listing(columns)}."
+
+
+def _check_number(
+    table: Any, columns: dict[str, Any], name: str, roles: Roles, left_out: dict[str, str]
+) -> None:
+    """Raise unless there are two columns to weigh against each other."""
+    if len(columns) > 1:
+        return
+    if table.num_columns == 1:
+        raise InputError(
+            f"{name} has one column, {table.column_names[0]!r}: weights of features need two or "
+            "more. If there should be more, say with --sep what separates them."
+        )
+    used = "no column is" if not columns else f"only the column {next(iter(columns))!r} is"
+    others = [one for one in table.column_names if one not in columns]
+    why = f" ({_said(left_out)})" if left_out else f" ({listing(others)} are set aside)"
+    raise InputError(
+        f"Of {name} {used} left to cluster by{why.rstrip('.)')}): weights of features need two or "
+        "more; overrule with --numeric or --categorical, or give another table."
+    )
+
+
+# ---- what a column is ---------------------------------------------------------------------------
+
+
+def _no_feature(arrow: Any, values: Any) -> str | None:
+    """Return why a column says nothing about clusters; None if it may."""
+    types, kind, n_rows = arrow.types, values.type, len(values)
+    if types.is_null(kind) or values.null_count == n_rows:
+        return "no cell is filled"
+    if types.is_temporal(kind):
+        return "dates or times are neither numbers nor categories"
+    if not (_is_number(arrow, kind) or types.is_boolean(kind) or types.is_string(kind)):
+        return f"cells of type {kind} are neither numbers nor text"
+    if n_rows < 3 or values.null_count:
+        return None
+    if types.is_string(kind) and len(values.unique()) == n_rows:
+        return "every row has a text of its own, as a name or key"
+    if types.is_integer(kind):
+        numbers = values.to_numpy()
+        if n_rows >= 5 and (np.diff(numbers.astype(np.int64)) == 1).all():
+            return "it numbers the rows"
+    return None
+
+
+def _said(left_out: dict[str, str]) -> str:
+    """Return a sentence about the columns that were left out."""
+    parts = [f"{column!r} ({reason})" for column, reason in list(left_out.items())[:5]]
+    more = len(left_out) - len(parts)
+    rest = f" and {more} more" if more else ""
+    return f"Left out: {', '.join(parts)}{rest}."
+
+
+def _doubts(arrow: Any, values: Any, column: str) -> list[str]:
+    """Return what may be wrong with a column that is used as text."""
+    if not arrow.types.is_string(values.type):
+        return []
+    texts = values.drop_null().unique().to_pylist()
+    commas = sum(_is_float(text.replace(",", ".", 1)) for text in texts if "," in text)
+    if commas * 2 > len(texts):
+        return [f"Column {column!r} looks like numbers with a decimal comma: add --decimal ,"]
+    stray = [text for text in texts if not _is_float(text)]
+    if len(texts) >= 4 and 0 < len(stray) * 4 <= len(texts):
+        return [
+            f"Column {column!r} is used as categories because of {listing(stray, 3)}; if it holds "
+            f"numbers, add --numeric {_quoted(column)} --na {_quoted(','.join(stray[:3]))}."
+        ]
+    if len(values) >= 20 and len(texts) * 2 > len(values):
+        return [
+            f"Column {column!r} has {len(texts)} different texts in {count(len(values), 'row')}; "
+            f"leave it out with --drop {_quoted(column)} if it is no category."
+        ]
+    return []
+
+
+def _quoted(text: str) -> str:
+    return text if text.replace("_", "").replace(",", "").isalnum() else f"'{text}'"
+
+
+def _is_number(arrow: Any, kind: Any) -> bool:
+    return bool(arrow.types.is_integer(kind) or arrow.types.is_floating(kind))
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def as_text(arrow: Any, values: Any) -> Any:
+    """Return a column as text."""
+    if arrow.types.is_string(values.type):
+        return values
+    if arrow.types.is_floating(values.type):
+        texts = [None if v is None or v != v else f"{v:.17g}" for v in values.to_pylist()]
+    else:
+        texts = [None if v is None else str(v) for v in values.to_pylist()]
+    return arrow.chunked_array([arrow.array(texts, type=arrow.string())])
+
+
+def as_numbers(arrow: Any, values: Any, column: str, *, asked: bool) -> Any:
+    """Return a column as numbers, or raise a sentence that shows a cell that is none."""
+    kind = values.type
+    if _is_number(arrow, kind):
+        return values
+    if arrow.types.is_null(kind) or arrow.types.is_boolean(kind):
+        return values.cast(arrow.float64())
+    if arrow.types.is_string(kind):
+        cells = values.to_pylist()
+        bad = next((at for at, v in enumerate(cells) if v is not None and not _is_float(v)), None)
+        if bad is None:
+            numbers = [None if v is None else float(v) for v in cells]
+            return arrow.chunked_array([arrow.array(numbers, type=arrow.float64())])
+        advice = (
+            f"take it as --categorical {_quoted(column)}, or name the texts that mean a missing "
+            "cell with --na"
+            if asked
+            else "the model was fitted to numbers; correct the cell, or name the texts that mean "
+            "a missing cell with --na"
+        )
+        raise InputError(
+            f"Column {column!r} holds {cells[bad]!r} (row {bad + 1}), which is no number: {advice}."
+        )
+    raise InputError(f"Column {column!r} holds {kind}, expected numbers: convert or drop it.")
+
+
+def count_missing(arrow: Any, values: Any) -> int:
+    """Return the number of missing cells, NaN included."""
+    n = int(values.null_count)
+    if arrow.types.is_floating(values.type):
+        n += int(np.isnan(values.drop_null().to_numpy()).sum())
+    return n
+
+
+def choose_classes(table: Any, roles: Roles, name: str) -> NDArray[Any] | None:
+    """Return the known classes, as text; None if no column holds them."""
+    if roles.labels is None:
+        return None
+    _check_roles(table, Roles(labels=roles.labels), name)
+    values = table[roles.labels].to_pylist()
+    gaps = sum(value is None for value in values)
+    if gaps:
+        raise InputError(
+            f"Column {roles.labels!r} (--labels) has {count(gaps, 'missing cell')}: every row "
+            "needs a known class to compare with; drop those rows."
+        )
+    return np.array([str(value) for value in values])

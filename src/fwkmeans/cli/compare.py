@@ -1,0 +1,210 @@
+"""``fwkmeans compare``: every algorithm on one table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from fwkmeans._text import aligned, count, percent, shortened
+from fwkmeans.cli.columns import Chosen, Roles, choose_columns
+from fwkmeans.cli.errors import InputError
+from fwkmeans.cli.models import Choice, Wish, build, choose, every_choice
+from fwkmeans.cli.options import (
+    SectionedCommand,
+    column_options,
+    complete_algorithm,
+    format_options,
+    json_option,
+    model_options,
+)
+from fwkmeans.cli.output import check_out, echo_json, write_columns
+from fwkmeans.cli.progress import each
+from fwkmeans.cli.run import fitted
+from fwkmeans.cli.tables import Format, read_table
+
+MOST_SIZES = 6
+MOST_FEATURES = 3
+
+
+@click.command(
+    cls=SectionedCommand, epilog="Example: fwkmeans compare wine.csv -k 3 --labels class"
+)
+@click.argument("table")
+@model_options
+@click.option(
+    "-a",
+    "--algorithm",
+    "algorithms",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=complete_algorithm,
+    help="Only this one; may be repeated (default: all).",
+)
+@column_options
+@click.option(
+    "-o",
+    "--out",
+    metavar="FILE",
+    help="Write the clusters of each row, a column an algorithm (.csv, .tsv, .parquet).",
+)
+@json_option
+@format_options
+def compare(
+    table: str,
+    wish: Wish,
+    algorithms: tuple[str, ...],
+    roles: Roles,
+    out: str | None,
+    as_json: bool,
+    how: Format,
+) -> None:
+    """Cluster TABLE with every algorithm and show where they agree.
+
+    Each algorithm has its default parameters, the best of its starts is chosen by its own
+    objective; EW-KM is also run with mean dispersions, the default of fwkmeans fit. Objectives of
+    different algorithms cannot be compared, so none is called the best: look at the columns they
+    chose, at known classes (--labels), and at the clusters that several of them find.
+    """
+    check_out(out)
+    name = "stdin" if table == "-" else click.format_filename(table, shorten=True)
+    chosen = choose_columns(read_table(table, how, roles.categorical), roles, name)
+    choices = [choose(one) for one in algorithms] or every_choice()
+    result = compared(choices, wish, chosen)
+    if not result["algorithms"]:
+        reasons = {one["reason"] for one in result["skipped"]}
+        raise InputError(next(iter(reasons)) if len(reasons) == 1 else " ".join(sorted(reasons)))
+    labels = {one["name"]: one.pop("labels") for one in result["algorithms"]}
+    if out is not None:
+        ids = {} if chosen.ids is None else {chosen.ids[0]: chosen.ids[1]}
+        write_columns(ids | labels, out)
+    if as_json:
+        echo_json({"table": name} | result | {"notes": chosen.notes, "left_out": chosen.left_out})
+        return
+    for line in _lines(name, result, roles.labels):
+        click.echo(line, err=out == "-")
+    if out not in (None, "-"):
+        click.echo(f"\nWrote the clusters to {out}")
+    for text in chosen.notes:
+        click.echo(f"\nNote: {text}", err=out == "-")
+
+
+def compared(choices: Sequence[Choice], wish: Wish, chosen: Chosen) -> dict[str, Any]:
+    """Return sizes, weights and agreement of the partitions, ready for JSON but for the labels."""
+    from sklearn.metrics import adjusted_rand_score
+
+    done: list[dict[str, Any]] = []
+    skipped = []
+    for choice in each(choices, len(choices), lambda one: one.title):
+        try:
+            done.append(_one(choice, wish, chosen))
+        except (ValueError, TypeError) as error:
+            reason = " ".join(str(error).split())
+            skipped.append({"name": choice.title, "reason": reason})
+    partitions = [one["labels"] for one in done]
+    agreement = [[float(adjusted_rand_score(a, b)) for b in partitions] for a in partitions]
+    return {
+        "n_rows": chosen.features.num_rows,
+        "n_features": chosen.features.num_columns,
+        "n_clusters": wish.clusters,
+        "algorithms": done,
+        "skipped": skipped,
+        "agreement": {"names": [one["name"] for one in done], "ari": agreement},
+    }
+
+
+def _one(choice: Choice, wish: Wish, chosen: Chosen) -> dict[str, Any]:
+    from sklearn.metrics import adjusted_rand_score
+
+    from fwkmeans.reports import summarize
+
+    pipeline = build(choice, wish, chosen.features, chosen.n_missing)
+    begin = time.perf_counter()
+    said = fitted(pipeline, chosen.features)
+    seconds = time.perf_counter() - begin
+    summary = summarize(pipeline, chosen.features, starts=0)
+    labels = pipeline[-1].labels_.tolist()
+    known = chosen.classes is not None
+    return {
+        "name": choice.title,
+        "class": choice.cls.__name__,
+        "parameters": summary["parameters"],
+        "sizes": [cluster["size"] for cluster in summary["clusters"]],
+        "weights": {feature["name"]: feature["weight"] for feature in summary["features"]},
+        "ari": float(adjusted_rand_score(chosen.classes, labels)) if known else None,
+        "objective": summary["objective"],
+        "converged": summary["converged"],
+        "seconds": round(seconds, 3),
+        "warnings": said,
+        "labels": labels,
+    }
+
+
+def _lines(name: str, result: dict[str, Any], labels: str | None) -> Iterator[str]:
+    done = result["algorithms"]
+    clusters = "clusters found" if result["n_clusters"] == "auto" else None
+    yield (
+        f"{name}: {count(result['n_rows'], 'row')}, {count(result['n_features'], 'column')}, "
+        f"{clusters or count(result['n_clusters'], 'cluster')}"
+    )
+    yield ""
+    header = ["algorithm", "ARI" if labels is not None else "", "rows in clusters", "columns that"]
+    header[-1] += " matter most (share of the weight)"
+    rows = [
+        [
+            one["name"],
+            f"{one['ari']:.2f}" if one["ari"] is not None else "",
+            _sizes(one["sizes"]),
+            _heaviest(one["weights"]),
+        ]
+        for one in done
+    ]
+    if labels is None:
+        header, rows = _without(header, 1), [_without(row, 1) for row in rows]
+    yield from aligned(rows, header, right={"ARI", "rows in clusters"})
+    if labels is not None:
+        yield f"\nARI: adjusted Rand index with {labels!r}; 1 is the same partition, 0 is chance."
+    if len(done) > 1:
+        yield "\nAgreement between the partitions (adjusted Rand index)\n"
+        yield from _matrix(result["agreement"])
+    for one in result["skipped"]:
+        yield f"\nSkipped {one['name']}: {one['reason']}"
+
+
+def _without(cells: Sequence[str], at: int) -> list[str]:
+    return [cell for place, cell in enumerate(cells) if place != at]
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    ordered = sorted(sizes, reverse=True)
+    more = " ..." if len(ordered) > MOST_SIZES else ""
+    return " ".join(map(str, ordered[:MOST_SIZES])) + more
+
+
+def _heaviest(weights: dict[str, float]) -> str:
+    shares = list(weights.values())
+    if max(shares) - min(shares) < 1e-9:
+        return "all alike"
+    top = sorted(weights.items(), key=lambda pair: -pair[1])[:MOST_FEATURES]
+    return ", ".join(f"{shortened(name, 20)} {percent(share)}" for name, share in top if share > 0)
+
+
+def _matrix(agreement: dict[str, Any]) -> list[str]:
+    names = agreement["names"]
+    numbers = [str(at) for at in range(1, len(names) + 1)]
+    rows = [
+        [f"{number} {name}", *(f"{value:.2f}" for value in values[:at]), "·"]
+        + [""] * (len(names) - at - 1)
+        for at, (number, name, values) in enumerate(
+            zip(numbers, names, agreement["ari"], strict=True)
+        )
+    ]
+    rows = [[_padded(row[0], len(numbers[-1])), *row[1:]] for row in rows]
+    return aligned(rows, ["", *numbers], right=set(numbers))
+
+
+def _padded(name: str, width: int) -> str:
+    number, _, rest = name.partition(" ")
+    return f"{number:>{width}} {rest}"

@@ -1,0 +1,187 @@
+"""From options to a pipeline: prepare the table, cluster it."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from fwkmeans._text import count
+from fwkmeans.cli.errors import InputError
+
+__all__ = ["NAMES", "Choice", "Wish", "build", "choose", "every_choice"]
+
+#: The survey's names; those of ``fwkmeans.estimators.ALGORITHMS``, without importing it.
+NAMES = (
+    "K-Means",
+    "SYNCLUS",
+    "CK-Means",
+    "AWK",
+    "WK-Means",
+    "EW-KM",
+    "IK-P",
+    "iMWK-Means",
+    "FWSA",
+    "FG-K-Means",
+)
+
+#: What is used if nobody says what: weights in every cluster, no cluster is ever lost to a column
+#: of few values, and the best on average on bundled tables with and without noise columns.
+DEFAULT = ("EW-KM", {"dispersion": "mean"})
+
+#: Parameters that have an option of their own.
+_OPTIONS = {
+    "n_clusters": "-k",
+    "n_init": "--starts",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "missing": "--missing",
+    "categorical_features": "--categorical",
+    "verbose": None,
+}
+
+
+class Wish(NamedTuple):
+    """What the user wants of any algorithm."""
+
+    clusters: int | str
+    missing: str = "median"
+    standardize: bool = True
+    starts: int | None = None
+    seed: int = 0
+    jobs: int | None = None
+
+
+class Choice(NamedTuple):
+    """An algorithm with parameters."""
+
+    name: str
+    cls: Any
+    parameters: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        """The name with the parameters that were set."""
+        given = ", ".join(f"{key}={value}" for key, value in self.parameters.items())
+        return f"{self.name} ({given})" if given else self.name
+
+
+def choose(name: str | None, parameters: Sequence[str] = ()) -> Choice:
+    """Return an algorithm by any spelling of its name, with parameters like ``beta=3``."""
+    from fwkmeans.estimators import ALGORITHMS
+
+    if name is None:
+        title, preset = DEFAULT
+    else:
+        title, preset = _find(name), {}
+    cls = ALGORITHMS[title]
+    return Choice(title, cls, preset | dict(_parameter(one, title, cls) for one in parameters))
+
+
+def every_choice() -> list[Choice]:
+    """Return every algorithm with its defaults, and what `choose` takes by default."""
+    choices = []
+    for name in NAMES:
+        choices.append(choose(name))
+        if name == DEFAULT[0]:
+            choices.append(choose(None))
+    return choices
+
+
+def _find(name: str) -> str:
+    from fwkmeans.estimators import ALGORITHMS
+
+    def key(text: str) -> str:
+        return re.sub(r"[^a-z0-9]", "", text.lower())
+
+    spellings = {key(title): title for title in ALGORITHMS}
+    spellings |= {key(cls.__name__): title for title, cls in ALGORITHMS.items()}
+    if key(name) in spellings:
+        return spellings[key(name)]
+    near = difflib.get_close_matches(key(name), spellings, n=2, cutoff=0.5)
+    likely = list(dict.fromkeys(spellings[one] for one in near))
+    hint = f"did you mean {' or '.join(likely)}?" if likely else f"choose of {', '.join(NAMES)}."
+    raise InputError(f"There is no algorithm {name!r}: {hint}")
+
+
+def _parameter(text: str, title: str, cls: Any) -> tuple[str, Any]:
+    """Read ``name=value``."""
+    name, equals, value = text.partition("=")
+    name = name.strip()
+    if not equals or not name:
+        raise InputError(f"-p {text}: write a parameter as name=value, such as -p beta=3.")
+    if name in _OPTIONS:
+        other = _OPTIONS[name]
+        raise InputError(
+            f"-p {name}: use the option {other} instead." if other else f"-p {name}: no."
+        )
+    allowed = [one for one in inspect.signature(cls).parameters if one not in _OPTIONS]
+    if name not in allowed:
+        near = difflib.get_close_matches(name, allowed, n=1)
+        hint = f"Did you mean {near[0]}? " if near else ""
+        raise InputError(f"{title} has no parameter {name!r}. {hint}It has {', '.join(allowed)}.")
+    return name, _value(value.strip())
+
+
+def _value(text: str) -> Any:
+    """Return a number, a truth value, None, a list or the text itself."""
+    words = {"true": True, "false": False, "none": None, "null": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        pass
+    try:
+        return float(text)  # inf
+    except ValueError:
+        return text
+
+
+def build(choice: Choice, wish: Wish, features: Any, n_missing: int) -> Any:
+    """Return the pipeline, not fitted, or raise what keeps the algorithm from this table."""
+    from sklearn.pipeline import Pipeline
+
+    from fwkmeans.preprocessing import TableEncoder
+
+    _check_sizes(choice, wish, features)
+    known = inspect.signature(choice.cls).parameters
+    impute: Any = {"median": "median", "error": None}.get(wish.missing, "keep")
+    options: dict[str, Any] = {"random_state": wish.seed, "n_jobs": wish.jobs}
+    if wish.missing == "error" and n_missing:
+        raise InputError(
+            f"The table has {count(n_missing, 'missing cell')}: fill them, or use --missing median "
+            "or ignore."
+        )
+    if impute == "keep" and "missing" in known:
+        options["missing"] = wish.missing
+    elif impute == "keep" and n_missing:
+        raise InputError(f"{choice.name} needs every cell: use --missing median.")
+    if wish.starts is not None:
+        options["n_init"] = wish.starts
+    n_clusters = None if wish.clusters == "auto" else wish.clusters
+    encoder = TableEncoder(
+        categorical="keep" if "categorical_features" in known else "onehot",
+        impute=impute,
+        standardize=wish.standardize,
+    )
+    cluster = choice.cls(n_clusters, **(options | choice.parameters))
+    return Pipeline([("prepare", encoder), ("cluster", cluster)])
+
+
+def _check_sizes(choice: Choice, wish: Wish, features: Any) -> None:
+    n_rows = features.num_rows
+    if isinstance(wish.clusters, int) and wish.clusters > n_rows:
+        raise InputError(
+            f"-k {wish.clusters}: the table has {count(n_rows, 'row')}, and there cannot be more "
+            "clusters than rows. Ask for fewer."
+        )
+    default = inspect.signature(choice.cls).parameters["init"].default
+    if wish.clusters == "auto" and choice.parameters.get("init", default) != "anomalous":
+        raise InputError(
+            "-k auto: the number of clusters is found by iMWK-Means (-a iMWK-Means), or by other "
+            "algorithms with -p init=anomalous; else give a number."
+        )

@@ -1,0 +1,75 @@
+"""What commands write: results as files or on stdout, words on stderr if stdout is taken."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from fwkmeans._files import replacing
+from fwkmeans.cli.errors import InputError
+
+__all__ = ["check_out", "echo_json", "note", "write_columns"]
+
+SUFFIXES = (".csv", ".tsv", ".parquet")
+
+
+def check_out(path: str | None) -> None:
+    """Raise before any work if a table could not be written."""
+    if path is None or path == "-":
+        return
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise InputError(
+            f"--out {path}: expected a file whose name ends in {', '.join(SUFFIXES[:-1])} or "
+            f"{SUFFIXES[-1]}, or - for stdout."
+        )
+    check_folder(path)
+
+
+def check_folder(path: str | None) -> None:
+    """Raise before any work if a file could not be written."""
+    if path is not None and not Path(path).parent.is_dir():
+        raise InputError(f"There is no folder {Path(path).parent}: make it, or write elsewhere.")
+    if path is not None and Path(path).is_dir():
+        raise InputError(f"{path} is a folder: give the name of a file.")
+
+
+def write_columns(columns: Mapping[str, Sequence[Any]], path: str) -> None:
+    """Write columns to a file, by its suffix, or to stdout as CSV."""
+    if path == "-":
+        _write_csv(columns, sys.stdout, ",")
+        return
+    suffix = Path(path).suffix.lower()
+    with replacing(path) as temporary:
+        if suffix == ".parquet":
+            from fwkmeans.cli.tables import need
+
+            arrow = need("pyarrow", "Parquet files", "io")
+            need("pyarrow.parquet", "Parquet files", "io").write_table(
+                arrow.table(dict(columns)), temporary
+            )
+            return
+        with temporary.open("w", newline="", encoding="utf-8") as stream:
+            _write_csv(columns, stream, "\t" if suffix == ".tsv" else ",")
+
+
+def _write_csv(columns: Mapping[str, Sequence[Any]], stream: TextIO, separator: str) -> None:
+    writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    stream.flush()
+
+
+def echo_json(content: Mapping[str, Any]) -> None:
+    """Print for machines."""
+    click.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def note(text: str) -> None:
+    """Say something beside the result."""
+    click.echo(f"Note: {text}", err=True)

@@ -1,0 +1,156 @@
+"""``fwkmeans predict``: give new rows to the clusters of a model."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import click
+
+from fwkmeans._text import count
+from fwkmeans.cli.columns import match_columns
+from fwkmeans.cli.errors import InputError
+from fwkmeans.cli.options import SectionedCommand, format_options, json_option
+from fwkmeans.cli.output import check_out, echo_json, note, write_columns
+from fwkmeans.cli.tables import Format, read_table
+
+__all__ = ["Known", "predict", "read_for"]
+
+
+class Known(NamedTuple):
+    """What a model knows about its columns."""
+
+    names: list[str]
+    text: list[str]
+    numbers: list[str]
+
+
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: fwkmeans predict wine.fwk new.csv --id bottle --out clusters.csv",
+)
+@click.argument("model")
+@click.argument("table")
+@click.option(
+    "-o",
+    "--out",
+    default="-",
+    metavar="FILE",
+    help="Write to a .csv, .tsv or .parquet file (default: - for stdout).",
+)
+@click.option("--distances", is_flag=True, help="Also the distance to the center of each cluster.")
+@click.option("--id", "key", metavar="COLUMN", help="Key of the rows, kept in the output.")
+@json_option
+@format_options
+def predict(
+    model: str,
+    table: str,
+    out: str,
+    distances: bool,
+    key: str | None,
+    as_json: bool,
+    how: Format,
+) -> None:
+    """Give each row of TABLE to a cluster of MODEL.
+
+    MODEL is a file that fwkmeans fit --model wrote; it holds no code and is safe to open. Columns
+    are found by name, in any order; further columns are ignored. TABLE may be - for stdin.
+    """
+    check_out(out)
+    pipeline = load(model)
+    frame, features = read_for(pipeline, table, how)
+    if key is not None and key not in frame.column_names:
+        raise InputError(f"--id {key}: the table has no such column.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        labels = pipeline.predict(features).tolist()
+        columns: dict[str, Any] = {} if key is None else {key: frame[key].to_pylist()}
+        columns["cluster"] = labels
+        if distances:
+            apart = pipeline.transform(features)
+            columns |= {f"distance_{k}": apart[:, k].tolist() for k in range(apart.shape[1])}
+    for text in _unseen(pipeline, features):
+        note(text)
+    if as_json:
+        sizes = [labels.count(k) for k in range(len(pipeline[-1].cluster_centers_))]
+        echo_json({"n_rows": len(labels), "sizes": sizes, "columns": columns})
+        if out == "-":
+            return
+    write_columns(columns, out)
+    if out != "-" and not as_json:
+        click.echo(f"Wrote the clusters of {count(len(labels), 'row')} to {out}")
+
+
+def load(path: str) -> Any:
+    """Return a model of a file, as a pipeline."""
+    from pathlib import Path
+
+    from sklearn.pipeline import Pipeline
+
+    from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+    from fwkmeans.persistence import load_model
+
+    if not Path(path).is_file():
+        raise InputError(
+            f"There is no model {path}: fwkmeans fit TABLE -k 3 --model {path} makes it."
+        )
+    model = load_model(path)
+    pipeline = model if isinstance(model, Pipeline) else Pipeline([("cluster", model)])
+    if not isinstance(pipeline.steps[-1][1], BaseFeatureWeightedKMeans):
+        raise InputError(f"{path} holds no clusters, only a preparation of tables: give a model.")
+    return pipeline
+
+
+def read_for(pipeline: Any, table: str, how: Format) -> tuple[Any, Any]:
+    """Return a table, and the columns of the model in it."""
+    known = _known(pipeline)
+    frame = read_table(table, how, known.text)
+    name = "stdin" if table == "-" else click.format_filename(table, shorten=True)
+    if known.names:
+        return frame, match_columns(frame, *known, name)
+    if frame.num_columns != pipeline.n_features_in_:
+        raise InputError(
+            f"{name} has {count(frame.num_columns, 'column')}, the model was fitted to "
+            f"{pipeline.n_features_in_} without names: give the same columns in the same order."
+        )
+    return frame, match_columns(frame, frame.column_names, [], frame.column_names, name)
+
+
+def _known(pipeline: Any) -> Known:
+    """Return the columns of a model: those it compares as text, and those that are numbers."""
+    first = pipeline.steps[0][1]
+    if not hasattr(first, "feature_names_in_"):
+        return Known([], [], [])
+    names = [str(name) for name in first.feature_names_in_]
+    places, categories = _categories(first)
+    text = [
+        names[v]
+        for v, values in zip(places, categories, strict=True)
+        if any(isinstance(value, str) for value in values)
+    ]
+    categorical = {names[v] for v in places}
+    return Known(names, text, [name for name in names if name not in categorical])
+
+
+def _categories(step: Any) -> tuple[Any, Any]:
+    if hasattr(step, "categorical_features_"):
+        return step.categorical_features_, step.categories_
+    coding = getattr(step, "_coding", None)
+    return ((), ()) if coding is None else (coding.categorical, coding.categories)
+
+
+def _unseen(pipeline: Any, features: Any) -> list[str]:
+    """Return a sentence on categories that the model has never seen."""
+    places, categories = _categories(pipeline.steps[0][1])
+    columns = features.column_names
+    strange = {}
+    for v, values in zip(places, categories, strict=True):
+        new = set(features[columns[v]].drop_null().unique().to_pylist()) - set(values)
+        if new:
+            strange[columns[v]] = sorted(map(str, new))
+    return [
+        f"Column {column!r} holds categories that the model has not seen "
+        f"({', '.join(map(repr, new[:3]))}{', ...' if len(new) > 3 else ''}); they are as far from "
+        "every cluster."
+        for column, new in strange.items()
+    ]

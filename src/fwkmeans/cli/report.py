@@ -1,0 +1,67 @@
+"""``fwkmeans report``: a page about a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fwkmeans.cli.columns import Roles, choose_classes
+from fwkmeans.cli.options import SectionedCommand, format_options, json_option, labels_option
+from fwkmeans.cli.output import check_folder, echo_json
+from fwkmeans.cli.predict import load, read_for
+from fwkmeans.cli.progress import working
+from fwkmeans.cli.tables import Format
+
+
+@click.command(
+    cls=SectionedCommand,
+    epilog="Example: fwkmeans report wine.fwk wine.csv --labels class --out wine.html",
+)
+@click.argument("model")
+@click.argument("table")
+@click.option(
+    "-o", "--out", metavar="FILE", help="The page (default: the model's name with .html)."
+)
+@labels_option
+@click.option("--title", metavar="TEXT", help="Title of the page.")
+@click.option(
+    "--starts",
+    type=click.IntRange(min=0),
+    default=20,
+    metavar="N",
+    help="Further starts, to see whether they find the same clusters (default: 20).",
+)
+@json_option
+@format_options
+def report(
+    model: str,
+    table: str,
+    out: str | None,
+    labels: str | None,
+    title: str | None,
+    starts: int,
+    as_json: bool,
+    how: Format,
+) -> None:
+    """Write a page about the clusters of MODEL in TABLE.
+
+    MODEL is a file that fwkmeans fit --model wrote, TABLE the table it was fitted to, in its
+    original units. The page is one HTML file that can be opened and sent without anything else.
+    With --json the same content is printed instead, unless --out asks for both.
+    """
+    page = out if out is not None or as_json else str(Path(model).with_suffix(".html"))
+    check_folder(page)
+    pipeline = load(model)
+    frame, features = read_for(pipeline, table, how)
+    classes = choose_classes(frame, Roles(labels=labels), click.format_filename(table))
+    from fwkmeans.reports import summarize, write_report
+
+    with working("Writing the report"):
+        summary = summarize(pipeline, features, classes=classes, title=title, starts=starts)
+        if page is not None:
+            write_report(summary, page)
+    if as_json:
+        echo_json(summary)
+    else:
+        click.echo(f"Wrote the report to {page}")

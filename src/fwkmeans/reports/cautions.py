@@ -1,0 +1,203 @@
+"""What a reader should keep in mind, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fwkmeans._typing import FloatArray, IntArray
+from fwkmeans.reports.stability import NEAR
+from fwkmeans.reports.table import Column
+from fwkmeans.reports.weights import evenness
+from fwkmeans.reports.words import listing, number, percent, plural, short
+
+__all__ = ["Findings", "cautions"]
+
+#: Names listed in a sentence.
+MOST_NAMES = 5
+#: Share of a cluster's weight above which one column decides alone.
+DOMINANT = 0.9
+#: Share of weight that would have to move to make weights equal, below which they are.
+EVEN = 0.05
+#: Agreement with other starts below which the clusters depend on the start.
+UNSTABLE = 0.8
+#: Ratio of the largest to the smallest spread of columns that were not standardised.
+UNEQUAL_SPREADS = 10.0
+
+
+class Findings(NamedTuple):
+    """What the sentences are about."""
+
+    estimator: Any
+    columns: Sequence[Column]
+    sizes: IntArray
+    shares: FloatArray  # (K, columns)
+    encoded: FloatArray  # (K, features of the algorithm)
+    stability: dict[str, Any] | None
+    objective: float
+    is_same_table: bool
+    is_prepared: bool
+    fills_gaps: bool
+
+
+def cautions(found: Findings) -> list[str]:
+    """Return the sentences, the most serious first."""
+    return [
+        *_about_the_run(found),
+        *_about_sizes(found.sizes),
+        *_about_weights(found),
+        *_about_starts(found),
+        *_about_columns(found),
+    ]
+
+
+def _about_the_run(found: Findings) -> list[str]:
+    sentences = []
+    if not found.is_same_table:
+        sentences.append(
+            "The model was fitted to other rows than those of this report, or with a weight for "
+            "each row. Everything below counts each row of this table once."
+        )
+    if not found.estimator.converged_:
+        sentences.append(
+            f"The algorithm was stopped after {plural(int(found.estimator.n_iter_), 'iteration')} "
+            "before it came to rest. A larger max_iter may give better clusters."
+        )
+    return sentences
+
+
+def _about_sizes(sizes: IntArray) -> list[str]:
+    sentences = []
+    empty = np.flatnonzero(sizes == 0)
+    if empty.size:
+        sentences.append(
+            f"{_clusters(empty)} {'has' if empty.size == 1 else 'have'} no rows. Fewer clusters may "
+            "describe the table as well."
+        )
+    total = sizes.sum()
+    tiny = np.flatnonzero((sizes > 0) & ((sizes <= 2) | (sizes < 0.01 * total)))
+    if tiny.size:
+        rows = listing([plural(int(sizes[k]), "row") for k in tiny[:MOST_NAMES]])
+        more = f", and so on ({tiny.size} clusters)" if tiny.size > MOST_NAMES else ""
+        sentences.append(
+            f"{_clusters(tiny[:MOST_NAMES])} {'is' if tiny.size == 1 else 'are'} very small "
+            f"({rows}{more}): perhaps outliers rather than a group. What is said about so few rows "
+            "may be chance."
+        )
+    return sentences
+
+
+def _about_weights(found: Findings) -> list[str]:
+    shares, sizes = found.shares, found.sizes
+    used = np.flatnonzero(sizes > 0)
+    n_varying = sum(column.varies for column in found.columns)
+    if n_varying < 2 or not used.size:
+        return []
+    if _is_uniform(found.estimator):
+        return []
+    top, owner = shares.max(axis=1), shares.argmax(axis=1)
+    alone = [int(k) for k in used if top[k] >= DOMINANT]
+    if alone:
+        names = list(dict.fromkeys(short(found.columns[owner[k]].name) for k in alone))
+        where = "every cluster" if len(alone) == used.size else _clusters(alone).lower()
+        each = "one column has" if len(names) == 1 else "a single column has"
+        return [
+            f"In {where} {each} nearly all the weight ({listing(names[:MOST_NAMES])}). The other "
+            "columns hardly count, and the clusters may only repeat what that column says. Compare "
+            "with other parameters, or leave the column out."
+        ]
+    if evenness(found.encoded)[used].max() < EVEN:
+        return [
+            "The weights are nearly equal, so they say little about which columns matter. The "
+            "clusters are close to those of plain K-Means; another parameter may spread the "
+            "weights more."
+        ]
+    return []
+
+
+def _is_uniform(estimator: Any) -> bool:
+    rule = getattr(getattr(estimator, "_parts", None), "weighting", None)
+    return type(rule).__name__ == "UniformWeights"
+
+
+def _about_starts(found: Findings) -> list[str]:
+    stability = found.stability
+    if stability is None:
+        return []
+    sentences = []
+    typical = float(np.median(stability["ari"]))
+    if typical < UNSTABLE:
+        sentences.append(
+            "The clusters depend on the random start: the agreement of other starts with these "
+            f"clusters is {typical:.2f} in the middle (1 would be the same clusters, 0 is chance). "
+            "Use more starts (n_init), and do not read too much into single clusters."
+        )
+    lowest = min(stability["objective"])
+    comparable = found.is_same_table and not hasattr(found.estimator, "candidates_")
+    if comparable and lowest < found.objective - NEAR * abs(found.objective):
+        sentences.append(
+            f"Another start reached a lower objective ({number(lowest)} instead of "
+            f"{number(found.objective)}): these may not be the best clusters. Use more starts "
+            "(n_init)."
+        )
+    return sentences
+
+
+def _about_columns(found: Findings) -> list[str]:
+    sentences = []
+    columns = found.columns
+    missing = np.zeros(int(found.sizes.sum()), dtype=np.int64)
+    with_gaps = []
+    for column in columns:
+        gaps = column.missing
+        if gaps.any():
+            missing += gaps
+            with_gaps.append(short(column.name))
+    if with_gaps:
+        what = "They were filled before the clustering" if found.fills_gaps else "They do not count"
+        sentences.append(
+            f"{plural(int((missing > 0).sum()), 'row')} ({percent(float((missing > 0).mean()))}) "
+            f"have missing cells, in {_names(with_gaps)}. {what}; means and shares below are those "
+            "of the cells that are there."
+        )
+    constant = [short(column.name) for column in columns if not column.varies]
+    if constant:
+        sentences.append(
+            f"{_names(constant)} {'has' if len(constant) == 1 else 'have'} the same value in every "
+            f"row, and so no say."
+        )
+    identifiers = [short(c.name) for c in columns if _identifies(c)]
+    if identifiers:
+        sentences.append(
+            f"{_names(identifiers)} {'has' if len(identifiers) == 1 else 'have'} almost as many "
+            "categories as rows, like a name or a number of a case. Such a column cannot form groups."
+        )
+    spreads = [
+        float(np.nanmax(c.numbers) - np.nanmin(c.numbers))
+        for c in columns
+        if c.numbers is not None and c.varies
+    ]
+    if not found.is_prepared and len(spreads) > 1 and max(spreads) > UNEQUAL_SPREADS * min(spreads):
+        sentences.append(
+            "The columns have very different ranges and were not standardised: weights then depend "
+            "on units. Standardise them first, for example with RangeStandardizer."
+        )
+    return sentences
+
+
+def _identifies(column: Column) -> bool:
+    present = int((~column.missing).sum())
+    return not column.is_numeric and present >= 20 and len(column.categories) > 0.8 * present
+
+
+def _clusters(numbers: Any) -> str:
+    shown = [str(int(k)) for k in numbers]
+    return f"Cluster{'s' if len(shown) > 1 else ''} {listing(shown)}"
+
+
+def _names(names: Sequence[str]) -> str:
+    if len(names) <= MOST_NAMES:
+        return listing(list(names))
+    return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more columns"

@@ -1,0 +1,92 @@
+"""The headline: which groups there are, and which columns matter for each, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fwkmeans._typing import FloatArray, IntArray
+from fwkmeans.reports.words import listing, number, percent, plural, short
+
+__all__ = ["describe_cluster", "headline"]
+
+#: Columns that a sentence about a cluster names.
+MOST_COLUMNS = 3
+#: Differences, in standard deviations times relative weight, that are worth a word.
+LEAST_DIFFERENCE = 0.25
+#: Difference in standard deviations from which on a mean is high or low.
+CLEAR = 0.6
+#: Share of weight that differs between clusters, above which they have weights of their own.
+OWN_WEIGHTS = 0.1
+
+
+def headline(
+    algorithm: str, names: Sequence[str], shares: FloatArray, sizes: IntArray, *, uniform: bool
+) -> list[str]:
+    """Return one or two sentences about the whole result."""
+    n_clusters, n_rows = int((sizes > 0).sum()), int(sizes.sum())
+    first = (
+        f"{algorithm} found {plural(n_clusters, 'cluster')} in {plural(n_rows, 'row')} and "
+        f"{plural(len(names), 'column')}."
+    )
+    if uniform:
+        return [first, "All columns count the same: this algorithm does not weight them."]
+    overall = shares.T @ (sizes / max(1, n_rows))
+    order = np.argsort(-overall, kind="stable")
+    heavy = [v for v in order if overall[v] > 1.25 / max(1, len(names))][:3] or list(order[:1])
+    told = listing([f"{short(names[v])} ({percent(float(overall[v]))})" for v in heavy])
+    if overall.max(initial=0.0) < 1.25 / max(1, len(names)) and len(names) > 1:
+        second = "No column stands out: the weights are spread evenly."
+    elif len(heavy) == 1:
+        share = percent(float(overall[heavy[0]]))
+        second = f"The column that matters most is {short(names[heavy[0]])} ({share} of the weight)."
+    else:
+        second = f"The columns that matter most are {told}, in shares of the weight."
+    sentences = [first, second]
+    used = shares[sizes > 0]
+    apart = np.abs(used[:, None] - used[None]).sum(axis=-1).max(initial=0.0) / 2
+    if apart > OWN_WEIGHTS:
+        sentences.append("Which columns matter differs from cluster to cluster.")
+    return sentences
+
+
+def describe_cluster(
+    names: Sequence[str], shares: FloatArray, profiles: dict[str, dict[str, Any]], size: int
+) -> str:
+    """Return what sets a cluster apart, such as ``high income (mean 5.1; all rows 3.2)``."""
+    if not size:
+        return "This cluster has no rows."
+    relative = shares / max(float(shares.max(initial=0.0)), 1e-300)
+    strengths = [
+        _size_of(profiles[name]) * float(w) for name, w in zip(names, relative, strict=True)
+    ]
+    order = sorted(range(len(names)), key=lambda v: -strengths[v])[:MOST_COLUMNS]
+    told = [_words(names[v], profiles[names[v]]) for v in order if strengths[v] > LEAST_DIFFERENCE]
+    if not told:
+        return "Close to the whole table in all columns that count."
+    return "; ".join(told) + "."
+
+
+def _size_of(profile: dict[str, Any]) -> float:
+    difference = profile["difference"] or 0.0
+    return 2.0 * difference if "mode" in profile else abs(difference)
+
+
+def _words(name: str, profile: dict[str, Any]) -> str:
+    if "mode" not in profile:
+        level = "high" if profile["difference"] > 0 else "low"
+        level = level if abs(profile["difference"]) >= CLEAR else f"somewhat {level}"
+        return (
+            f"{level} {short(name)} (mean {number(profile['mean'])}; all rows "
+            f"{number(profile['whole']['mean'])})"
+        )
+    category, own, whole = max(profile["categories"], key=lambda one: abs((one[1] or 0) - one[2]))
+    if (own or 0.0) >= whole:
+        often = "always" if own == 1.0 else "mostly" if own > 0.5 else "often"
+    else:
+        often = "never" if not own else "rarely"
+    return (
+        f"{short(name)} {often} {short(category, 40)} ({percent(own)}; all rows {percent(whole)})"
+    )

@@ -1,0 +1,276 @@
+"""Pictures of a report as SVG that lives inside a page and takes its colors from there."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from html import escape
+from io import StringIO
+from typing import Any
+
+import numpy as np
+
+from fwkmeans._typing import FloatArray
+from fwkmeans.reports.words import number, of_reports, percent, plural
+
+__all__ = ["COLORS", "draw_map", "draw_objective", "draw_stability"]
+
+#: Number of colors that the page has for clusters, ``--c0`` to ``--c9``; then they repeat.
+COLORS = 10
+#: Shapes tell clusters apart where colors do not.
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
+
+# Colors that matplotlib draws with stand for variables of the page.
+_INK, _MUTED, _LINE, _ACCENT, _SURFACE = "#010101", "#020202", "#030303", "#040404", "#050505"
+_VARIABLES = {
+    _INK: "var(--ink)",
+    _MUTED: "var(--muted)",
+    _LINE: "var(--line)",
+    _ACCENT: "var(--accent)",
+    _SURFACE: "var(--surface)",
+} | {f"#0a00{k:02x}": f"var(--c{k})" for k in range(COLORS)}
+
+_STYLE = {
+    "axes.edgecolor": _LINE,
+    "axes.facecolor": "none",
+    "axes.labelcolor": _MUTED,
+    "axes.labelsize": 10,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.unicode_minus": True,
+    "figure.facecolor": "none",
+    "grid.color": _LINE,
+    "grid.linewidth": 0.6,
+    "path.simplify": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "fwkmeans",
+    "text.color": _INK,
+    "text.usetex": False,
+    "xtick.color": _MUTED,
+    "xtick.labelsize": 9,
+    "ytick.color": _MUTED,
+    "ytick.labelsize": 9,
+}
+
+
+def draw_map(summary: dict[str, Any]) -> str:
+    """Return the map of the rows, colored by cluster; each cluster is a layer of its own.
+
+    Parameters
+    ----------
+    summary : dict
+        What `summarize` returned.
+
+    Returns
+    -------
+    svg : str
+        The picture; cluster k is the element ``map-cluster-k``.
+    """
+    places = summary["map"]
+    x, y, labels = (np.asarray(places[key]) for key in ("x", "y", "labels"))
+    size = float(np.interp(labels.size, [50, 2000], [34, 9]))
+
+    def draw(axes: Any) -> None:
+        for k in np.unique(labels).tolist():
+            own = labels == k
+            axes.scatter(
+                x[own],
+                y[own],
+                s=size,
+                marker=_MARKERS[(k % COLORS + k // COLORS) % len(_MARKERS)],
+                facecolor=f"#0a00{k % COLORS:02x}",
+                edgecolor=_SURFACE,
+                linewidth=0.4,
+                gid=f"cluster-{k}",
+            )
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        first, second = [*places["explained"], 0.0, 0.0][:2]
+        axes.set_xlabel(f"first axis ({percent(first)} of the weighted variance)")
+        axes.set_ylabel(f"second axis ({percent(second)})")
+
+    return _svg(
+        "map",
+        draw,
+        (7.2, 5.0),
+        "Map of the rows",
+        f"{plural(places['n_shown'], 'row')} as points, one color and shape for each of "
+        f"{plural(summary['n_clusters'], 'cluster')}. {places['axes']}",
+    )
+
+
+def draw_objective(summary: dict[str, Any]) -> str:
+    """Return the course of the objective over the iterations.
+
+    Parameters
+    ----------
+    summary : dict
+        What `summarize` returned.
+
+    Returns
+    -------
+    svg : str
+        The picture.
+    """
+    history = np.array([np.nan if v is None else v for v in summary["objective_history"]])
+
+    def draw(axes: Any) -> None:
+        steps = np.arange(1, history.size + 1)
+        marker = "o" if history.size <= 40 else None
+        axes.plot(steps, history, color=_ACCENT, linewidth=1.8, marker=marker, markersize=4)
+        axes.set_xlabel("iteration")
+        axes.set_ylabel("objective")
+        axes.grid(axis="y")
+        _whole_numbers(axes.xaxis)
+        _plain_numbers(axes.yaxis)
+
+    first, last = (number(None if np.isnan(v) else float(v)) for v in history[[0, -1]])
+    return _svg(
+        "objective",
+        draw,
+        (5.2, 3.2),
+        "Course of the objective",
+        f"From {first} after the first iteration to {last} after "
+        f"{plural(history.size, 'iteration')}.",
+    )
+
+
+def draw_stability(summary: dict[str, Any]) -> str:
+    """Return objective and agreement of single starts.
+
+    Parameters
+    ----------
+    summary : dict
+        What `summarize` returned; its stability is not None.
+
+    Returns
+    -------
+    svg : str
+        The picture.
+    """
+    stability = summary["stability"]
+    pairs = zip(stability["objective"], stability["ari"], strict=True)
+    finite = sorted((o, a) for o, a in pairs if o is not None and a is not None)
+    objective, ari = np.array(finite).reshape(-1, 2).T
+
+    def draw(axes: Any) -> None:
+        for value, agreement, count in _counted(objective, ari):
+            axes.scatter(
+                value,
+                agreement,
+                s=30 + 22 * count,
+                facecolor=_ACCENT,
+                edgecolor=_SURFACE,
+                alpha=0.8,
+                linewidth=0.6,
+            )
+            if count > 1:
+                place = (8 + 1.2 * np.sqrt(count), 0)
+                axes.annotate(
+                    f"{count}×",
+                    (value, agreement),
+                    place,
+                    textcoords="offset points",
+                    va="center",
+                    fontsize=9,
+                )
+        axes.set_xlabel("objective of the start (lower is better)")
+        axes.set_ylabel("agreement with this report (ARI)")
+        low = float(min(0.0, ari.min(initial=0.0)))
+        axes.set_ylim(low - 0.1, 1.1)
+        axes.margins(x=0.14)
+        axes.grid(axis="y")
+        if objective.size and np.ptp(objective) <= 1e-9 * np.abs(objective).max():
+            width = max(1e-9, 0.1 * float(np.abs(objective).max()))
+            axes.set_xlim(objective.min() - width, objective.max() + width)
+        axes.locator_params(axis="x", nbins=4)
+        _plain_numbers(axes.xaxis)
+
+    middle = float(np.median(ari)) if ari.size else float("nan")
+    return _svg(
+        "stability",
+        draw,
+        (5.2, 3.2),
+        "Agreement of other starts",
+        f"{plural(stability['n_starts'], 'start')} as discs, equal ones as one. In the middle their agreement is "
+        f"{number(middle, 2)}, from {number(ari.min(initial=1.0), 2)} to "
+        f"{number(ari.max(initial=-1.0), 2)}.",
+    )
+
+
+def _counted(objective: FloatArray, ari: FloatArray) -> list[tuple[float, float, int]]:
+    """Return the different results, to the eye, and how often each occurs."""
+    width = float(np.ptp(objective)) if objective.size else 0.0
+    first = objective.min(initial=np.inf)
+    steps = np.round((objective - first) / width, 2) if width > 0 else np.zeros_like(objective)
+    counts = Counter(zip(steps.tolist(), np.round(ari, 2).tolist(), strict=True))
+    return [(first + step * width, agreement, n) for (step, agreement), n in counts.items()]
+
+
+# ---- from matplotlib to a part of the page ------------------------------------------------------
+
+
+def _svg(
+    name: str, draw: Callable[[Any], None], size: tuple[float, float], title: str, text: str
+) -> str:
+    """Return what `draw` draws as an SVG element whose ids begin with its name."""
+    try:
+        from matplotlib import style
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise of_reports(error) from error
+    with style.context(["default", _STYLE]):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure.add_subplot())
+        text_of_file = StringIO()
+        metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        FigureCanvasSVG(figure).print_svg(text_of_file, metadata=metadata)
+    return _embed(name, text_of_file.getvalue(), title, text)
+
+
+def _embed(name: str, svg: str, title: str, text: str) -> str:
+    """Return the SVG without what only files need, with text for those who cannot see it."""
+    found = re.search(r'<svg[^>]*viewBox="([^"]+)"[^>]*>(.*)</svg>', svg, flags=re.DOTALL)
+    assert found is not None
+    box, body = found.groups()
+    body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>", "", body, flags=re.DOTALL)
+    body = body.replace("xlink:href", "href")
+    body = re.sub(r'\bid="', f'id="{name}-', body)
+    body = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", body)
+    body = re.sub(r"(\d+\.\d\d)\d+", r"\1", body)
+    body = re.sub(r"font-family: [^;\"]+;? ?", "", body)
+    body = re.sub(r'(<g clip-path="[^"]+")>((?:\s*<use [^>]+/>)+)', _style_once, body)
+    for color, variable in _VARIABLES.items():
+        body = body.replace(color, variable)
+    body = re.sub(r"(?m)^\s+|\n(?=\n)", "", body)
+    return (
+        f'<svg class="figure" viewBox="{box}" role="img" '
+        f'aria-labelledby="{name}-title {name}-desc">'
+        f'<title id="{name}-title">{escape(title)}</title>'
+        f'<desc id="{name}-desc">{escape(text)}</desc>{body}</svg>'
+    )
+
+
+def _style_once(group: re.Match[str]) -> str:
+    """Return a group of markers with the style that all have in one place."""
+    opening, markers = group.groups()
+    styles = set(re.findall(r' style="([^"]+)"', markers))
+    if len(styles) != 1:
+        return group.group()
+    return f'{opening} style="{styles.pop()}">' + re.sub(r' style="[^"]+"', "", markers)
+
+
+def _whole_numbers(axis: Any) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(integer=True, nbins=6, min_n_ticks=1))
+
+
+def _plain_numbers(axis: Any) -> None:
+    """Label ticks with whole values: an offset above the axis is easily overlooked."""
+    from matplotlib.ticker import FuncFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}".replace("-", "−")))

@@ -1,0 +1,79 @@
+"""The shell of every page: one file that needs nothing else, not even a network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+from typing import Any
+
+from fwkmeans.reports.words import number, of_reports, percent, plural, short
+
+__all__ = ["render_page"]
+
+_HOME = "fwkmeans.reports"
+
+
+def render_page(template: str, *, title: str, package: str = _HOME, **context: Any) -> str:
+    """Return a self-contained page.
+
+    A template extends ``base.html.jinja`` and fills its block ``content`` (and, if the page needs
+    them, ``title``, ``header`` and ``footer``). Style and script are put into the page. The script
+    serves all pages, by attributes:
+
+    * ``<table class="sortable">``: headers with ``data-sort`` become buttons that sort by the
+      ``data-value`` of the cells, or their text.
+    * ``<button data-toggle="id">``: shows and hides the element with that id; it starts hidden if
+      the button has ``data-start="hidden"``. In print everything is shown.
+    * ``<button data-toggle-all="class">``: shows or hides all elements of a class that have toggles.
+    * ``<button data-layer="id">``: shows and hides a part of a picture.
+
+    Parameters
+    ----------
+    template : str
+        File name of the template in the folder ``templates`` of `package`.
+    title : str
+        Title of the page.
+    package : str, default="fwkmeans.reports"
+        Package that has the template.
+    **context : object
+        What the template shows. All text is escaped; `markupsafe.Markup` is not.
+
+    Returns
+    -------
+    page : str
+        The page.
+
+    Raises
+    ------
+    ImportError
+        If jinja2 is not installed.
+    """
+    try:
+        from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
+    except ImportError as error:
+        raise of_reports(error) from error
+    packages = dict.fromkeys((package, _HOME))
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(name, "templates") for name in packages]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "percent": percent, "short": short}
+    environment.globals |= {"plural": plural}
+    script = _read("page.js")
+    page: str = environment.get_template(template).render(
+        title=title,
+        stylesheet=Markup(_read("page.css")),  # noqa: S704 (our own file)
+        script=Markup(script),  # noqa: S704
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        **context,
+    )
+    return page
+
+
+def _read(name: str) -> str:
+    return files(_HOME).joinpath("templates", name).read_text("utf-8").strip()

@@ -1,0 +1,281 @@
+"""From a fitted model and its table to everything a report says, as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import check_random_state
+
+from fwkmeans._typing import FloatArray, IntArray, LabelArray
+from fwkmeans.estimators import ALGORITHMS
+from fwkmeans.preprocessing import TableEncoder
+from fwkmeans.reports.cautions import Findings, cautions
+from fwkmeans.reports.descriptions import describe_cluster, headline
+from fwkmeans.reports.pairs import separating_columns
+from fwkmeans.reports.preparation import Prepared, prepare, split
+from fwkmeans.reports.profiles import column_profiles
+from fwkmeans.reports.projection import project
+from fwkmeans.reports.stability import run_starts
+from fwkmeans.reports.table import Column, code, names_of, read_columns, read_table
+from fwkmeans.reports.weights import effective_weights, encoded_shares, shares_by_column
+from fwkmeans.reports.words import clean, name_of, readable, unique
+
+__all__ = ["summarize"]
+
+#: Version of the schema; raised when a key changes its meaning.
+VERSION = 1
+#: Columns with the largest weights that each cluster lists.
+MOST_TOP = 5
+#: Classes beyond which the rarest are counted together.
+MOST_CLASSES = 50
+
+
+def summarize(
+    model: Any,
+    X: Any,
+    *,
+    classes: Any = None,
+    title: str | None = None,
+    starts: int = 20,
+    random_state: Any = 0,
+) -> dict[str, Any]:
+    """Return everything a report says about a fitted model, ready for JSON.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted estimator of this package, or a fitted scikit-learn Pipeline whose last step is
+        one.
+    X : frame or array-like of shape (n_samples, n_features)
+        The table that was given to `fit` of the model, in its original units.
+    classes : array-like of shape (n_samples,), default=None
+        Known classes of the rows, to compare the clusters with.
+    title : str, default=None
+        Title of the report; None makes one.
+    starts : int, default=20
+        Number of single random starts that are run to see whether they find the same clusters.
+        Large tables get fewer, deterministic algorithms none. 0 leaves this out.
+    random_state : int, RandomState instance or None, default=0
+        Determines these starts, and which rows of a large table are on the map.
+
+    Returns
+    -------
+    summary : dict
+        Numbers, text, lists and dicts only, without NaN, with the keys
+
+        version, title, headline
+            Version of this schema (1), the title, and sentences that sum everything up.
+        algorithm, class, parameters, found
+            The survey's name, the Python class, its parameters, and values it found for them.
+        n_rows, n_features, n_clusters, objective, n_iter, converged
+            Sizes of the table and how the run ended.
+        preparation
+            Sentences about what was done to the columns before.
+        features
+            Columns by falling weight: name, type ("numeric" or "categorical"), weight (share of
+            the weight of all rows' clusters), whole (profile of the whole table).
+        clusters
+            For each cluster number (as in ``labels_``), size, share, description, weights (share
+            of each column, they sum to one), top (the largest of them), profile (for each column
+            the numbers or categories of the cluster, and whole: those of the whole table).
+        pairs
+            For each pair a, b of clusters the columns that separate them: name, strength, text.
+        agreement
+            With `classes`: ari, n_classes, classes and table (counts, a row for each cluster).
+        objective_history, stability, stability_note
+            The course of the objective; ari and objective of each further start.
+        map
+            Coordinates x, y and labels of the rows on a map, what the axes are.
+        warnings
+            Sentences about what to keep in mind.
+
+    See Also
+    --------
+    render : Make a page of it.
+    write_report : Write the page to a file.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from fwkmeans import WKMeans
+    >>> from fwkmeans.datasets import load_uci
+    >>> from fwkmeans.preprocessing import RangeStandardizer
+    >>> from fwkmeans.reports import summarize
+    >>> iris = load_uci("iris")
+    >>> model = make_pipeline(RangeStandardizer(), WKMeans(3, random_state=0)).fit(iris.data)
+    >>> summary = summarize(model, iris.data, classes=iris.target)
+    >>> [feature["name"] for feature in summary["features"]][:2]
+    ['petal_length', 'petal_width']
+    >>> sorted(cluster["size"] for cluster in summary["clusters"])
+    [48, 50, 52]
+    >>> round(summary["agreement"]["ari"], 2)
+    0.89
+    """
+    steps, estimator = split(model)
+    table = read_table(X)
+    random = check_random_state(random_state)
+    names = names_of(table, getattr((*steps, estimator)[0], "feature_names_in_", None))
+    prepared = prepare(steps, estimator, table, names)
+    labels = np.asarray(estimator.predict(prepared.rows))
+    columns = read_columns(table, names, prepared.categorical)
+    columns, owners = _with_derived(columns, prepared)
+    encoded = encoded_shares(estimator)
+    shares = shares_by_column(encoded, owners, len(columns))
+    sizes = np.bincount(labels, minlength=len(shares))
+    stability, stability_note = run_starts(estimator, prepared.rows, labels, starts, random)
+    found = Findings(
+        estimator=estimator,
+        columns=columns,
+        sizes=sizes,
+        shares=shares,
+        encoded=encoded,
+        stability=stability,
+        objective=float(estimator.inertia_),
+        is_same_table=_is_same_table(estimator, prepared.rows),
+        is_prepared=bool(steps),
+        fills_gaps=any(_fills_gaps(step) for step in steps),
+    )
+    algorithm = _name_of(estimator)
+    uniform = type(getattr(estimator._parts, "weighting", None)).__name__ == "UniformWeights"
+    features, clusters = _features_and_clusters(columns, shares, labels, sizes)
+    summary = {
+        "version": VERSION,
+        "title": name_of(title) if title is not None else f"Clusters found by {algorithm}",
+        "headline": headline(algorithm, [c.name for c in columns], shares, sizes, uniform=uniform),
+        "algorithm": algorithm,
+        "class": type(estimator).__name__,
+        "parameters": {k: readable(v) for k, v in estimator.get_params(deep=False).items()},
+        "found": _found(estimator),
+        "n_rows": int(labels.size),
+        "n_features": len(names),
+        "n_clusters": len(sizes),
+        "objective": float(estimator.inertia_),
+        "n_iter": int(estimator.n_iter_),
+        "converged": bool(estimator.converged_),
+        "preparation": prepared.sentences,
+        "features": features,
+        "clusters": clusters,
+        "pairs": separating_columns(columns, shares, labels, sizes),
+        "agreement": None if classes is None else _agreement(classes, labels, len(sizes)),
+        "objective_history": np.asarray(estimator.objective_history_, dtype=np.float64),
+        "stability": stability,
+        "stability_note": stability_note,
+        "map": project(
+            prepared.rows,
+            _categorical_inputs(estimator),
+            (effective_weights(estimator).T @ sizes) / max(1, labels.size),
+            labels,
+            [columns[at].name for at in owners],
+            random,
+        ),
+        "warnings": cautions(found),
+    }
+    result: dict[str, Any] = clean(summary)
+    return result
+
+
+def _with_derived(columns: list[Column], prepared: Prepared) -> tuple[list[Column], IntArray]:
+    """Return the columns, with those that steps made of several, and each feature's column."""
+    owners = prepared.origins.copy()
+    derived = np.flatnonzero(owners < 0)
+    if not derived.size:
+        return columns, owners
+    made = read_columns(prepared.rows, prepared.names, None)
+    names = unique([c.name for c in columns] + [made[j].name for j in derived])
+    first = len(columns)
+    owners[derived] = first + np.arange(derived.size)
+    added = [made[j]._replace(name=names[first + at]) for at, j in enumerate(derived)]
+    return [*columns, *added], owners
+
+
+def _features_and_clusters(
+    columns: list[Column], shares: FloatArray, labels: LabelArray, sizes: IntArray
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    overall = shares.T @ (sizes / max(1, labels.size))
+    order = [int(v) for v in np.argsort(-overall, kind="stable")]
+    names = [columns[v].name for v in order]
+    features = []
+    profiles: list[dict[str, Any]] = [{} for _ in sizes]
+    for v in order:
+        whole, by_cluster = column_profiles(columns[v], labels, len(sizes))
+        kind = "numeric" if columns[v].is_numeric else "categorical"
+        features.append(
+            {"name": columns[v].name, "type": kind, "weight": overall[v], "whole": whole}
+        )
+        for k, profile in enumerate(by_cluster):
+            profiles[k][columns[v].name] = profile
+    clusters = []
+    for k, size in enumerate(sizes):
+        own = shares[k, order]
+        heaviest = np.argsort(-own, kind="stable")[:MOST_TOP]
+        clusters.append(
+            {
+                "number": k,
+                "size": int(size),
+                "share": size / max(1, labels.size),
+                "description": describe_cluster(names, own, profiles[k], int(size)),
+                "weights": dict(zip(names, own, strict=True)),
+                "top": [[names[v], own[v]] for v in heaviest if own[v] > 0],
+                "profile": profiles[k],
+            }
+        )
+    return features, clusters
+
+
+def _agreement(classes: Any, labels: LabelArray, n_clusters: int) -> dict[str, Any]:
+    values = np.asarray(classes)
+    if values.shape != labels.shape:
+        raise ValueError(
+            f"classes has shape {values.shape}; expected ({labels.size},): one class for each row "
+            "of X."
+        )
+    codes, names = code(values)
+    known = codes >= 0
+    ari = float(adjusted_rand_score(codes[known], labels[known])) if known.any() else None
+    n_classes = len(names)
+    if n_classes > MOST_CLASSES:
+        codes = np.minimum(codes, MOST_CLASSES - 1)
+        names = (*names[: MOST_CLASSES - 1], f"{n_classes - MOST_CLASSES + 1} others")
+    counts = np.zeros((n_clusters, len(names)), dtype=np.int64)
+    np.add.at(counts, (labels[known], codes[known]), 1)
+    return {
+        "ari": ari,
+        "n_classes": n_classes,
+        "n_unknown": int((~known).sum()),
+        "classes": list(names),
+        "table": counts,
+    }
+
+
+def _name_of(estimator: Any) -> str:
+    names = {cls: name for name, cls in ALGORITHMS.items()}
+    return names.get(type(estimator), type(estimator).__name__)
+
+
+def _found(estimator: Any) -> dict[str, Any]:
+    """Return the values that the algorithm found for its own parameters."""
+    given = estimator.get_params(deep=False)
+    values = {name: getattr(estimator, f"{name}_", None) for name in given}
+    return {
+        name: readable(value)
+        for name, value in values.items()
+        if isinstance(value, int | float | np.number) and given[name] in (None, "auto")
+    }
+
+
+def _categorical_inputs(estimator: Any) -> IntArray:
+    coding = getattr(estimator, "_coding", None)
+    return np.zeros(0, dtype=np.int64) if coding is None else np.asarray(coding.categorical)
+
+
+def _is_same_table(estimator: Any, rows: Any) -> bool:
+    objective = float(estimator.inertia_)
+    return bool(np.isclose(-estimator.score(rows), objective, rtol=1e-6, atol=1e-12))
+
+
+def _fills_gaps(step: Any) -> bool:
+    if isinstance(step, TableEncoder):
+        return step.impute == "median"
+    return "Imputer" in type(step).__name__

@@ -1,0 +1,114 @@
+"""The table in its original units: numbers, and categories by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fwkmeans._columns import (
+    as_table,
+    categorical_by_dtype,
+    column_names,
+    is_missing,
+    read_categorical,
+    read_numeric,
+)
+from fwkmeans._typing import FloatArray, LabelArray
+from fwkmeans.reports.words import name_of, unique
+
+__all__ = ["Column", "code", "names_of", "read_columns", "read_table"]
+
+
+class Column(NamedTuple):
+    """A column: numbers (NaN where missing), or codes of categories (-1 where missing)."""
+
+    name: str
+    numbers: FloatArray | None
+    codes: LabelArray | None = None
+    categories: tuple[str, ...] = ()  # most frequent first
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the column holds numbers."""
+        return self.numbers is not None
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Where the column is missing."""
+        if self.numbers is not None:
+            return np.asarray(np.isnan(self.numbers))
+        assert self.codes is not None
+        return np.asarray(self.codes < 0)
+
+    @property
+    def varies(self) -> bool:
+        """Whether the column has two values or more."""
+        if self.numbers is None:
+            return len(self.categories) > 1
+        present = self.numbers[~self.missing]
+        return bool(present.size) and bool(present.min() < present.max())
+
+
+def read_table(X: Any) -> Any:
+    """Return a frame as it is and anything else as an array with two dimensions."""
+    if isinstance(X, str) or hasattr(X, "__fspath__"):
+        raise TypeError(
+            f"X is the path {str(X)!r}; a report needs the table itself. Read the file first."
+        )
+    if hasattr(X, "collect") and not hasattr(X, "__array__"):
+        raise TypeError(f"X is a lazy {type(X).__name__}; give X.collect().")
+    return as_table(X, input_name="X")
+
+
+def names_of(X: Any, fallback: Sequence[Any] | None = None) -> list[str]:
+    """Return the names of the columns; those of arrays are x0, x1, ... if nothing else is known."""
+    names: Sequence[Any] | None = column_names(X)
+    if names is None:
+        fits = fallback is not None and len(fallback) == X.shape[1]
+        names = fallback if fits else [f"x{v}" for v in range(X.shape[1])]
+    assert names is not None
+    return unique(name_of(name) for name in names)
+
+
+def read_columns(X: Any, names: Sequence[str], categorical: Sequence[int] | None) -> list[Column]:
+    """Return the columns; `categorical` has the positions of categories, None looks at types."""
+    chosen = set(map(int, categorical_by_dtype(X) if categorical is None else categorical))
+    return [_read(X, v, name, v in chosen) for v, name in enumerate(names)]
+
+
+def _read(X: Any, v: int, name: str, is_category: bool) -> Column:
+    if not is_category:
+        try:
+            numbers = read_numeric(X, np.array([v]))[:, 0].astype(np.float64)
+        except (TypeError, ValueError):  # such as dates, which a step before may have left out
+            pass
+        else:
+            return Column(name, np.where(np.isfinite(numbers), numbers, np.nan))
+    codes, categories = code(read_categorical(X, v))
+    return Column(name, None, codes, categories)
+
+
+def code(values: NDArray[Any]) -> tuple[LabelArray, tuple[str, ...]]:
+    """Return the position of each value among the categories, and these, most frequent first."""
+    missing = is_missing(values)
+    codes = np.full(values.shape, -1, dtype=np.int32)
+    found: dict[str, int] = {}
+    known: dict[Any, int] = {}
+    present = values[~missing]
+    coded = np.empty(present.shape, dtype=np.int32)
+    for i, value in enumerate(present.tolist()):
+        key = (type(value), value)  # 1 and True are equal, but not the same category
+        at = known.get(key)
+        if at is None:
+            at = known[key] = found.setdefault(name_of(value), len(found))
+        coded[i] = at
+    names = list(found)
+    counts = np.bincount(coded, minlength=len(names))
+    order = sorted(range(len(names)), key=lambda c: (-counts[c], names[c]))
+    rank = np.empty(len(names), dtype=np.int32)
+    rank[order] = np.arange(len(names), dtype=np.int32)
+    codes[~missing] = rank[coded]
+    return codes, tuple(names[c] for c in order)

@@ -1,0 +1,51 @@
+"""Feature weights as shares: of the columns of the table, in every cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fwkmeans._typing import FloatArray, IntArray
+
+__all__ = ["effective_weights", "encoded_shares", "evenness", "shares_by_column"]
+
+
+def effective_weights(estimator: Any) -> FloatArray:
+    """Return the weights as they multiply the dissimilarity, of shape (n_clusters, n_features)."""
+    weights = np.asarray(estimator.feature_weights_, dtype=np.float64)
+    if hasattr(estimator, "_parts") and hasattr(estimator, "_memory"):
+        effective = estimator._parts.weighting.effective(estimator._weights()).values[0]
+        weights = np.broadcast_to(effective, weights.shape)
+    return np.where(np.isfinite(weights), weights, 0.0)
+
+
+def encoded_shares(estimator: Any) -> FloatArray:
+    """Return each feature's share of its cluster's weight; the shares of a cluster sum to one.
+
+    Where features have weights within groups, the weight of the group is multiplied in. With an
+    exponent of zero or below a large weight means little say: then it is the effect that is shared.
+    """
+    weights = np.asarray(estimator.feature_weights_, dtype=np.float64)
+    rule = getattr(getattr(estimator, "_parts", None), "weighting", None)
+    exponent = getattr(rule, "beta", getattr(estimator, "beta", 1.0))
+    if hasattr(estimator, "group_weights_") or np.all(np.asarray(exponent) <= 0):
+        weights = effective_weights(estimator)
+    total = weights.sum(axis=1, keepdims=True)
+    shares: FloatArray = np.where(
+        total > 0, weights / np.where(total > 0, total, 1.0), 1.0 / weights.shape[1]
+    )
+    return shares
+
+
+def shares_by_column(shares: FloatArray, columns: IntArray, n_columns: int) -> FloatArray:
+    """Return the shares of encoded columns added up, of shape (n_clusters, n_columns)."""
+    return np.stack([np.bincount(columns, row, n_columns) for row in shares])
+
+
+def evenness(shares: FloatArray) -> FloatArray:
+    """Return for each cluster the share of weight that would have to move to make all equal."""
+    used = shares.max(axis=0) > 0
+    equal = used / max(1, used.sum())
+    distance: FloatArray = np.abs(shares - equal).sum(axis=1) / 2
+    return distance
