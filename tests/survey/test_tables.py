@@ -162,7 +162,9 @@ def test_noise_is_the_same_for_both_kinds_of_preparation():
     np.testing.assert_array_equal(
         prepare(spec, 0, 2, 5, False).rows, prepare(spec, 0, 2, 5, True).rows
     )
-    assert not np.array_equal(prepare(spec, 0, 1, 5, False).rows, prepare(spec, 0, 2, 5, False).rows)
+    assert not np.array_equal(
+        prepare(spec, 0, 1, 5, False).rows, prepare(spec, 0, 2, 5, False).rows
+    )
 
 
 def test_names_of_tables():

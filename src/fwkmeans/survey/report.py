@@ -46,7 +46,7 @@ def render_html(content: dict[str, Any]) -> str:
         {
             "title": picture["title"],
             "panels": [
-                Markup(_draw(picture, panel, f"curve-{at}-{int(panel['noise'])}"))  # noqa: S704
+                Markup(_draw(picture, panel, f"curve-{at}-{int(panel['noise'])}"))
                 for panel in picture["panels"]
             ],
         }
