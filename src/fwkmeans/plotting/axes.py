@@ -12,6 +12,8 @@ from fwkmeans._typing import FloatArray
 #: Names longer than this are cut.
 LONGEST = 28
 
+_LETTER = 0.09  # inches that a letter of a name takes
+
 _SMALLEST = 5.0  # points; smaller text cannot be read, so some of it is left out instead
 
 
@@ -51,8 +53,7 @@ def plain(name: Any, longest: int = LONGEST) -> str:
 def name_ticks(ax: Any, which: str, names: Sequence[Any]) -> None:
     """Write names at 0, 1, 2, ... along an axis, as large as there is room for."""
     axis = getattr(ax, f"{which}axis")
-    box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
-    room = 72.0 * (box.width if which == "x" else box.height) / max(len(names), 1)
+    room = _room(ax)[0 if which == "x" else 1] / max(len(names), 1)
     size = min(10.0, max(_SMALLEST, 0.85 * room))
     step = max(1, int(np.ceil(_SMALLEST / max(0.85 * room, 1e-3))))
     shown = [plain(name) for name in names[::step]]
@@ -69,8 +70,10 @@ def write_values(ax: Any, image: Any, texts: Sequence[Sequence[str]], room: int)
     Nothing is written if a cell has less room than for so many characters.
     """
     values: FloatArray = np.asarray(image.get_array(), dtype=np.float64)
-    box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
-    width, height = 72.0 * box.width / values.shape[1], 72.0 * box.height / values.shape[0]
+    engine = ax.figure.get_layout_engine()
+    if engine is not None:  # names and scales take their place first
+        engine.execute(ax.figure.figure or ax.figure)
+    width, height = np.asarray(_room(ax)) / values.shape[::-1]
     size = min(9.0, 0.7 * height, width / (0.65 * room))
     if size < _SMALLEST:
         return []
@@ -86,12 +89,30 @@ def write_values(ax: Any, image: Any, texts: Sequence[Sequence[str]], room: int)
 
 
 def matrix_size(
-    shape: tuple[int, ...], names: Sequence[Any], cell: float = 0.62
+    rows: Sequence[Any], columns: Sequence[Any], cell: float = 0.62
 ) -> tuple[float, float]:
-    """Return the size in inches of a figure for a matrix of cells, with names along its columns."""
-    n_rows, n_columns = shape
-    below = 0.09 * max((len(shorten(name)) for name in names), default=0)
+    """Return the size in inches of a figure for a matrix with these names beside it."""
+    left, below = (_LETTER * _longest(names) for names in (rows, columns))
+    if len(columns) * below <= 9.0:
+        cell = max(cell, below + _LETTER)
     return (
-        float(np.clip(2.2 + cell * n_columns, 4.5, 16.0)),
-        float(np.clip(1.3 + 0.34 * n_rows, 2.2, 14.0) + min(below, 2.4)),
+        float(np.clip(1.6 + left + cell * len(columns), 4.0, 16.0)),
+        float(np.clip(0.8 + 0.34 * len(rows), 1.6, 14.0) + (below if below > cell else 0.2)),
     )
+
+
+def add_colorbar(ax: Any, image: Any, label: str) -> Any:
+    """Add the scale of the colors beside an image, not taller than it need be."""
+    tall = ax.get_window_extent().height / ax.figure.dpi
+    shrink = min(1.0, 5.0 / tall)
+    return ax.figure.colorbar(image, ax=ax, label=label, shrink=shrink, aspect=max(8.0, 5.0 * tall))
+
+
+def _longest(names: Sequence[Any]) -> int:
+    return max((len(shorten(name)) for name in names), default=0)
+
+
+def _room(ax: Any) -> tuple[float, float]:
+    """Return width and height of axes in points."""
+    box = ax.get_window_extent()
+    return 72.0 * box.width / ax.figure.dpi, 72.0 * box.height / ax.figure.dpi

@@ -88,14 +88,15 @@ class ClusterMapDisplay:
     and yet be far away.
 
     The radius is the median of the distances that the cluster sees between its rows and its center
-    within the picture: half of the rows of a cluster are inside its shape. A feature without
-    weight has no end of it: there the shape is a strip.
+    within the picture: half of the rows of a cluster are inside its shape. Along a feature without
+    weight the shape has no end, it is a strip; without weight on both there is none.
 
     Weighted principal components are those of the rows times the roots
-    :math:`\omega_{kv}^{1/p}`, averaged over the clusters (root of the mean square, by size).
-    Missing cells are drawn at the center of the row's cluster, where they add nothing to the
-    distance. Categorical columns are not shown. Spaces of `ConvexKMeans` that are spherical are
-    shown as the directions it sees, for which there is no such shape.
+    :math:`\omega_{kv}^{1/p}`, averaged over the clusters (root of the mean square, by size); the
+    axes say how much of their variance each has. Missing cells are drawn at the center of the row's
+    cluster, where they add nothing to the distance. Categorical columns are not shown. Spaces of
+    `ConvexKMeans` that are spherical are shown as the directions it sees, for which there is no
+    such shape.
 
     Examples
     --------
@@ -297,10 +298,12 @@ class ClusterMapDisplay:
         self.legend_ = None
         if legend and len(names) <= 30:
             place = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)} if own_figure else {}
-            look = {"frameon": not own_figure, "fontsize": "small", "markerscale": 1.5}
+            look = {"frameon": not own_figure, "fontsize": "small"}
             self.legend_ = ax.legend(
                 title="cluster (rows)", ncols=1 + (len(names) - 1) // 16, **look, **place
             )
+            for handle in self.legend_.legend_handles:
+                handle.set_sizes([30.0])
         return self
 
     @classmethod
@@ -323,7 +326,7 @@ class ClusterMapDisplay:
         else:
             plane = plane_of_components(filled, mean_scales(metric, sizes))
             assert plane.shares is not None
-            first, second = (f"{100 * share:.0f} % of variance" for share in plane.shares)
+            first, second = (f"{100 * share:.0f} %" for share in plane.shares)
             titles = (f"weighted component 1 ({first})", f"weighted component 2 ({second})")
         points, centers = plane.project(filled), plane.project(metric.centers)
         outlines = radii = None
@@ -359,7 +362,9 @@ class ClusterMapDisplay:
         low, high = every.min(axis=0) - 0.04 * span, every.max(axis=0) + 0.04 * span
         if self.equal:
             self.ax_.set_aspect("equal", adjustable="datalim")
-        self.ax_.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        # not fixed: matplotlib widens one of them to give both axes the same unit
+        self.ax_.set_xlim(low[0], high[0], auto=self.equal)
+        self.ax_.set_ylim(low[1], high[1], auto=self.equal)
 
 
 def _radii(

@@ -16,7 +16,14 @@ from fwkmeans._columns import (
     resolve_categorical,
 )
 from fwkmeans._typing import FloatArray, IntArray
-from fwkmeans.plotting.axes import matrix_size, name_ticks, open_axes, shorten, write_values
+from fwkmeans.plotting.axes import (
+    add_colorbar,
+    matrix_size,
+    name_ticks,
+    open_axes,
+    shorten,
+    write_values,
+)
 from fwkmeans.plotting.models import check_labels, check_names, model_of, names_in
 from fwkmeans.plotting.style import DIVERGING
 
@@ -222,7 +229,8 @@ class ClusterProfilesDisplay:
         longest = max(len(text) for row in texts for text in row)
         columns = [f"all ({sizes.sum()})"]
         columns += [f"{k} ({n})" for k, n in zip(self.cluster_names, sizes, strict=True)]
-        size = matrix_size(shown.shape, columns, cell=max(0.62, 0.09 * longest))
+        names = [self.feature_names[v] for v in self.features_]
+        size = matrix_size(names, columns, cell=max(0.62, 0.1 * longest))
         ax = open_axes(ax, size, type(self).__name__)
         self.ax_, self.figure_ = ax, ax.figure
         limit = float(np.nanmax(np.abs(shown), initial=0.0)) or 1.0
@@ -231,9 +239,9 @@ class ClusterProfilesDisplay:
         self.colorbar_ = None
         if colorbar:
             label = "difference from all rows\n(standard deviations)"
-            self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label=label)
+            self.colorbar_ = add_colorbar(ax, self.image_, label)
         name_ticks(ax, "x", columns)
-        name_ticks(ax, "y", [self.feature_names[v] for v in self.features_])
+        name_ticks(ax, "y", names)
         left_out = len(differences) - len(shown)
         more = f"; {left_out} columns not shown" if left_out else ""
         ax.set_xlabel(f"cluster (rows){more}")
@@ -282,7 +290,9 @@ def _numbers(column: FloatArray, groups: list[Any]) -> Profile:
     deviation = float(parts[0].std()) if parts[0].size else 0.0
     constant = not parts[0].size or parts[0].min() == parts[0].max()
     differences = (means - means[0]) / (1.0 if constant else deviation)
-    return Profile(means, differences, [_text(mean) for mean in means])
+    rounding = 1e-9 * deviation  # of standardized columns, whose means are zero
+    texts = [_text(0.0 if abs(mean) < rounding else mean) for mean in means]
+    return Profile(means, differences, texts)
 
 
 def _categories(column: Any, groups: list[Any]) -> Profile:
@@ -304,7 +314,7 @@ def _categories(column: Any, groups: list[Any]) -> Profile:
         spread = np.sqrt(among_all * (1.0 - among_all)) or 1.0
         values.append(share)
         differences.append((share - among_all) / spread)
-        texts.append(f"{shorten(mode, 10)} {100 * share:.0f} %")
+        texts.append(f"{shorten(mode, 10)}: {100 * share:.0f} %")
     return Profile(np.asarray(values), np.asarray(differences), texts)
 
 

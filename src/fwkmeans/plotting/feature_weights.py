@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_array, check_scalar
 
 from fwkmeans._typing import FloatArray
-from fwkmeans.plotting.axes import matrix_size, name_ticks, open_axes, write_values
+from fwkmeans.plotting.axes import add_colorbar, matrix_size, name_ticks, open_axes, write_values
 from fwkmeans.plotting.models import check_names, default_names, model_of, names_of, sizes_of
 from fwkmeans.plotting.style import SEQUENTIAL
 
@@ -182,15 +182,16 @@ class FeatureWeightsDisplay:
         self.features_ = np.argsort(-weights.mean(axis=0), kind="stable")[:top]
         weights = weights[:, self.features_]
         shown = [names[v] for v in self.features_]
-        ax = open_axes(ax, matrix_size(weights.shape, shown), type(self).__name__)
+        clusters = self._clusters(len(weights))
+        ax = open_axes(ax, matrix_size(clusters, shown), type(self).__name__)
         style = {"cmap": SEQUENTIAL, "vmin": 0.0, "aspect": "auto"} | style
         self.ax_, self.figure_ = ax, ax.figure
         self.image_ = ax.imshow(weights, **style)
         self.colorbar_ = None
         if colorbar:
-            self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label="feature weight")
+            self.colorbar_ = add_colorbar(ax, self.image_, "feature weight")
         name_ticks(ax, "x", shown)
-        name_ticks(ax, "y", self._clusters(len(weights)))
+        name_ticks(ax, "y", clusters)
         left_out = len(names) - len(shown)
         more = f" ({left_out} lighter ones not shown)" if left_out else ""
         ax.set(xlabel=f"feature, by mean weight{more}", ylabel="cluster (rows)")

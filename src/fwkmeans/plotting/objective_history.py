@@ -136,6 +136,10 @@ class ObjectiveHistoryDisplay:
             own = {"color": color_of(number), "marker": marker_of(number), "markersize": 4}
             own |= {"label": plain(name)} | style
             self.lines_ += ax.plot(np.arange(1, len(values) + 1), values, **own)
+        shown = np.concatenate([line.get_ydata() for line in self.lines_])
+        level = float(np.abs(shown).max())
+        if np.ptp(shown) <= 1e-9 * level:  # nothing but rounding, which would fill the picture
+            ax.set_ylim(shown[0] - 0.05 * (level or 1.0), shown[0] + 0.05 * (level or 1.0))
         ax.xaxis.get_major_locator().set_params(integer=True)
         only = next(iter(self.histories)) if len(self.histories) == 1 else "objective"
         what = only if only == "objective" else f"objective of {plain(only)}"

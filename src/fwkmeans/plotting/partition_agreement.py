@@ -11,7 +11,14 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.cluster import contingency_matrix
 
 from fwkmeans._typing import FloatArray
-from fwkmeans.plotting.axes import matrix_size, name_ticks, open_axes, plain, write_values
+from fwkmeans.plotting.axes import (
+    add_colorbar,
+    matrix_size,
+    name_ticks,
+    open_axes,
+    plain,
+    write_values,
+)
 from fwkmeans.plotting.models import check_labels, model_of
 from fwkmeans.plotting.style import SEQUENTIAL
 
@@ -183,13 +190,13 @@ class PartitionAgreementDisplay:
         pair = self.counts is not None and kind != "agreement"
         matrix = np.asarray(self.counts if pair else self.agreement)
         rows, columns = self.clusters if pair else (self.names, self.names)
-        ax = open_axes(ax, matrix_size(matrix.shape, columns), type(self).__name__)
+        ax = open_axes(ax, matrix_size(rows, columns), type(self).__name__)
         limits = {} if pair else {"vmax": 1.0}
         style = {"cmap": SEQUENTIAL, "vmin": 0.0, "aspect": "auto"} | limits | style
         self.ax_, self.figure_ = ax, ax.figure
         self.image_ = ax.imshow(matrix, **style)
         label = "rows" if pair else "adjusted Rand index"
-        self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label=label) if colorbar else None
+        self.colorbar_ = add_colorbar(ax, self.image_, label) if colorbar else None
         name_ticks(ax, "x", columns)
         name_ticks(ax, "y", rows)
         if pair:
