@@ -22,6 +22,7 @@ _STYLE = """<style>
   border: 1px solid rgba(128, 128, 128, 0.35); font-weight: normal; background: transparent;}
 .fwkmeans-summary thead th {max-width: 9em; overflow: hidden; text-overflow: ellipsis;
   white-space: nowrap;}
+.fwkmeans-summary thead th[colspan] {text-align: center;}
 </style>"""
 
 

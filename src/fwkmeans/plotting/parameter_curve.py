@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score, get_scorer, silhouette_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_scalar
 
+from fwkmeans._columns import as_table, categorical_by_dtype, read_numeric
 from fwkmeans._typing import FloatArray
 from fwkmeans.plotting.axes import open_axes, plain
 from fwkmeans.plotting.models import check_labels, rows_of
@@ -305,11 +306,10 @@ def _rand(model: Any, X: Any, y: Any) -> float:
 
 
 def _silhouette(model: Any, X: Any, y: Any) -> float:
-    labels = _labels(model)
-    try:
-        rows = np.asarray(rows_of(model, X), dtype=np.float64)
-    except (TypeError, ValueError):
-        rows = np.full((1, 1), np.nan)
+    labels, table = _labels(model), as_table(rows_of(model, X))
+    rows = np.full((1, 1), np.nan)
+    if not (_has_categories(model) or categorical_by_dtype(table).size):
+        rows = read_numeric(table, np.arange(table.shape[1]))
     if not np.isfinite(rows).all():
         raise ValueError(
             "X has categories or missing cells, between which a silhouette has no distances. Give "
@@ -321,7 +321,16 @@ def _silhouette(model: Any, X: Any, y: Any) -> float:
 
 
 def _labels(model: Any) -> Any:
-    return (model.steps[-1][1] if isinstance(model, Pipeline) else model).labels_
+    return _last(model).labels_
+
+
+def _has_categories(model: Any) -> bool:
+    table = getattr(_last(model), "_table", None)
+    return table is not None and not table.layout.is_numeric
+
+
+def _last(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
 def _seed(model: Any, seed: int) -> None:
