@@ -283,7 +283,7 @@ class ClusterMapDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         self.scatters_, self.outlines_, self.centers_ = [], [], []
         names = range(len(self.centers)) if self.cluster_names is None else self.cluster_names
-        size = float(np.clip(3000.0 / len(self.points), 4.0, 24.0))
+        size = float(np.clip(4000.0 / len(self.points), 5.0, 24.0))
         for k, name in enumerate(names):
             own = self.points[self.labels == k]
             look = {"color": color_of(k), "marker": marker_of(k), "s": size, "alpha": 0.7}
