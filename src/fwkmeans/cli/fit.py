@@ -71,9 +71,9 @@ def fit(
     out. Nothing is written unless a file is asked for.
 
     The default algorithm is EW-KM with -p dispersion=mean. It has weights of its own in every
-    cluster, does not lose clusters to columns of few values, and was the best on average when the
-    bundled tables were clustered with and without noise columns. No algorithm is best everywhere:
-    see fwkmeans compare.
+    cluster, loses no clusters to columns of few values, and of the weighted algorithms it found
+    the classes of the bundled tables best, on average, once noise columns were added. No algorithm
+    is best everywhere: see fwkmeans compare.
     """
     if as_json and out == "-":
         raise click.UsageError("--json and --out - would both print: give --out a file.")
