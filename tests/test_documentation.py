@@ -28,6 +28,7 @@ PUBLIC = [
     "fwkmeans.centers",
     "fwkmeans.datasets",
     "fwkmeans.dissimilarities",
+    "fwkmeans.persistence",
     "fwkmeans.preprocessing",
     "fwkmeans.sources",
     "fwkmeans.weighting",

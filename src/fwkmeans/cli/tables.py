@@ -225,7 +225,8 @@ def _read_text(name: str, content: Any, how: Format, text: Sequence[str]) -> Any
     if len(header) == 1 and others:
         given = SEPARATOR_NAMES.get(sep, repr(sep))
         raise InputError(
-            f"{name} has one column if cells are separated by {given}, but its header holds {SEPARATOR_NAMES[others[0]]}: change or leave out --sep."
+            f"{name} has one column if cells are separated by {given}, but its header holds "
+            f"{SEPARATOR_NAMES[others[0]]}: change or leave out --sep."
         )
     table = _parsed(name, content, how, sep, header, text)
     _check_text(name, table, how)
