@@ -11,7 +11,7 @@ from fwkmeans._typing import FloatArray, IntArray
 from fwkmeans.reports.stability import NEAR
 from fwkmeans.reports.table import Column
 from fwkmeans.reports.weights import evenness
-from fwkmeans.reports.words import listing, number, percent, plural, short
+from fwkmeans.reports.words import index, listing, number, percent, plural, short
 
 __all__ = ["Findings", "cautions"]
 
@@ -131,7 +131,7 @@ def _about_starts(found: Findings) -> list[str]:
     if typical < UNSTABLE:
         sentences.append(
             "The clusters depend on the random start: the agreement of other starts with these "
-            f"clusters is {typical:.2f} in the middle (1 would be the same clusters, 0 is chance). "
+            f"clusters is {index(typical)} in the middle (1 would be the same clusters, 0 is chance). "
             "Use more starts (n_init), and do not read too much into single clusters."
         )
     lowest = min(stability["objective"])

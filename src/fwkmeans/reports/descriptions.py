@@ -23,27 +23,36 @@ OWN_WEIGHTS = 0.1
 
 
 def headline(
-    algorithm: str, names: Sequence[str], shares: FloatArray, sizes: IntArray, *, uniform: bool
+    algorithm: str,
+    names: Sequence[str],
+    n_features: int,
+    shares: FloatArray,
+    sizes: IntArray,
+    *,
+    uniform: bool,
 ) -> list[str]:
-    """Return one or two sentences about the whole result."""
+    """Return two or three sentences about the whole result."""
     n_clusters, n_rows = int((sizes > 0).sum()), int(sizes.sum())
     first = (
         f"{algorithm} found {plural(n_clusters, 'cluster')} in {plural(n_rows, 'row')} and "
-        f"{plural(len(names), 'column')}."
+        f"{plural(n_features, 'column')}."
     )
     if uniform:
         return [first, "All columns count the same: this algorithm does not weight them."]
     overall = shares.T @ (sizes / max(1, n_rows))
     order = np.argsort(-overall, kind="stable")
     heavy = [v for v in order if overall[v] > 1.25 / max(1, len(names))][:3] or list(order[:1])
-    told = listing([f"{short(names[v])} ({percent(float(overall[v]))})" for v in heavy])
+    first_share, *others = [percent(float(overall[v]), fine=True) for v in heavy]
+    told = listing(
+        [f"{short(names[heavy[0]])} ({first_share} of the weight)"]
+        + [f"{short(names[v])} ({share})" for v, share in zip(heavy[1:], others, strict=True)]
+    )
     if overall.max(initial=0.0) < 1.25 / max(1, len(names)) and len(names) > 1:
         second = "No column stands out: the weights are spread evenly."
     elif len(heavy) == 1:
-        share = percent(float(overall[heavy[0]]))
-        second = f"The column that matters most is {short(names[heavy[0]])} ({share} of the weight)."
+        second = f"The column that matters most is {told}."
     else:
-        second = f"The columns that matter most are {told}, in shares of the weight."
+        second = f"The columns that matter most are {told}."
     sentences = [first, second]
     used = shares[sizes > 0]
     apart = np.abs(used[:, None] - used[None]).sum(axis=-1).max(initial=0.0) / 2
@@ -60,33 +69,56 @@ def describe_cluster(
         return "This cluster has no rows."
     relative = shares / max(float(shares.max(initial=0.0)), 1e-300)
     strengths = [
-        _size_of(profiles[name]) * float(w) for name, w in zip(names, relative, strict=True)
+        max(_size_of(profiles[name]), _narrowness(profiles[name])) * float(w)
+        for name, w in zip(names, relative, strict=True)
     ]
     order = sorted(range(len(names)), key=lambda v: -strengths[v])[:MOST_COLUMNS]
     told = [_words(names[v], profiles[names[v]]) for v in order if strengths[v] > LEAST_DIFFERENCE]
     if not told:
         return "Close to the whole table in all columns that count."
-    return "; ".join(told) + "."
+    sentence = "; ".join(told) + "."
+    return (
+        sentence
+        if sentence.startswith(short(names[order[0]]))
+        else sentence[0].upper() + sentence[1:]
+    )
 
 
 def _size_of(profile: dict[str, Any]) -> float:
+    """Return how far a column is from the whole table, in standard deviations or their like."""
     difference = profile["difference"] or 0.0
     return 2.0 * difference if "mode" in profile else abs(difference)
 
 
+def _narrowness(profile: dict[str, Any]) -> float:
+    """Return up to 1 for numbers that are spread much less than in the whole table."""
+    if "mode" in profile or profile["mean"] is None:
+        return 0.0
+    own, whole = (one["q75"] - one["q25"] for one in (profile, profile["whole"]))
+    return 1.0 - own / whole if whole > 2 * own else 0.0
+
+
 def _words(name: str, profile: dict[str, Any]) -> str:
-    if "mode" not in profile:
-        level = "high" if profile["difference"] > 0 else "low"
-        level = level if abs(profile["difference"]) >= CLEAR else f"somewhat {level}"
+    if "mode" in profile:
+        return _words_of_category(name, profile)
+    whole = profile["whole"]
+    if abs(profile["difference"]) < CLEAR and _narrowness(profile) > 0:
         return (
-            f"{level} {short(name)} (mean {number(profile['mean'])}; all rows "
-            f"{number(profile['whole']['mean'])})"
+            f"{short(name)} in a narrow range ({number(profile['q25'])} to "
+            f"{number(profile['q75'])}; all rows {number(whole['q25'])} to {number(whole['q75'])})"
         )
+    level = "high" if profile["difference"] > 0 else "low"
+    level = level if abs(profile["difference"]) >= CLEAR else f"somewhat {level}"
+    return (
+        f"{level} {short(name)} (mean {number(profile['mean'])}; all rows {number(whole['mean'])})"
+    )
+
+
+def _words_of_category(name: str, profile: dict[str, Any]) -> str:
     category, own, whole = max(profile["categories"], key=lambda one: abs((one[1] or 0) - one[2]))
     if (own or 0.0) >= whole:
         often = "always" if own == 1.0 else "mostly" if own > 0.5 else "often"
     else:
         often = "never" if not own else "rarely"
-    return (
-        f"{short(name)} {often} {short(category, 40)} ({percent(own)}; all rows {percent(whole)})"
-    )
+    here = "" if often in ("always", "never") else f"{percent(own)}; "
+    return f"{short(name)} {often} “{short(category, 40)}” ({here}all rows {percent(whole)})"

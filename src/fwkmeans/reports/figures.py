@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from fwkmeans._typing import FloatArray
-from fwkmeans.reports.words import number, of_reports, percent, plural
+from fwkmeans.reports.words import number, of_reports, plural
 
-__all__ = ["COLORS", "draw_map", "draw_objective", "draw_stability"]
+__all__ = ["COLORS", "draw_map", "draw_objective", "draw_stability", "sign_of"]
 
 #: Number of colors that the page has for clusters, ``--c0`` to ``--c9``; then they repeat.
 COLORS = 10
 #: Shapes tell clusters apart where colors do not.
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "d")
+_SIGNS = "●■▲◆▼✚✖◀▶★♦"
 
 # Colors that matplotlib draws with stand for variables of the page.
 _INK, _MUTED, _LINE, _ACCENT, _SURFACE = "#010101", "#020202", "#030303", "#040404", "#050505"
@@ -35,7 +36,7 @@ _STYLE = {
     "axes.edgecolor": _LINE,
     "axes.facecolor": "none",
     "axes.labelcolor": _MUTED,
-    "axes.labelsize": 10,
+    "axes.labelsize": 11,
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.unicode_minus": True,
@@ -48,10 +49,19 @@ _STYLE = {
     "text.color": _INK,
     "text.usetex": False,
     "xtick.color": _MUTED,
-    "xtick.labelsize": 9,
+    "xtick.labelsize": 10,
     "ytick.color": _MUTED,
-    "ytick.labelsize": 9,
+    "ytick.labelsize": 10,
 }
+
+
+def _shape_of(cluster: int) -> int:
+    return (cluster % COLORS + cluster // COLORS) % len(_MARKERS)
+
+
+def sign_of(cluster: int) -> str:
+    """Return the shape of a cluster's points as a character of text, not a picture of its own."""
+    return _SIGNS[_shape_of(cluster)] + "\ufe0e"
 
 
 def draw_map(summary: dict[str, Any]) -> str:
@@ -70,6 +80,8 @@ def draw_map(summary: dict[str, Any]) -> str:
     places = summary["map"]
     x, y, labels = (np.asarray(places[key]) for key in ("x", "y", "labels"))
     size = float(np.interp(labels.size, [50, 2000], [34, 9]))
+    shape = float(np.ptp(y) / max(1e-9, np.ptp(x))) if labels.size else 0.0
+    height = float(np.clip(7.0 * shape + 0.6, 3.2, 5.4))
 
     def draw(axes: Any) -> None:
         for k in np.unique(labels).tolist():
@@ -78,7 +90,7 @@ def draw_map(summary: dict[str, Any]) -> str:
                 x[own],
                 y[own],
                 s=size,
-                marker=_MARKERS[(k % COLORS + k // COLORS) % len(_MARKERS)],
+                marker=_MARKERS[_shape_of(k)],
                 facecolor=f"#0a00{k % COLORS:02x}",
                 edgecolor=_SURFACE,
                 linewidth=0.4,
@@ -87,14 +99,11 @@ def draw_map(summary: dict[str, Any]) -> str:
         axes.set_aspect("equal", adjustable="datalim")
         axes.set_xticks([])
         axes.set_yticks([])
-        first, second = [*places["explained"], 0.0, 0.0][:2]
-        axes.set_xlabel(f"first axis ({percent(first)} of the weighted variance)")
-        axes.set_ylabel(f"second axis ({percent(second)})")
 
     return _svg(
         "map",
         draw,
-        (7.2, 5.0),
+        (7.2, height),
         "Map of the rows",
         f"{plural(places['n_shown'], 'row')} as points, one color and shape for each of "
         f"{plural(summary['n_clusters'], 'cluster')}. {places['axes']}",
@@ -130,7 +139,7 @@ def draw_objective(summary: dict[str, Any]) -> str:
     return _svg(
         "objective",
         draw,
-        (5.2, 3.2),
+        (4.6, 3.0),
         "Course of the objective",
         f"From {first} after the first iteration to {last} after "
         f"{plural(history.size, 'iteration')}.",
@@ -174,10 +183,10 @@ def draw_stability(summary: dict[str, Any]) -> str:
                     place,
                     textcoords="offset points",
                     va="center",
-                    fontsize=9,
+                    fontsize=10,
                 )
-        axes.set_xlabel("objective of the start (lower is better)")
-        axes.set_ylabel("agreement with this report (ARI)")
+        axes.set_xlabel("objective (lower is better)")
+        axes.set_ylabel("agreement (ARI)")
         low = float(min(0.0, ari.min(initial=0.0)))
         axes.set_ylim(low - 0.1, 1.1)
         axes.margins(x=0.14)
@@ -192,7 +201,7 @@ def draw_stability(summary: dict[str, Any]) -> str:
     return _svg(
         "stability",
         draw,
-        (5.2, 3.2),
+        (4.6, 3.0),
         "Agreement of other starts",
         f"{plural(stability['n_starts'], 'start')} as discs, equal ones as one. In the middle their agreement is "
         f"{number(middle, 2)}, from {number(ari.min(initial=1.0), 2)} to "
@@ -240,7 +249,7 @@ def _embed(name: str, svg: str, title: str, text: str) -> str:
     body = body.replace("xlink:href", "href")
     body = re.sub(r'\bid="', f'id="{name}-', body)
     body = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", body)
-    body = re.sub(r"(\d+\.\d\d)\d+", r"\1", body)
+    body = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d+\.\d\d)\d+", r"\1", tag.group()), body)
     body = re.sub(r"font-family: [^;\"]+;? ?", "", body)
     body = re.sub(r'(<g clip-path="[^"]+")>((?:\s*<use [^>]+/>)+)', _style_once, body)
     for color, variable in _VARIABLES.items():

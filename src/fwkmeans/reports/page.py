@@ -7,7 +7,7 @@ import hashlib
 from importlib.resources import files
 from typing import Any
 
-from fwkmeans.reports.words import number, of_reports, percent, plural, short
+from fwkmeans.reports.words import index, number, of_reports, percent, plural, short, signed, tidy
 
 __all__ = ["render_page"]
 
@@ -62,7 +62,15 @@ def render_page(template: str, *, title: str, package: str = _HOME, **context: A
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "percent": percent, "short": short}
+    environment.filters |= {
+        "index": index,
+        "number": number,
+        "percent": lambda share: tidy(percent(share)),
+        "share": lambda share: tidy(percent(share, fine=True)),
+        "short": short,
+        "signed": signed,
+        "tidy": tidy,
+    }
     environment.globals |= {"plural": plural}
     script = _read("page.js")
     page: str = environment.get_template(template).render(

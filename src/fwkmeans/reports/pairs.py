@@ -84,7 +84,7 @@ def _words(column: Column, contrast: _Contrast, a: int, b: int) -> str:
     assert contrast.shares is not None
     at = int(np.nan_to_num(np.abs(contrast.shares[a] - contrast.shares[b])).argmax())
     own, other = percent(contrast.shares[a, at]), percent(contrast.shares[b, at])
-    return f"{short(column.categories[at], 40)}: {own} against {other}"
+    return f"“{short(column.categories[at], 40)}” {own} against {other}"
 
 
 def _chosen_pairs(distance: FloatArray, sizes: IntArray) -> list[tuple[int, int]]:

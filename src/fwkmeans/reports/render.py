@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans.reports.figures import COLORS, draw_map, draw_objective, draw_stability
+from fwkmeans.reports.figures import COLORS, draw_map, draw_objective, draw_stability, sign_of
 from fwkmeans.reports.page import render_page
 from fwkmeans.reports.words import of_reports
 
@@ -75,6 +75,7 @@ def render(summary: dict[str, Any]) -> str:
         parameters={k: v for k, v in summary["parameters"].items() if k not in _TECHNICAL},
         figures={k: None if v is None else Markup(v) for k, v in figures.items()},  # noqa: S704
         colors=COLORS,
+        sign_of=sign_of,
     )
 
 
@@ -171,7 +172,6 @@ def _profile(cluster: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any]
         difference = row["difference"] or 0.0
         full = FULL_BAR if kinds[row["name"]] == "numeric" else 1.0
         row["bar"] = round(100 * min(1.0, abs(difference) / full), 1)
-        row["relative"] = row["weight"] / max(rows[0]["weight"], 1e-300)
     return {
         **{key: cluster[key] for key in ("number", "size", "share", "description", "top")},
         "color": cluster["number"] % COLORS,

@@ -16,7 +16,7 @@ from fwkmeans.reports.words import plural
 __all__ = ["NEAR", "is_deterministic", "run_starts"]
 
 #: Cells times clusters that all starts together may read in an iteration.
-MOST_WORK = 2e9
+MOST_WORK = 5e8
 #: An objective is as low as another if it is at most this share of its size above it.
 NEAR = 1e-3
 
@@ -29,8 +29,10 @@ def run_starts(
     random_state: np.random.RandomState,
 ) -> tuple[dict[str, Any] | None, str]:
     """Return what single starts find, and a sentence about how many there were, or why none."""
+    if len(estimator.feature_weights_) == 1:
+        return None, "There is one cluster only, so all starts give the same."
     if is_deterministic(estimator):
-        return None, "This algorithm started from fixed centers, so every run gives the same."
+        return None, "The algorithm started from fixed centers, so that every run gives the same."
     if starts < 1:
         return None, "Stability over starts was not looked at."
     affordable = int(MOST_WORK // _work(estimator, labels.size))
@@ -68,7 +70,6 @@ def is_deterministic(estimator: Any) -> bool:
 
 def _work(estimator: Any, n_rows: int) -> float:
     """Return about how many cells an iteration of a start reads, in those of squared Euclid."""
-    power = getattr(estimator, "p", 2.0)
-    factor = 1.0 if power == 2 else 10.0
+    factor = 10.0 if estimator._parts.dissimilarity.needs_labels else 1.0
     factor *= max(1.0, len(getattr(estimator, "candidates_", ())) / 4.0)
     return factor * max(1, n_rows) * estimator.n_features_in_ * len(estimator.feature_weights_)

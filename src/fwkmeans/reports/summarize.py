@@ -143,7 +143,9 @@ def summarize(
     summary = {
         "version": VERSION,
         "title": name_of(title) if title is not None else f"Clusters found by {algorithm}",
-        "headline": headline(algorithm, [c.name for c in columns], shares, sizes, uniform=uniform),
+        "headline": headline(
+            algorithm, [c.name for c in columns], len(names), shares, sizes, uniform=uniform
+        ),
         "algorithm": algorithm,
         "class": type(estimator).__name__,
         "parameters": {k: readable(v) for k, v in estimator.get_params(deep=False).items()},

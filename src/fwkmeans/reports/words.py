@@ -11,6 +11,7 @@ import numpy as np
 
 __all__ = [
     "clean",
+    "index",
     "listing",
     "name_of",
     "number",
@@ -19,6 +20,9 @@ __all__ = [
     "plural",
     "readable",
     "short",
+    "signed",
+    "tidy",
+    "unique",
 ]
 
 #: Longest name that is shown in full.
@@ -30,35 +34,64 @@ def number(value: float | None, digits: int = 4) -> str:
 
     Examples
     --------
-    >>> number(3.14159265), number(1234567.8), number(0.00001234), number(None)
-    ('3.142', '1,234,568', '1.234e-05', '–')
+    >>> number(-3.14159265), number(1234567.8), number(0.00001234), number(None)
+    ('−3.142', '1,234,568', '1.234e-05', '–')
     """
     if value is None or not math.isfinite(value):
         return "–"
     if value == 0:
         return "0"
-    size = math.floor(math.log10(abs(value)))
+    sign, size = "−" if value < 0 else "", math.floor(math.log10(abs(value)))
     if size < -4 or size > 8:
-        return f"{value:.{digits - 1}e}"
-    text = f"{value:,.{max(0, digits - 1 - size)}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+        return f"{sign}{abs(value):.{digits - 1}e}"
+    text = f"{abs(value):,.{max(0, digits - 1 - size)}f}"
+    return sign + (text.rstrip("0").rstrip(".") if "." in text else text)
 
 
-def percent(share: float | None) -> str:
+def percent(share: float | None, *, fine: bool = False) -> str:
     """Return a share in percent; what is neither nothing nor all never looks like it.
 
     Examples
     --------
     >>> percent(0.333), percent(0.0004), percent(0.9999), percent(1.0)
     ('33 %', '< 1 %', '> 99 %', '100 %')
+    >>> percent(0.333, fine=True), percent(0.0521, fine=True), percent(0.0004, fine=True)
+    ('33 %', '5.2 %', '< 0.1 %')
     """
     if share is None or not math.isfinite(share):
         return "–"
+    if share >= 1 - 1e-9:
+        return "100 %"
+    if share >= 0.995:
+        return "> 99 %"
+    if fine and 0 < share < 0.0995:
+        return "< 0.1 %" if share < 0.0005 else f"{100 * share:.1f} %"
     if 0 < share < 0.005:
         return "< 1 %"
-    if 0.995 <= share < 1 - 1e-9:
-        return "> 99 %"
-    return f"{100 * share:.0f} %"
+    return f"{100 * max(0.0, share):.0f} %"
+
+
+def signed(value: float | None) -> str:
+    """Return a number with one decimal and its sign, zero without.
+
+    Examples
+    --------
+    >>> signed(1.26), signed(-0.04), signed(None)
+    ('+1.3', '0.0', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    return f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.05 else "0.0"
+
+
+def index(value: float) -> str:
+    """Return an index such as the adjusted Rand index with two decimals."""
+    return f"{value:.2f}".replace("-", "−").replace("−0.00", "0.00")
+
+
+def tidy(text: str) -> str:
+    """Return a text in which numbers and percent signs stay on one line."""
+    return text.replace(" %", "\u00a0%")
 
 
 def plural(count: int, noun: str) -> str:
