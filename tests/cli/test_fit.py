@@ -9,10 +9,14 @@ import sys
 import numpy as np
 import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
 from fwkmeans import AWKMeans, EWKMeans, FGKMeans, IMWKMeans, KMeans, WKMeans
+from fwkmeans.cli import main
 from fwkmeans.cli.columns import Roles, choose_columns
 from fwkmeans.cli.models import NAMES, choose
 from fwkmeans.cli.tables import Format, read_table
@@ -209,6 +213,24 @@ def test_values_of_parameters():
     assert choose("SYNCLUS", ["groups=None"]).parameters == {"groups": None}
 
 
+def test_groups_are_columns_by_name(run, refuse, mixed, iris_path, iris, tmp_path):
+    text = (
+        'groups={"petal": ["petal_width", "petal_length"], "sepal": ["sepal_width","sepal_length"]}'
+    )
+    run("fit", iris_path, "-k", 3, "-a", "FGK-Means", "-p", text, "--drop", "class", "-m", "m.fwk")
+    model = load_model(tmp_path / "m.fwk")[-1]
+    groups = {"petal": [2, 3], "sepal": [0, 1]}
+    expected = make_pipeline(RangeStandardizer(), FGKMeans(3, groups=groups, random_state=0))
+    np.testing.assert_array_equal(expected.fit(iris.data)[-1].labels_, model.labels_)
+    assert list(model.groups_) == ["petal", "sepal"]
+    common = ("fit", mixed, "-k", 2, "--drop", "key,group", "-a", "CK-Means")
+    run(*common, "-p", 'spaces=[["size", "count"], ["color", "yes"]]', "-m", "m.fwk")
+    spaces = load_model(tmp_path / "m.fwk")[-1].spaces_
+    assert [space.tolist() for space in spaces.values()] == [[0, 1], [2, 3, 4, 5, 6]]
+    sentence = refuse(*common, "-p", 'spaces={"a": ["size", "nothing"]}')
+    assert "-p spaces: there is no column 'nothing'" in sentence
+
+
 # ---- bad input ----------------------------------------------------------------------------------
 
 
@@ -289,6 +311,14 @@ def test_missing_packages_get_a_sentence(refuse, iris_path, monkeypatch):
     assert "pip install 'fwkmeans[io]'" in refuse("fit", iris_path, "-k", 2)
 
 
+@pytest.mark.parametrize("module", ["jinja2", "matplotlib"])
+def test_reports_need_packages(module, refuse, iris_path, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, module, None)
+    arguments = ("fit", iris_path, "-k", 2, "--out", "l.csv", "--report", "r.html")
+    assert "pip install 'fwkmeans[report]'" in refuse(*arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_errors_of_ours_are_told_from_those_of_users(refuse, iris_path, monkeypatch):
     def broken(*_, **__):
         raise KeyError("inside")
@@ -316,3 +346,25 @@ def test_warnings_become_notes(run, write):
 def test_results_repeat(run, mixed):
     arguments = ("fit", mixed, "-k", 3, "--drop", "key")
     assert run(*arguments).out == run(*arguments).out
+
+
+CELLS = st.sampled_from(
+    ["1", "2.5", "-3", "x", "y", "", "?", "true", "1e3", '"q"', "2020-01-01", "é"]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.lists(CELLS, min_size=1, max_size=4), min_size=0, max_size=8),
+    sep=st.sampled_from([",", ";"]),
+    name=st.sampled_from(["EW-KM", "AWK", "IK-P"]),
+)
+def test_any_table_gives_a_result_or_a_sentence(rows, sep, name):
+    header = [f"c{v}" for v in range(len(rows[0]))] if rows else []
+    text = "\n".join(sep.join(row) for row in [header, *rows])
+    result = CliRunner().invoke(main, ["fit", "-", "-k", "2", "-a", name], input=text)
+    assert result.exit_code in (0, 1), result.output
+    assert "please report" not in result.output
+    if result.exit_code:
+        assert result.stderr.startswith("Error: ")
+        assert len(result.stderr.strip().splitlines()) == 1

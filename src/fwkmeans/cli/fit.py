@@ -16,7 +16,7 @@ from fwkmeans.cli.options import (
     json_option,
     model_options,
 )
-from fwkmeans.cli.output import check_folder, check_out, echo_json, write_columns
+from fwkmeans.cli.output import check_folder, check_out, check_report, echo_json, write_columns
 from fwkmeans.cli.progress import working
 from fwkmeans.cli.result import result_lines
 from fwkmeans.cli.run import fitted
@@ -79,7 +79,7 @@ def fit(
         raise click.UsageError("--json and --out - would both print: give --out a file.")
     check_out(out)
     check_folder(model)
-    check_folder(report)
+    check_report(report)
     chosen = choose_columns(read_table(table, how, roles.categorical), roles, _name(table))
     choice = choose(algorithm, parameters)
     pipeline = build(choice, wish, chosen.features, chosen.n_missing)

@@ -45,6 +45,10 @@ _OPTIONS = {
 }
 
 
+#: Parameters that gather columns, by name on the command line.
+_GROUPS = ("groups", "spaces")
+
+
 class Wish(NamedTuple):
     """What the user wants of any algorithm."""
 
@@ -169,7 +173,11 @@ def build(choice: Choice, wish: Wish, features: Any, n_missing: int) -> Any:
         impute=impute,
         standardize=wish.standardize,
     )
-    cluster = choice.cls(n_clusters, **(options | choice.parameters))
+    grouped = {
+        name: _positions(value, name, encoder, features) if name in _GROUPS else value
+        for name, value in choice.parameters.items()
+    }
+    cluster = choice.cls(n_clusters, **(options | grouped))
     return Pipeline([("prepare", encoder), ("cluster", cluster)])
 
 
@@ -186,3 +194,26 @@ def _check_sizes(choice: Choice, wish: Wish, features: Any) -> None:
             "-k auto: the number of clusters is found by iMWK-Means (-a iMWK-Means), or by other "
             "algorithms with -p init=anomalous; else give a number."
         )
+
+
+def _positions(value: Any, what: str, encoder: Any, features: Any) -> Any:
+    """Return groups of columns, given by name, as positions of what the encoder makes of them.
+
+    A category may become several columns and a constant none, so names of the table and positions
+    of the algorithm differ.
+    """
+    groups = value if isinstance(value, dict) else dict(enumerate(value or ()))
+    if not groups or not all(isinstance(columns, list | tuple) for columns in groups.values()):
+        return value
+    names = features.column_names
+    unknown = [one for columns in groups.values() for one in columns if one not in names]
+    if unknown:
+        raise InputError(
+            f"-p {what}: there is no column {unknown[0]!r}; it takes names of columns, such as "
+            f'-p \'{what}={{"a": ["{names[0]}"], "b": ["{names[-1]}"]}}\'.'
+        )
+    origins = encoder.fit(features).origins_.tolist()
+    return {
+        name: [at for at, v in enumerate(origins) if names[v] in columns]
+        for name, columns in groups.items()
+    }

@@ -8,7 +8,7 @@ import click
 
 from fwkmeans.cli.columns import Roles, choose_classes
 from fwkmeans.cli.options import SectionedCommand, format_options, json_option, labels_option
-from fwkmeans.cli.output import check_folder, echo_json
+from fwkmeans.cli.output import check_report, echo_json
 from fwkmeans.cli.predict import load, read_for
 from fwkmeans.cli.progress import working
 from fwkmeans.cli.tables import Format
@@ -51,7 +51,7 @@ def report(
     With --json the same content is printed instead, unless --out asks for both.
     """
     page = out if out is not None or as_json else str(Path(model).with_suffix(".html"))
-    check_folder(page)
+    check_report(page)
     pipeline = load(model)
     frame, features = read_for(pipeline, table, how)
     classes = choose_classes(frame, Roles(labels=labels), click.format_filename(table))

@@ -46,8 +46,7 @@ def need(module: str, what: str, extra: str) -> Any:
     except ImportError:
         package = module.partition(".")[0]
         raise ImportError(
-            f"{what} are read and written by {package}, which is not installed: "
-            f"pip install 'fwkmeans[{extra}]'."
+            f"{what} need {package}, which is not installed: pip install 'fwkmeans[{extra}]'."
         ) from None
 
 
