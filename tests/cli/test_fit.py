@@ -195,6 +195,10 @@ def test_names_are_those_of_the_registry():
         "EW km": "EW-KM",
         "k means": "K-Means",
         "FGKMeans": "FG-K-Means",
+        "wk": "WK-Means",
+        "imwk": "iMWK-Means",
+        "ew": "EW-KM",
+        "syn": "SYNCLUS",
     }.items():
         assert choose(spelling).name == name
 
@@ -243,7 +247,8 @@ def test_groups_are_columns_by_name(run, refuse, mixed, iris_path, iris, tmp_pat
         ),
         (("-k", "3", "--numeric", "class"), "Column 'class' holds 'Iris-setosa' (row 1)"),
         (("-k", "3", "--sep", ";"), "its header holds ',': change or leave out --sep"),
-        (("-k", "3", "-a", "wkmean"), "There is no algorithm 'wkmean': did you mean WK-Means"),
+        (("-k", "3", "-a", "wkmaens"), "There is no algorithm 'wkmaens': did you mean WK-Means"),
+        (("-k", "3", "-a", "f"), "There is no algorithm 'f': did you mean FWSA or FG-K-Means?"),
         (("-k", "3", "-a", "?"), "There is no algorithm '?': choose of K-Means, SYNCLUS"),
         (("-k", "3", "-p", "gama=1"), "no parameter 'gama'. Did you mean gamma? It has gamma, "),
         (("-k", "3", "-p", "gamma"), "write a parameter as name=value"),
@@ -338,9 +343,20 @@ def test_debug_shows_where(by_option, run, monkeypatch, tmp_path):
 
 def test_warnings_become_notes(run, write):
     path = write("t.csv", "a,b\n" + "1,2\n1,2\n2,1\n" * 3)
-    done = run("fit", path, "-k", 4, "-a", "kmeans")
-    assert "Number of distinct clusters (2) found smaller than n_clusters (4)" in done.out
+    arguments = ("fit", path, "-k", 4, "-a", "kmeans")
+    done = run(*arguments)
     assert done.err == ""
+    assert done.out.count("Caution: ") == 1
+    assert "have no rows" in done.out
+    (text,) = run(*arguments, "--json").json["notes"]
+    assert text.startswith("Number of distinct clusters (2) found smaller than n_clusters (4)")
+    done = run("fit", path, "-k", 2, "-a", "iMWK-Means", "--starts", 5)
+    assert "Note: init='anomalous' draws nothing: one start is run instead of n_init=5." in done.out
+
+
+def test_a_run_cut_short_is_said_once(run, wine_path):
+    done = run("fit", wine_path, "-k", 3, "-p", "max_iter=1", "--drop", "class")
+    assert done.out.count("iteration") == 1
 
 
 def test_results_repeat(run, mixed):

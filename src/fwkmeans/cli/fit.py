@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import click
@@ -21,6 +22,9 @@ from fwkmeans.cli.progress import working
 from fwkmeans.cli.result import result_lines
 from fwkmeans.cli.run import fitted
 from fwkmeans.cli.tables import Format, read_table
+
+#: Warnings that the summary has in better words.
+_TWICE = re.compile("Number of distinct clusters|did not converge in")
 
 
 @click.command(
@@ -116,7 +120,7 @@ def fit(
     beside = out == "-"
     for line in result_lines(summary, _name(table), choice.title, roles.labels):
         click.echo(line, err=beside)
-    for line in _endings(written, notes):
+    for line in _endings(written, [text for text in notes if not _TWICE.search(text)]):
         click.echo(line, err=beside)
 
 

@@ -106,7 +106,11 @@ def _find(name: str) -> str:
     spellings |= {key(cls.__name__): title for title, cls in ALGORITHMS.items()}
     if key(name) in spellings:
         return spellings[key(name)]
-    near = difflib.get_close_matches(key(name), spellings, n=2, cutoff=0.5)
+    begun = {title for spelling, title in spellings.items() if spelling.startswith(key(name))}
+    if len(begun) == 1:
+        return begun.pop()
+    near = [one for one in spellings if spellings[one] in begun and key(name)]
+    near = near or difflib.get_close_matches(key(name), spellings, n=2, cutoff=0.5)
     likely = list(dict.fromkeys(spellings[one] for one in near))
     hint = f"did you mean {' or '.join(likely)}?" if likely else f"choose of {', '.join(NAMES)}."
     raise InputError(f"There is no algorithm {name!r}: {hint}")
