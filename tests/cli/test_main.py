@@ -124,6 +124,17 @@ def test_completion_completes(words, expected):
     assert found == expected
 
 
+@pytest.mark.parametrize("words", ["fwkmeans fit wi", "fwkmeans report m.fwk t.csv --out r"])
+def test_completion_leaves_files_to_the_shell(words):
+    environment = os.environ | {
+        "_FWKMEANS_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split(" ")) - 1),
+    }
+    done = subprocess.run(COMMAND, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("file,")
+
+
 def test_exit_codes_and_streams_of_a_real_process(iris_path, tmp_path):
     code, out, err = finish(start("fit", iris_path, "-k", 3, "--labels", "class", "--json"))
     assert code == 0

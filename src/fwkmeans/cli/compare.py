@@ -32,7 +32,7 @@ MOST_FEATURES = 3
 @click.command(
     cls=SectionedCommand, epilog="Example: fwkmeans compare wine.csv -k 3 --labels class"
 )
-@click.argument("table")
+@click.argument("table", type=click.Path())
 @model_options
 @click.option(
     "-a",
@@ -47,6 +47,7 @@ MOST_FEATURES = 3
 @click.option(
     "-o",
     "--out",
+    type=click.Path(),
     metavar="FILE",
     help="Write the clusters of each row, a column an algorithm (.csv, .tsv, .parquet).",
 )

@@ -32,7 +32,7 @@ _TWICE = re.compile("Number of distinct clusters|did not converge in")
     epilog="Example: fwkmeans fit wine.csv -k 3 --labels class --out labels.csv --model wine.fwk "
     "--report wine.html",
 )
-@click.argument("table")
+@click.argument("table", type=click.Path())
 @model_options
 @algorithm_option
 @click.option(
@@ -47,13 +47,18 @@ _TWICE = re.compile("Number of distinct clusters|did not converge in")
 @click.option(
     "-o",
     "--out",
+    type=click.Path(),
     metavar="FILE",
     help="Write the cluster of each row to a .csv, .tsv or .parquet file (- for stdout).",
 )
 @click.option(
-    "-m", "--model", metavar="FILE", help="Write the model, for predict and report (.fwk)."
+    "-m",
+    "--model",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write the model, for predict and report (.fwk).",
 )
-@click.option("-r", "--report", metavar="FILE", help="Write a report (.html).")
+@click.option("-r", "--report", type=click.Path(), metavar="FILE", help="Write a report (.html).")
 @json_option
 @format_options
 def fit(

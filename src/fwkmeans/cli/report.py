@@ -18,10 +18,14 @@ from fwkmeans.cli.tables import Format
     cls=SectionedCommand,
     epilog="Example: fwkmeans report wine.fwk wine.csv --labels class --out wine.html",
 )
-@click.argument("model")
-@click.argument("table")
+@click.argument("model", type=click.Path())
+@click.argument("table", type=click.Path())
 @click.option(
-    "-o", "--out", metavar="FILE", help="The page (default: the model's name with .html)."
+    "-o",
+    "--out",
+    type=click.Path(),
+    metavar="FILE",
+    help="The page (default: the model's name with .html).",
 )
 @labels_option
 @click.option("--title", metavar="TEXT", help="Title of the page.")
