@@ -29,6 +29,7 @@ PUBLIC = [
     "fwkmeans.datasets",
     "fwkmeans.dissimilarities",
     "fwkmeans.preprocessing",
+    "fwkmeans.reports",
     "fwkmeans.sources",
     "fwkmeans.weighting",
 ]
