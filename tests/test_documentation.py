@@ -30,6 +30,7 @@ PUBLIC = [
     "fwkmeans.dissimilarities",
     "fwkmeans.persistence",
     "fwkmeans.preprocessing",
+    "fwkmeans.reports",
     "fwkmeans.sources",
     "fwkmeans.weighting",
 ]

@@ -10,11 +10,11 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from reports.tables import CASES, SCRIPT, summary_of
 
 from fwkmeans import WKMeans
 from fwkmeans.preprocessing import TableEncoder
 from fwkmeans.reports import render, summarize, write_report
+from reports.tables import CASES, SCRIPT, summary_of
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -197,7 +197,7 @@ def test_pictures_take_their_colors_from_the_page():
 def test_ticks_keep_their_digits():
     history = {"objective_history": [1.23456, 1.23412, 1.23401]}
     text = render({**summary_of("iris"), **history})
-    picture = re.search(r'<svg[^>]*objective-title.*?</svg>', text, flags=re.DOTALL).group()
+    picture = re.search(r"<svg[^>]*objective-title.*?</svg>", text, flags=re.DOTALL).group()
     labels = [float(t) for t in re.findall(r">([\d.]+)</text>", picture)]
     heights = [label for label in labels if 1.2 < label < 1.3]
     assert len(heights) == len(set(heights)) >= 3
