@@ -108,7 +108,7 @@ def test_weights_that_all_clusters_share_are_shown_once(run, iris_path):
 
 
 def test_bars_have_a_plain_form(run, iris_path, monkeypatch):
-    monkeypatch.setattr("fwkmeans._text._has_blocks", lambda: False)
+    monkeypatch.setattr("fwkmeans._text.has_blocks", lambda: False)
     text = run("fit", iris_path, "-k", 2, "--drop", "class").out
     assert "####" in text
     assert text.isascii()

@@ -154,6 +154,14 @@ def test_exit_codes_and_streams_of_a_real_process(iris_path, tmp_path):
     assert len(out.splitlines()) == 151
 
 
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_plain_terminals_get_plain_text(command, iris_path):
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    arguments = [*COMMAND, command, iris_path, "-k", "2", "-a", "awk", "--labels", "class"]
+    done = subprocess.run(arguments, env=environment, capture_output=True, check=True)
+    assert b"petal_width" in done.stdout
+
+
 def test_a_reader_that_goes_away_is_no_traceback(iris_path):
     process = start("fit", iris_path, "-k", 3, "--json")
     process.stdout.close()
