@@ -29,8 +29,10 @@ PUBLIC = [
     "fwkmeans.centers",
     "fwkmeans.datasets",
     "fwkmeans.dissimilarities",
+    "fwkmeans.persistence",
     "fwkmeans.plotting",
     "fwkmeans.preprocessing",
+    "fwkmeans.reports",
     "fwkmeans.sources",
     "fwkmeans.weighting",
 ]

@@ -327,6 +327,19 @@ def test_later_versions_are_refused(saved, tmp_path):
     refuse(changed(saved, change), tmp_path, f"version {VERSION + 1}.*newer fwkmeans")
 
 
+def test_parameters_that_came_later_have_their_defaults(saved, tmp_path):
+    def older(content, members):
+        del cluster(content)["handle_unknown"]
+
+    def without(content, members):
+        del content["model"]["fields"]["steps"]
+
+    path = tmp_path / "older.fwk"
+    path.write_bytes(changed(saved, older))
+    assert load_model(path)[-1].handle_unknown == "mismatch"
+    refuse(changed(saved, without), tmp_path, "Pipeline lacks steps")
+
+
 def test_pickles_are_never_opened(saved, tmp_path):
     def change(content, members):
         name = cluster(content)["labels_"]["member"]

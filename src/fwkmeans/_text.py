@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Sequence
 
-__all__ = ["aligned", "bar", "count", "listing", "percent", "shortened"]
+__all__ = ["aligned", "bar", "count", "has_blocks", "listing", "percent", "shortened"]
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
@@ -13,13 +13,14 @@ _BLOCKS = " ▏▎▍▌▋▊▉█"
 def bar(share: float, width: int = 20) -> str:
     """Return a bar; a share of 1 is `width` characters long."""
     share = min(1.0, max(0.0, share))
-    if not _has_blocks():
+    if not has_blocks():
         return "#" * round(share * width)
     eighths = round(share * width * 8)
     return "█" * (eighths // 8) + _BLOCKS[eighths % 8].strip()
 
 
-def _has_blocks() -> bool:
+def has_blocks() -> bool:
+    """Tell whether stdout can show more than ASCII."""
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     try:
         _BLOCKS.encode(encoding)
@@ -44,9 +45,7 @@ def count(number: int, what: str) -> str:
 def shortened(name: str, width: int) -> str:
     """Return a name that is at most so long, on one line."""
     name = " ".join(name.split())
-    return (
-        name if len(name) <= width else f"{name[: width - 1]}…" if _has_blocks() else name[:width]
-    )
+    return name if len(name) <= width else f"{name[: width - 1]}…" if has_blocks() else name[:width]
 
 
 def listing(names: Sequence[str], most: int = 8) -> str:

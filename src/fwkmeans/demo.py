@@ -109,7 +109,7 @@ def table_names() -> list[str]:
     --------
     >>> from fwkmeans.demo import table_names
     >>> table_names()[-1]
-    '1000x10-3'
+    '500x50-5'
     """
     return [*list_uci(), *SURVEY_CONFIGURATIONS]
 

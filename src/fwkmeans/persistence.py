@@ -9,6 +9,7 @@ unpacks to, and every array is checked before the compiled core may see it.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import io
 import json
 import math
@@ -404,9 +405,12 @@ def _build(cls: type, fields: dict[str, Any]) -> Any:
     if issubclass(cls, tuple) or dataclasses.is_dataclass(cls):
         return cls(**fields)
     parameters: list[str] = cls._get_param_names()  # type: ignore[attr-defined]
-    missing = [name for name in parameters if name not in fields]
-    if missing:
-        raise _RefusedError(f"its {cls.__name__} lacks {', '.join(missing)}.")
+    for name in parameters:
+        if name not in fields:  # a parameter that came after the file was written
+            default = inspect.signature(cls).parameters[name].default
+            if default is inspect.Parameter.empty:
+                raise _RefusedError(f"its {cls.__name__} lacks {name}.")
+            fields[name] = default
     # a name of the class would hide a method
     hidden = [name for name in fields if name not in parameters and _is_taken(cls, name)]
     if hidden:

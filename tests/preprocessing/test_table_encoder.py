@@ -449,3 +449,14 @@ def test_unknown_categories_are_refused_when_kept_too(df_module):
 def test_origins_name_the_column_behind_each_output():
     X = np.array([[1.0, "red", 2.0], [2.0, "blue", 3.0], [3.0, "red", 1.0]], dtype=object)
     np.testing.assert_array_equal(TableEncoder().fit(X).origins_, [0, 1, 1, 2])
+
+
+def test_numbers_may_keep_their_values(df_module):
+    frame = df_module.DataFrame({"a": [1.0, None, 9.0], "c": ["x", "y", "x"], "b": [2.0, 2.0, 2.0]})
+    encoder = TableEncoder(standardize=False, impute="median").fit(frame)
+    np.testing.assert_allclose(
+        encoder.transform(frame), [[1.0, 1 / 3, -1 / 3], [5.0, -2 / 3, 2 / 3], [9.0, 1 / 3, -1 / 3]]
+    )
+    kept = TableEncoder(standardize=False, impute="median", categorical="keep").fit_transform(frame)
+    assert list(kept["a"]) == [1.0, 5.0, 9.0]
+    assert list(kept["c"]) == ["x", "y", "x"]

@@ -30,7 +30,7 @@ COMMANDS = {
     targets=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Try: fwkmeans demo, then: fwkmeans fit table.csv -k 3. "
-    "Exit codes: 0 done, 1 the input or the data are at fault, 2 a wrong option, 130 Ctrl-C.",
+    "Exit codes: 0 done, 1 something is wrong with the input, 2 wrong usage, 130 Ctrl-C.",
 )
 @click.version_option(__version__, prog_name="fwkmeans")
 @debug_option

@@ -164,6 +164,8 @@ def _no_feature(arrow: Any, values: Any) -> str | None:
     if n_rows < 3 or values.null_count:
         return None
     if types.is_string(kind) and len(values.unique()) == n_rows:
+        if _has_commas(values.to_pylist()):
+            return "numbers with a decimal comma? then add --decimal ,"
         return "every row has a text of its own, as a name or key"
     if types.is_integer(kind):
         numbers = values.to_numpy()
@@ -185,8 +187,7 @@ def _doubts(arrow: Any, values: Any, column: str) -> list[str]:
     if not arrow.types.is_string(values.type):
         return []
     texts = values.drop_null().unique().to_pylist()
-    commas = sum(_is_float(text.replace(",", ".", 1)) for text in texts if "," in text)
-    if commas * 2 > len(texts):
+    if _has_commas(texts):
         return [f"Column {column!r} looks like numbers with a decimal comma: add --decimal ,"]
     stray = [text for text in texts if not _is_float(text)]
     if len(texts) >= 4 and 0 < len(stray) * 4 <= len(texts):
@@ -200,6 +201,11 @@ def _doubts(arrow: Any, values: Any, column: str) -> list[str]:
             f"leave it out with --drop {_quoted(column)} if it is no category."
         ]
     return []
+
+
+def _has_commas(texts: Sequence[str]) -> bool:
+    """Tell whether most texts are numbers with a decimal comma."""
+    return 2 * sum("," in one and _is_float(one.replace(",", ".", 1)) for one in texts) > len(texts)
 
 
 def _quoted(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from fwkmeans._text import aligned, count, percent, shortened
+from fwkmeans._text import aligned, count, has_blocks, percent, shortened
 from fwkmeans.cli.columns import Chosen, Roles, choose_columns
 from fwkmeans.cli.errors import InputError
 from fwkmeans.cli.models import Choice, Wish, build, choose, every_choice
@@ -27,12 +27,13 @@ from fwkmeans.cli.tables import Format, read_table
 
 MOST_SIZES = 6
 MOST_FEATURES = 3
+DOT = "·"
 
 
 @click.command(
     cls=SectionedCommand, epilog="Example: fwkmeans compare wine.csv -k 3 --labels class"
 )
-@click.argument("table")
+@click.argument("table", type=click.Path())
 @model_options
 @click.option(
     "-a",
@@ -47,6 +48,7 @@ MOST_FEATURES = 3
 @click.option(
     "-o",
     "--out",
+    type=click.Path(),
     metavar="FILE",
     help="Write the clusters of each row, a column an algorithm (.csv, .tsv, .parquet).",
 )
@@ -195,7 +197,11 @@ def _matrix(agreement: dict[str, Any]) -> list[str]:
     names = agreement["names"]
     numbers = [str(at) for at in range(1, len(names) + 1)]
     rows = [
-        [f"{number} {name}", *(f"{value:.2f}" for value in values[:at]), "·"]
+        [
+            f"{number} {name}",
+            *(f"{value:.2f}" for value in values[:at]),
+            DOT if has_blocks() else ".",
+        ]
         + [""] * (len(names) - at - 1)
         for at, (number, name, values) in enumerate(
             zip(numbers, names, agreement["ari"], strict=True)

@@ -27,6 +27,7 @@ from fwkmeans.cli.output import check_folder
     "-r",
     "--report",
     default="fwkmeans-demo.html",
+    type=click.Path(),
     metavar="FILE",
     help="Where to write the report (default: fwkmeans-demo.html).",
 )

@@ -1,6 +1,6 @@
 """What users see when something is wrong: one sentence, and an exit code.
 
-0 is done, 1 the input or the data are at fault, 2 an option is wrong (click's own), 130 Ctrl-C.
+0 is done, 1 something is wrong with the input, 2 wrong usage (click's own), 130 Ctrl-C.
 """
 
 from __future__ import annotations

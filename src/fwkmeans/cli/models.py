@@ -28,8 +28,9 @@ NAMES = (
     "FG-K-Means",
 )
 
-#: What is used if nobody says what: weights in every cluster, no cluster is ever lost to a column
-#: of few values, and the best on average on bundled tables with and without noise columns.
+#: What is used if nobody says what: weights in every cluster, no cluster lost to a column of few
+#: values, and the best of the weighted algorithms on the bundled tables with noise columns (mean
+#: adjusted Rand index of 13 tables and 3 draws: 0.34; the others 0.20 to 0.30).
 DEFAULT = ("EW-KM", {"dispersion": "mean"})
 
 #: Parameters that have an option of their own.
@@ -42,6 +43,10 @@ _OPTIONS = {
     "categorical_features": "--categorical",
     "verbose": None,
 }
+
+
+#: Parameters that gather columns, by name on the command line.
+_GROUPS = ("groups", "spaces")
 
 
 class Wish(NamedTuple):
@@ -101,7 +106,11 @@ def _find(name: str) -> str:
     spellings |= {key(cls.__name__): title for title, cls in ALGORITHMS.items()}
     if key(name) in spellings:
         return spellings[key(name)]
-    near = difflib.get_close_matches(key(name), spellings, n=2, cutoff=0.5)
+    begun = {title for spelling, title in spellings.items() if spelling.startswith(key(name))}
+    if len(begun) == 1:
+        return begun.pop()
+    near = [one for one in spellings if spellings[one] in begun and key(name)]
+    near = near or difflib.get_close_matches(key(name), spellings, n=2, cutoff=0.5)
     likely = list(dict.fromkeys(spellings[one] for one in near))
     hint = f"did you mean {' or '.join(likely)}?" if likely else f"choose of {', '.join(NAMES)}."
     raise InputError(f"There is no algorithm {name!r}: {hint}")
@@ -168,7 +177,11 @@ def build(choice: Choice, wish: Wish, features: Any, n_missing: int) -> Any:
         impute=impute,
         standardize=wish.standardize,
     )
-    cluster = choice.cls(n_clusters, **(options | choice.parameters))
+    grouped = {
+        name: _positions(value, name, encoder, features) if name in _GROUPS else value
+        for name, value in choice.parameters.items()
+    }
+    cluster = choice.cls(n_clusters, **(options | grouped))
     return Pipeline([("prepare", encoder), ("cluster", cluster)])
 
 
@@ -185,3 +198,26 @@ def _check_sizes(choice: Choice, wish: Wish, features: Any) -> None:
             "-k auto: the number of clusters is found by iMWK-Means (-a iMWK-Means), or by other "
             "algorithms with -p init=anomalous; else give a number."
         )
+
+
+def _positions(value: Any, what: str, encoder: Any, features: Any) -> Any:
+    """Return groups of columns, given by name, as positions of what the encoder makes of them.
+
+    A category may become several columns and a constant none, so names of the table and positions
+    of the algorithm differ.
+    """
+    groups = value if isinstance(value, dict) else dict(enumerate(value or ()))
+    if not groups or not all(isinstance(columns, list | tuple) for columns in groups.values()):
+        return value
+    names = features.column_names
+    unknown = [one for columns in groups.values() for one in columns if one not in names]
+    if unknown:
+        raise InputError(
+            f"-p {what}: there is no column {unknown[0]!r}; it takes names of columns, such as "
+            f'-p \'{what}={{"a": ["{names[0]}"], "b": ["{names[-1]}"]}}\'.'
+        )
+    origins = encoder.fit(features).origins_.tolist()
+    return {
+        name: [at for at, v in enumerate(origins) if names[v] in columns]
+        for name, columns in groups.items()
+    }

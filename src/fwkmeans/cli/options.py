@@ -30,7 +30,9 @@ class SectionedCommand(click.Command):
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if isinstance(parameter, click.Option) and record is not None:
-                sections[_SECTIONS.get(parameter.name or "", _HEADINGS[0])].append(record)
+                is_help = "--help" in parameter.opts  # click has given it several names
+                heading = _SECTIONS.get("help" if is_help else parameter.name or "", "Options")
+                sections[heading].append(record)
         for heading, records in sections.items():
             if records:
                 with formatter.section(heading):

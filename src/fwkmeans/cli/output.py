@@ -13,8 +13,9 @@ import click
 
 from fwkmeans._files import replacing
 from fwkmeans.cli.errors import InputError
+from fwkmeans.cli.tables import need
 
-__all__ = ["check_out", "echo_json", "note", "write_columns"]
+__all__ = ["check_folder", "check_out", "check_report", "echo_json", "note", "write_columns"]
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 
@@ -39,6 +40,14 @@ def check_folder(path: str | None) -> None:
         raise InputError(f"{path} is a folder: give the name of a file.")
 
 
+def check_report(path: str | None) -> None:
+    """Raise before any work if a report could not be written."""
+    check_folder(path)
+    if path is not None:
+        need("jinja2", "Reports", "report")
+        need("matplotlib", "Reports", "report")
+
+
 def write_columns(columns: Mapping[str, Sequence[Any]], path: str) -> None:
     """Write columns to a file, by its suffix, or to stdout as CSV."""
     if path == "-":
@@ -47,8 +56,6 @@ def write_columns(columns: Mapping[str, Sequence[Any]], path: str) -> None:
     suffix = Path(path).suffix.lower()
     with replacing(path) as temporary:
         if suffix == ".parquet":
-            from fwkmeans.cli.tables import need
-
             arrow = need("pyarrow", "Parquet files", "io")
             need("pyarrow.parquet", "Parquet files", "io").write_table(
                 arrow.table(dict(columns)), temporary

@@ -29,12 +29,13 @@ class Known(NamedTuple):
     cls=SectionedCommand,
     epilog="Example: fwkmeans predict wine.fwk new.csv --id bottle --out clusters.csv",
 )
-@click.argument("model")
-@click.argument("table")
+@click.argument("model", type=click.Path())
+@click.argument("table", type=click.Path())
 @click.option(
     "-o",
     "--out",
     default="-",
+    type=click.Path(),
     metavar="FILE",
     help="Write to a .csv, .tsv or .parquet file (default: - for stdout).",
 )

@@ -8,7 +8,7 @@ import click
 
 from fwkmeans.cli.columns import Roles, choose_classes
 from fwkmeans.cli.options import SectionedCommand, format_options, json_option, labels_option
-from fwkmeans.cli.output import check_folder, echo_json
+from fwkmeans.cli.output import check_report, echo_json
 from fwkmeans.cli.predict import load, read_for
 from fwkmeans.cli.progress import working
 from fwkmeans.cli.tables import Format
@@ -18,10 +18,14 @@ from fwkmeans.cli.tables import Format
     cls=SectionedCommand,
     epilog="Example: fwkmeans report wine.fwk wine.csv --labels class --out wine.html",
 )
-@click.argument("model")
-@click.argument("table")
+@click.argument("model", type=click.Path())
+@click.argument("table", type=click.Path())
 @click.option(
-    "-o", "--out", metavar="FILE", help="The page (default: the model's name with .html)."
+    "-o",
+    "--out",
+    type=click.Path(),
+    metavar="FILE",
+    help="The page (default: the model's name with .html).",
 )
 @labels_option
 @click.option("--title", metavar="TEXT", help="Title of the page.")
@@ -51,7 +55,7 @@ def report(
     With --json the same content is printed instead, unless --out asks for both.
     """
     page = out if out is not None or as_json else str(Path(model).with_suffix(".html"))
-    check_folder(page)
+    check_report(page)
     pipeline = load(model)
     frame, features = read_for(pipeline, table, how)
     classes = choose_classes(frame, Roles(labels=labels), click.format_filename(table))

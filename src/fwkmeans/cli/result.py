@@ -47,7 +47,8 @@ def result_lines(
             "same partition, 0 is chance)"
         )
     for text in summary.get("warnings", ()):
-        yield f"\nCaution: {text}"
+        if "missing cell" not in text:  # a note says that in words of the command line
+            yield f"\nCaution: {text}"
 
 
 def _heading(cluster: dict[str, Any]) -> str:

@@ -46,8 +46,7 @@ def need(module: str, what: str, extra: str) -> Any:
     except ImportError:
         package = module.partition(".")[0]
         raise ImportError(
-            f"{what} are read and written by {package}, which is not installed: "
-            f"pip install 'fwkmeans[{extra}]'."
+            f"{what} need {package}, which is not installed: pip install 'fwkmeans[{extra}]'."
         ) from None
 
 
@@ -69,8 +68,8 @@ def read_table(path: str, how: Format, text: Sequence[str] = ()) -> Any:
         With at least one row, and names that differ.
     """
     name, content = _open(path)
-    arrow = need("pyarrow", "Tables", "io")
     with content:
+        arrow = need("pyarrow", "Tables", "io")
         start = content.read(8)
         content.seek(0)
         if start.startswith(b"PAR1"):
@@ -102,7 +101,7 @@ def _open(path: str) -> tuple[str, Any]:
         raise InputError(f"{path} is a folder: give a file in it.")
     if not file.exists():
         names = [one.name for one in file.parent.iterdir()] if file.parent.is_dir() else []
-        near = difflib.get_close_matches(file.name, names, n=1)
+        near = difflib.get_close_matches(file.name, names, n=1, cutoff=0.75)
         hint = f" Did you mean {file.parent / near[0]}?" if near else " Check the name."
         raise InputError(f"There is no file {path}.{hint}")
     return file.name, file.open("rb")
@@ -221,8 +220,15 @@ def _read_text(name: str, content: Any, how: Format, text: Sequence[str]) -> Any
     sep = _separator(lines) if how.sep is None else how.sep
     header = next(csv.reader([lines[0]], delimiter=sep))
     _check_names(name, header)
+    others = [one for one in SEPARATORS if one in lines[0]]
+    if len(header) == 1 and others:
+        given = SEPARATOR_NAMES.get(sep, repr(sep))
+        raise InputError(
+            f"{name} has one column if cells are separated by {given}, but its header holds "
+            f"{SEPARATOR_NAMES[others[0]]}: change or leave out --sep."
+        )
     table = _parsed(name, content, how, sep, header, text)
-    _check_text(name, table, lines, sep, how)
+    _check_text(name, table, how)
     return table
 
 
@@ -327,7 +333,7 @@ def _parse_error(
     )
 
 
-def _check_text(name: str, table: Any, lines: Sequence[str], sep: str, how: Format) -> None:
+def _check_text(name: str, table: Any, how: Format) -> None:
     """Raise if the text was not what it seemed to be."""
     arrow = need("pyarrow", "CSV files", "io")
     for column, values in zip(table.column_names, table.columns, strict=True):
@@ -335,14 +341,6 @@ def _check_text(name: str, table: Any, lines: Sequence[str], sep: str, how: Form
             raise InputError(
                 f"Column {column!r} of {name} is not text in {how.encoding}: add --encoding "
                 "latin-1, or save it as UTF-8."
-            )
-    if table.num_columns == 1:
-        others = [one for one in SEPARATORS if one != sep and one in lines[0]]
-        if others and how.sep is not None:
-            raise InputError(
-                f"{name} has one column if cells are separated by "
-                f"{SEPARATOR_NAMES.get(sep, repr(sep))}, but its header holds "
-                f"{SEPARATOR_NAMES[others[0]]}: change or leave out --sep."
             )
 
 

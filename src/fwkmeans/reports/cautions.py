@@ -73,8 +73,8 @@ def _about_sizes(sizes: IntArray) -> list[str]:
     empty = np.flatnonzero(sizes == 0)
     if empty.size:
         sentences.append(
-            f"{_clusters(empty)} {'has' if empty.size == 1 else 'have'} no rows. Fewer clusters may "
-            "describe the table as well."
+            f"{_clusters(empty)} {'has' if empty.size == 1 else 'have'} no rows. Fewer clusters "
+            "may describe the table as well."
         )
     total = sizes.sum()
     tiny = np.flatnonzero((sizes > 0) & ((sizes <= 2) | (sizes < 0.01 * total)))
@@ -131,8 +131,8 @@ def _about_starts(found: Findings) -> list[str]:
     if typical < UNSTABLE:
         sentences.append(
             "The clusters depend on the random start: the agreement of other starts with these "
-            f"clusters is {index(typical)} in the middle (1 would be the same clusters, 0 is chance). "
-            "Use more starts (n_init), and do not read too much into single clusters."
+            f"clusters is {index(typical)} in the middle (1 would be the same clusters, 0 is "
+            "chance). Use more starts (n_init), and do not read too much into single clusters."
         )
     lowest = min(stability["objective"])
     comparable = found.is_same_table and not hasattr(found.estimator, "candidates_")
@@ -172,7 +172,8 @@ def _about_columns(found: Findings) -> list[str]:
     if identifiers:
         sentences.append(
             f"{_names(identifiers)} {'has' if len(identifiers) == 1 else 'have'} almost as many "
-            "categories as rows, like a name or a number of a case. Such a column cannot form groups."
+            "categories as rows, like a name or a number of a case. Such a column cannot form "
+            "groups."
         )
     spreads = [
         float(np.nanmax(c.numbers) - np.nanmin(c.numbers))

@@ -203,8 +203,8 @@ def draw_stability(summary: dict[str, Any]) -> str:
         draw,
         (4.6, 3.0),
         "Agreement of other starts",
-        f"{plural(stability['n_starts'], 'start')} as discs, equal ones as one. In the middle their agreement is "
-        f"{number(middle, 2)}, from {number(ari.min(initial=1.0), 2)} to "
+        f"{plural(stability['n_starts'], 'start')} as discs, equal ones as one. In the middle "
+        f"their agreement is {number(middle, 2)}, from {number(ari.min(initial=1.0), 2)} to "
         f"{number(ari.max(initial=-1.0), 2)}.",
     )
 
@@ -227,7 +227,6 @@ def _svg(
     """Return what `draw` draws as an SVG element whose ids begin with its name."""
     try:
         from matplotlib import style
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
     except ImportError as error:
         raise of_reports(error) from error
@@ -236,7 +235,7 @@ def _svg(
         draw(figure.add_subplot())
         text_of_file = StringIO()
         metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        FigureCanvasSVG(figure).print_svg(text_of_file, metadata=metadata)
+        figure.savefig(text_of_file, format="svg", metadata=metadata)
     return _embed(name, text_of_file.getvalue(), title, text)
 
 
@@ -245,7 +244,9 @@ def _embed(name: str, svg: str, title: str, text: str) -> str:
     found = re.search(r'<svg[^>]*viewBox="([^"]+)"[^>]*>(.*)</svg>', svg, flags=re.DOTALL)
     assert found is not None
     box, body = found.groups()
-    body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>", "", body, flags=re.DOTALL)
+    body = re.sub(
+        r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>", "", body, flags=re.DOTALL
+    )
     body = body.replace("xlink:href", "href")
     body = re.sub(r'\bid="', f'id="{name}-', body)
     body = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", body)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
@@ -25,7 +26,7 @@ def render_page(template: str, *, title: str, package: str = _HOME, **context: A
       ``data-value`` of the cells, or their text.
     * ``<button data-toggle="id">``: shows and hides the element with that id; it starts hidden if
       the button has ``data-start="hidden"``. In print everything is shown.
-    * ``<button data-toggle-all="class">``: shows or hides all elements of a class that have toggles.
+    * ``<button data-toggle-all="class">``: shows or hides all of a class that have toggles.
     * ``<button data-layer="id">``: shows and hides a part of a picture.
 
     Parameters
@@ -62,7 +63,7 @@ def render_page(template: str, *, title: str, package: str = _HOME, **context: A
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    filters: dict[str, Callable[..., str]] = {
         "index": index,
         "number": number,
         "percent": lambda share: tidy(percent(share)),
@@ -71,12 +72,13 @@ def render_page(template: str, *, title: str, package: str = _HOME, **context: A
         "signed": signed,
         "tidy": tidy,
     }
+    environment.filters |= filters
     environment.globals |= {"plural": plural}
     script = _read("page.js")
     page: str = environment.get_template(template).render(
         title=title,
-        stylesheet=Markup(_read("page.css")),  # noqa: S704 (our own file)
-        script=Markup(script),  # noqa: S704
+        stylesheet=Markup(_read("page.css")),
+        script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         **context,
     )

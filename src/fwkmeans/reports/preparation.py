@@ -95,7 +95,9 @@ def _trace(step: Any, names: Sequence[str]) -> tuple[IntArray, list[str]]:
     if hasattr(step, "get_feature_names_out"):
         known = getattr(step, "feature_names_in_", None)
         inputs = inputs if known is None else [str(name) for name in known]
-        after = [name_of(n) for n in step.get_feature_names_out(None if known is not None else names)]
+        after = [
+            name_of(n) for n in step.get_feature_names_out(None if known is not None else names)
+        ]
     if hasattr(step, "origins_"):
         return np.asarray(step.origins_, dtype=np.int64), after
     if hasattr(step, "get_support"):
@@ -140,19 +142,21 @@ _STANDARDISED = (
 
 def _describe_encoder(encoder: TableEncoder) -> list[str]:
     sentences = []
-    if encoder.numerical_features_.size:
+    if encoder.numerical_features_.size and encoder.standardize:
         sentences.append(_STANDARDISED)
+    elif encoder.numerical_features_.size:
+        sentences.append("Numbers were left as they are, in the units of the table.")
     if encoder.categorical_features_.size and encoder.categorical == "keep":
         sentences.append("Categories were left as they are; the algorithm compares them itself.")
     elif encoder.categorical_features_.size:
         sentences.append(
-            "Every category became a column of zeros and ones, minus its mean. The weights of these "
-            "columns are added up in this report, so that each column of the table has one weight."
+            "Every category became a column of zeros and ones, minus its mean. The weights of "
+            "these columns are added up in this report, so that each column of the table has one "
+            "weight."
         )
     if encoder.impute == "median":
         sentences.append(
-            "Missing numbers were replaced by the median of their column, missing categories by the "
-            "most common one."
+            "Missing numbers were replaced by the median of their column, missing categories by "
+            "the most common one."
         )
     return sentences
-

@@ -73,7 +73,7 @@ def render(summary: dict[str, Any]) -> str:
         agreement=_agreement(summary["agreement"]),
         stability=_stability(stability),
         parameters={k: v for k, v in summary["parameters"].items() if k not in _TECHNICAL},
-        figures={k: None if v is None else Markup(v) for k, v in figures.items()},  # noqa: S704
+        figures={k: None if v is None else Markup(v) for k, v in figures.items()},
         colors=COLORS,
         sign_of=sign_of,
     )

@@ -72,4 +72,5 @@ def _work(estimator: Any, n_rows: int) -> float:
     """Return about how many cells an iteration of a start reads, in those of squared Euclid."""
     factor = 10.0 if estimator._parts.dissimilarity.needs_labels else 1.0
     factor *= max(1.0, len(getattr(estimator, "candidates_", ())) / 4.0)
-    return factor * max(1, n_rows) * estimator.n_features_in_ * len(estimator.feature_weights_)
+    n_clusters, n_features = estimator.feature_weights_.shape
+    return factor * max(1, n_rows) * int(n_features) * int(n_clusters)

@@ -252,8 +252,8 @@ def _agreement(classes: Any, labels: LabelArray, n_clusters: int) -> dict[str, A
 
 
 def _name_of(estimator: Any) -> str:
-    names = {cls: name for name, cls in ALGORITHMS.items()}
-    return names.get(type(estimator), type(estimator).__name__)
+    own = (name for name, cls in ALGORITHMS.items() if cls is type(estimator))
+    return next(own, type(estimator).__name__)
 
 
 def _found(estimator: Any) -> dict[str, Any]:

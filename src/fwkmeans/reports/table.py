@@ -16,7 +16,7 @@ from fwkmeans._columns import (
     read_categorical,
     read_numeric,
 )
-from fwkmeans._typing import FloatArray, LabelArray
+from fwkmeans._typing import FloatArray, IntArray, LabelArray
 from fwkmeans.reports.words import name_of, unique
 
 __all__ = ["Column", "code", "names_of", "read_columns", "read_table"]
@@ -73,7 +73,7 @@ def names_of(X: Any, fallback: Sequence[Any] | None = None) -> list[str]:
     return unique(name_of(name) for name in names)
 
 
-def read_columns(X: Any, names: Sequence[str], categorical: Sequence[int] | None) -> list[Column]:
+def read_columns(X: Any, names: Sequence[str], categorical: IntArray | None) -> list[Column]:
     """Return the columns; `categorical` has the positions of categories, None looks at types."""
     chosen = set(map(int, categorical_by_dtype(X) if categorical is None else categorical))
     return [_read(X, v, name, v in chosen) for v, name in enumerate(names)]

@@ -34,18 +34,18 @@ def number(value: float | None, digits: int = 4) -> str:
 
     Examples
     --------
-    >>> number(3.14159265), number(1234567.8), number(0.00001234), number(None)
-    ('3.142', '1,234,568', '1.234e-05', '–')
+    >>> number(-3.14159265), number(1234567.8), number(0.00001234), number(None)
+    ('−3.142', '1,234,568', '1.234e-05', '–')
     """
     if value is None or not math.isfinite(value):
         return "–"
     if value == 0:
         return "0"
-    size = math.floor(math.log10(abs(value)))
+    sign, size = "−" if value < 0 else "", math.floor(math.log10(abs(value)))
     if size < -4 or size > 8:
-        return f"{value:.{digits - 1}e}"
-    text = f"{value:,.{max(0, digits - 1 - size)}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+        return f"{sign}{abs(value):.{digits - 1}e}"
+    text = f"{abs(value):,.{max(0, digits - 1 - size)}f}"
+    return sign + (text.rstrip("0").rstrip(".") if "." in text else text)
 
 
 def percent(share: float | None, *, fine: bool = False) -> str:

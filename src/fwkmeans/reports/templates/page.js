@@ -92,16 +92,16 @@
       updateAll();
     });
   }
-  const alls = Array.from(document.querySelectorAll("button[data-toggle-all]"));
+  const masters = Array.from(document.querySelectorAll("button[data-toggle-all]"));
   const ofAll = (all) => toggles.filter((button) =>
     document.getElementById(button.dataset.toggle).classList.contains(all.dataset.toggleAll));
   const isOpen = (button) => button.getAttribute("aria-expanded") === "true";
   const updateAll = () => {
-    for (const all of alls) {
+    for (const all of masters) {
       all.querySelector(".verb").textContent = ofAll(all).every(isOpen) ? "Hide" : "Show";
     }
   };
-  for (const all of alls) {
+  for (const all of masters) {
     all.addEventListener("click", () => {
       const buttons = ofAll(all);
       const show = !buttons.every(isOpen);

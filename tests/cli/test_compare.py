@@ -1,0 +1,95 @@
+"""Algorithms side by side: each as Python has it, and their agreement."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+
+from fwkmeans.cli.models import DEFAULT, NAMES
+from fwkmeans.datasets import load_uci
+from fwkmeans.estimators import ALGORITHMS
+from fwkmeans.preprocessing import RangeStandardizer
+
+from .conftest import columns_of
+
+EXTRA = "EW-KM (dispersion=mean)"
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_uci("wine", frame=None)
+
+
+def test_everything_is_compared(run, wine_path, wine):
+    done = run("compare", wine_path, "-k", 3, "--labels", "class", "--out", "all.csv", "--json")
+    found = done.json
+    assert [one["name"] for one in found["algorithms"]] == [
+        *NAMES[:6],
+        EXTRA,
+        *NAMES[6:],
+    ]
+    assert found["skipped"] == []
+    labels = columns_of("all.csv")
+    assert list(labels) == [one["name"] for one in found["algorithms"]]
+    for one in found["algorithms"]:
+        name, options = DEFAULT if one["name"] == EXTRA else (one["name"], {})
+        model = make_pipeline(
+            RangeStandardizer(), ALGORITHMS[name](3, random_state=0, **options)
+        ).fit(wine.data)
+        mine = np.array(labels[one["name"]], dtype=int)
+        np.testing.assert_array_equal(mine, model[-1].labels_)
+        assert one["sizes"] == np.bincount(mine, minlength=3).tolist()
+        assert one["ari"] == pytest.approx(adjusted_rand_score(wine.target, mine), abs=1e-12)
+        assert one["objective"] == pytest.approx(model[-1].inertia_)
+        assert sum(one["weights"].values()) == pytest.approx(1.0)
+    names, matrix = found["agreement"]["names"], np.array(found["agreement"]["ari"])
+    assert names == list(labels)
+    for a, first in enumerate(labels.values()):
+        for b, second in enumerate(labels.values()):
+            assert matrix[a, b] == pytest.approx(adjusted_rand_score(first, second), abs=1e-12)
+
+
+def test_text(run, wine_path):
+    arguments = ("compare", wine_path, "-k", 3, "--labels", "class", "-a", "awk", "-a", "k-means")
+    text, found = run(*arguments).out, run(*arguments, "--json").json
+    assert text.startswith("wine.csv: 178 rows, 13 columns, 3 clusters\n")
+    awk, kmeans = found["algorithms"]
+    assert f"AWK        {awk['ari']:.2f}" in text
+    assert "all alike" in text
+    heaviest = max(awk["weights"], key=awk["weights"].get)
+    assert f"{heaviest} {awk['weights'][heaviest]:.0%}" in text
+    assert f"2 K-Means  {found['agreement']['ari'][1][0]:.2f}  ·" in text
+    assert kmeans["ari"] > awk["ari"]
+    assert "best" not in text
+
+
+def test_without_classes_there_is_no_column_for_them(run, wine_path):
+    text = run("compare", wine_path, "-k", 3, "--drop", "class", "-a", "awk").out
+    assert "ARI" not in text
+
+
+def test_what_cannot_be_done_is_skipped_with_a_reason(run, refuse, mixed):
+    arguments = ("compare", mixed, "-k", 2, "--drop", "key", "--missing", "ignore")
+    found = run(*arguments, "-a", "SYNCLUS", "-a", "K-Means", "--json").json
+    assert [one["name"] for one in found["algorithms"]] == ["K-Means"]
+    reason = "SYNCLUS needs every cell: use --missing median."
+    assert found["skipped"] == [{"name": "SYNCLUS", "reason": reason}]
+    assert f"Skipped SYNCLUS: {reason}" in run(*arguments, "-a", "SYNCLUS", "-a", "K-Means").out
+    assert refuse(*arguments, "-a", "SYNCLUS") == reason
+
+
+def test_bad_input_gets_a_sentence(refuse, wine_path, write):
+    assert "there cannot be more clusters than rows" in refuse("compare", wine_path, "-k", 999)
+    assert "There is no file" in refuse("compare", "none.csv", "-k", 3)
+    assert "one column" in refuse("compare", write("t.csv", "a\n1\n2\n"), "-k", 1)
+    assert "No column varies" in refuse("compare", write("t.csv", "a,b\n1,1\n1,1\n"), "-k", 1)
+    assert "no algorithm" in refuse("compare", wine_path, "-k", 3, "-a", "nothing")
+
+
+def test_mixed_tables(run, mixed):
+    found = run("compare", mixed, "-k", 3, "--drop", "key", "--labels", "group", "--json").json
+    assert len(found["algorithms"]) == 11
+    for one in found["algorithms"]:
+        assert set(one["weights"]) == {"size", "count", "color", "yes"}

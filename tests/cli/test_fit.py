@@ -1,0 +1,386 @@
+"""``fwkmeans fit`` does what Python does, and says it well."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+
+from fwkmeans import AWKMeans, EWKMeans, FGKMeans, IMWKMeans, KMeans, WKMeans
+from fwkmeans.cli import main
+from fwkmeans.cli.columns import Roles, choose_columns
+from fwkmeans.cli.models import NAMES, choose
+from fwkmeans.cli.tables import Format, read_table
+from fwkmeans.datasets import load_uci
+from fwkmeans.estimators import ALGORITHMS
+from fwkmeans.persistence import load_model
+from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
+from fwkmeans.reports import summarize
+
+from .conftest import columns_of
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_uci("iris", frame=None)
+
+
+def labels_of(path):
+    return np.array(columns_of(path)["cluster"], dtype=int)
+
+
+def test_labels_are_those_of_python(run, iris_path, iris, tmp_path):
+    run("fit", iris_path, "-k", 3, "--labels", "class", "--out", "labels.csv")
+    model = make_pipeline(RangeStandardizer(), EWKMeans(3, dispersion="mean", random_state=0))
+    expected = model.fit(iris.data)[-1].labels_
+    np.testing.assert_array_equal(labels_of(tmp_path / "labels.csv"), expected)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_runs(name, run, iris_path, iris, tmp_path):
+    run("fit", iris_path, "-k", 3, "-a", name, "--drop", "class", "-o", "l.csv", "--seed", 3)
+    model = make_pipeline(RangeStandardizer(), ALGORITHMS[name](3, random_state=3))
+    expected = model.fit(iris.data)[-1].labels_
+    np.testing.assert_array_equal(labels_of(tmp_path / "l.csv"), expected)
+
+
+def test_options_reach_the_model(run, iris_path, iris, tmp_path):
+    run(
+        *("fit", iris_path, "-k", "4", "-a", "wk means", "-p", "beta=3.5", "-p", "weights=cluster"),
+        *("--starts", 2, "--seed", 7, "--jobs", 1, "--drop", "class", "--no-standardize"),
+        *("--missing", "ignore", "--model", "m.fwk"),
+    )
+    encoder, model = (step for _, step in load_model(tmp_path / "m.fwk").steps)
+    expected = WKMeans(
+        4, beta=3.5, weights="cluster", n_init=2, random_state=7, n_jobs=1, missing="ignore"
+    )
+    assert model.get_params() == expected.get_params()
+    np.testing.assert_array_equal(model.labels_, expected.fit(iris.data).labels_)
+    assert (encoder.standardize, encoder.impute, encoder.categorical) == (False, "keep", "keep")
+
+
+def test_json_is_the_summary(run, iris_path):
+    done = run("fit", iris_path, "-k", 3, "-a", "AWK", "--labels", "class", "--json")
+    chosen = choose_columns(read_table(iris_path, Format()), Roles(labels="class"), "iris")
+    model = make_pipeline(
+        TableEncoder(categorical="keep", impute="median"), AWKMeans(3, random_state=0)
+    )
+    model.fit(chosen.features)
+    expected = summarize(model, chosen.features, classes=chosen.classes, starts=0)
+    found = done.json
+    assert (found.pop("notes"), found.pop("left_out"), found.pop("written")) == ([], {}, {})
+    assert found.pop("title") == "iris.csv: AWK, 3 clusters"
+    expected.pop("title")
+    assert found == json.loads(json.dumps(expected))
+    ari = adjusted_rand_score(chosen.classes, model[-1].labels_)
+    assert found["agreement"]["ari"] == pytest.approx(ari, abs=1e-12)
+
+
+def test_text_says_what_matters(run, iris_path):
+    arguments = ("fit", iris_path, "-k", 3, "-a", "AWK", "--labels", "class")
+    text, summary = run(*arguments).out, run(*arguments, "--json").json
+    assert text.startswith("iris.csv: 150 rows, 4 columns, 3 clusters by AWK\n")
+    for cluster in summary["clusters"]:
+        assert f"cluster {cluster['number']}: {cluster['size']} rows" in text
+    shares = re.findall(r"^  (\w+)\s+([\d.]+)%  [█▉▊▋▌▍▎▏]+$", text, flags=re.MULTILINE)
+    expected = [top for cluster in summary["clusters"] for top in cluster["top"]]
+    assert [name for name, _ in shares] == [name for name, _ in expected]
+    for (_, shown), (_, share) in zip(shares, expected, strict=True):
+        assert float(shown) == pytest.approx(100 * share, abs=0.51)
+    assert f"Agreement with 'class': ARI {summary['agreement']['ari']:.2f}" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_weights_that_all_clusters_share_are_shown_once(run, iris_path):
+    text = run("fit", iris_path, "-k", 3, "-a", "WK-Means", "--drop", "class").out
+    assert "in all clusters alike" in text
+    assert text.count("petal_width") == 1
+    assert len(re.findall(r"^  cluster \d: \d+ rows", text, flags=re.MULTILINE)) == 3
+
+
+def test_bars_have_a_plain_form(run, iris_path, monkeypatch):
+    monkeypatch.setattr("fwkmeans._text.has_blocks", lambda: False)
+    text = run("fit", iris_path, "-k", 2, "--drop", "class").out
+    assert "####" in text
+    assert text.isascii()
+
+
+def test_mixed_tables(run, mixed, tmp_path):
+    arguments = ("fit", mixed, "-k", 3, "--id", "key", "--labels", "group", "--seed", 1)
+    done = run(*arguments, "-a", "FG-K-Means", "--out", "l.csv", "--model", "m.fwk")
+    assert "2 missing cells were filled with the median" in done.out
+    chosen = choose_columns(read_table(str(mixed), Format()), Roles(id="key", labels="group"), "")
+    model = make_pipeline(
+        TableEncoder(categorical="keep", impute="median"), FGKMeans(3, random_state=1)
+    ).fit(chosen.features)
+    columns = columns_of(tmp_path / "l.csv")
+    assert columns["key"] == [f"k{i}" for i in range(60)]
+    assert columns["cluster"] == [str(label) for label in model[-1].labels_]
+    assert list(model.feature_names_in_) == ["size", "count", "color", "yes"]
+    saved = load_model(tmp_path / "m.fwk")
+    np.testing.assert_array_equal(saved.predict(chosen.features), model[-1].labels_)
+    assert saved[-1].modes_ == model[-1].modes_
+
+
+@pytest.mark.parametrize("missing", ["ignore", "rescale"])
+@pytest.mark.parametrize("name", ["EW-KM", "IK-P"])
+def test_missing_cells_can_stay(missing, name, run, mixed, tmp_path):
+    done = run(
+        *("fit", mixed, "-k", 2, "-a", name, "--missing", missing, "--drop", "key,group"),
+        *("--model", "m.fwk"),
+    )
+    assert "missing cells were left out" in done.out
+    assert load_model(tmp_path / "m.fwk")[-1].missing == missing
+
+
+def test_stdin_and_stdout(run, iris_path, iris):
+    with open(iris_path, encoding="utf-8") as stream:
+        text = stream.read()
+    done = run("fit", "-", "-k", 3, "-a", "kmeans", "--drop", "class", "--out", "-", stdin=text)
+    header, *rows = done.out.splitlines()
+    model = make_pipeline(RangeStandardizer(), KMeans(3, random_state=0)).fit(iris.data)
+    assert header == "cluster"
+    assert [int(row) for row in rows] == model[-1].labels_.tolist()
+    assert done.err.startswith("stdin: 150 rows")
+
+
+def test_labels_as_other_files(run, mixed, tmp_path):
+    common = ("fit", mixed, "-k", 2, "--id", "key")
+    run(*common, "--out", "l.parquet")
+    run(*common, "--out", "l.tsv")
+    table = pyarrow.parquet.read_table(tmp_path / "l.parquet")
+    lines = (tmp_path / "l.tsv").read_text().splitlines()
+    assert table.column_names == ["key", "cluster"]
+    assert lines[0] == "key\tcluster"
+    assert [line.split("\t")[1] for line in lines[1:]] == [
+        str(x) for x in table["cluster"].to_pylist()
+    ]
+
+
+def test_reports_are_written(run, iris_path, tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    done = run("fit", iris_path, "-k", 3, "--labels", "class", "--report", "r.html")
+    assert "Wrote the report to r.html" in done.out
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "petal_width" in page
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_the_number_of_clusters_can_be_found(run, iris_path, iris):
+    done = run("fit", iris_path, "-k", "auto", "-a", "iMWK-Means", "--drop", "class", "--json").json
+    rows = RangeStandardizer().fit_transform(iris.data)
+    expected = IMWKMeans(None, random_state=0).fit(rows).n_clusters_
+    assert done["n_clusters"] == expected
+
+
+def test_names_are_those_of_the_registry():
+    assert list(NAMES) == list(ALGORITHMS)
+    for spelling, name in {
+        "wkmeans": "WK-Means",
+        "WK_MEANS": "WK-Means",
+        "imwk-means": "iMWK-Means",
+        "ConvexKMeans": "CK-Means",
+        "ikp": "IK-P",
+        "EW km": "EW-KM",
+        "k means": "K-Means",
+        "FGKMeans": "FG-K-Means",
+        "wk": "WK-Means",
+        "imwk": "iMWK-Means",
+        "ew": "EW-KM",
+        "syn": "SYNCLUS",
+    }.items():
+        assert choose(spelling).name == name
+
+
+def test_values_of_parameters():
+    texts = ["beta=3", "weights=cluster", "smoothing=0.5", "weight_init=[1, 2]", "tol=1e-3"]
+    assert choose("WK-Means", texts).parameters == {
+        "beta": 3,
+        "weights": "cluster",
+        "smoothing": 0.5,
+        "weight_init": [1, 2],
+        "tol": 1e-3,
+    }
+    assert choose("FWSA", ["safeguard=true"]).parameters == {"safeguard": True}
+    assert choose("iMWK-Means", ["p=inf"]).parameters == {"p": np.inf}
+    assert choose("SYNCLUS", ["groups=None"]).parameters == {"groups": None}
+
+
+def test_groups_are_columns_by_name(run, refuse, mixed, iris_path, iris, tmp_path):
+    text = (
+        'groups={"petal": ["petal_width", "petal_length"], "sepal": ["sepal_width","sepal_length"]}'
+    )
+    run("fit", iris_path, "-k", 3, "-a", "FGK-Means", "-p", text, "--drop", "class", "-m", "m.fwk")
+    model = load_model(tmp_path / "m.fwk")[-1]
+    groups = {"petal": [2, 3], "sepal": [0, 1]}
+    expected = make_pipeline(RangeStandardizer(), FGKMeans(3, groups=groups, random_state=0))
+    np.testing.assert_array_equal(expected.fit(iris.data)[-1].labels_, model.labels_)
+    assert list(model.groups_) == ["petal", "sepal"]
+    common = ("fit", mixed, "-k", 2, "--drop", "key,group", "-a", "CK-Means")
+    run(*common, "-p", 'spaces=[["size", "count"], ["color", "yes"]]', "-m", "m.fwk")
+    spaces = load_model(tmp_path / "m.fwk")[-1].spaces_
+    assert [space.tolist() for space in spaces.values()] == [[0, 1], [2, 3, 4, 5, 6]]
+    sentence = refuse(*common, "-p", 'spaces={"a": ["size", "nothing"]}')
+    assert "-p spaces: there is no column 'nothing'" in sentence
+
+
+# ---- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ("-k", "151"),
+            "-k 151: the table has 150 rows, and there cannot be more",
+        ),
+        (("-k", "3", "--numeric", "class"), "Column 'class' holds 'Iris-setosa' (row 1)"),
+        (("-k", "3", "--sep", ";"), "its header holds ',': change or leave out --sep"),
+        (("-k", "3", "-a", "wkmaens"), "There is no algorithm 'wkmaens': did you mean WK-Means"),
+        (("-k", "3", "-a", "f"), "There is no algorithm 'f': did you mean FWSA or FG-K-Means?"),
+        (("-k", "3", "-a", "?"), "There is no algorithm '?': choose of K-Means, SYNCLUS"),
+        (("-k", "3", "-p", "gama=1"), "no parameter 'gama'. Did you mean gamma? It has gamma, "),
+        (("-k", "3", "-p", "gamma"), "write a parameter as name=value"),
+        (("-k", "3", "-p", "n_init=3"), "use the option --starts instead"),
+        (("-k", "3", "-p", "gamma=-1"), "gamma=-1: expected"),
+        (("-k", "3", "-a", "AWK", "-p", "beta=x"), "beta='x' is not a number"),
+        (("-k", "auto"), "-k auto: the number of clusters is found by iMWK-Means"),
+        (("-k", "3", "--labels", "clas"), "did you mean 'class'?"),
+        (("-k", "3", "--out", "labels.doc"), "expected a file whose name ends in"),
+        (("-k", "3", "--out", "no/labels.csv"), "There is no folder no"),
+        (("-k", "3", "--model", "."), "is a folder"),
+    ],
+)
+def test_bad_options_get_a_sentence(arguments, sentence, refuse, iris_path, tmp_path):
+    assert sentence in refuse("fit", iris_path, *arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "Missing option '-k'"),
+        (("-k", "0"), "0 clusters cannot be"),
+        (("-k", "two"), "'two' is no number of clusters"),
+        (("-k", "3", "--json", "--out", "-"), "would both print"),
+        (("-k", "3", "--sep", "ab"), "is not one character"),
+        (("-k", "3", "--nonsense"), "No such option"),
+        (("-k", "3", "--missing", "mean"), "is not one of"),
+    ],
+)
+def test_wrong_usage_is_code_2(arguments, sentence, refuse, iris_path):
+    assert sentence in refuse("fit", iris_path, *arguments, code=2)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("a\n1\n2\n3\n", "has one column, 'a': weights of features need two or more"),
+        ("a,b\n1,1\n1,1\n1,1\n", "No column varies"),
+        ("a,b\n1,inf\n2,3\n4,1\n", "infinity in column(s) 'b'"),
+        ("a,b\n1,2\n3\n", "a row of 1 cell where the header has 2"),
+        ("a,b\n", "header but no rows"),
+        ("", "is empty"),
+        ("a,a\n1,2\n", "several columns named 'a'"),
+        (b"a,b\n1,\xe9\n", "--encoding latin-1"),
+        ("a,b\n1,2\n", "-k 2: the table has 1 row"),
+    ],
+)
+def test_bad_tables_get_a_sentence(content, sentence, refuse, write):
+    assert sentence in refuse("fit", write("t.csv", content), "-k", 2)
+
+
+def test_a_missing_file_gets_a_sentence(refuse):
+    assert refuse("fit", "nothing.csv", "-k", 2) == "There is no file nothing.csv. Check the name."
+
+
+def test_gaps_get_a_sentence_if_they_are_errors(refuse, mixed):
+    assert "The table has 2 missing cells" in refuse("fit", mixed, "-k", 2, "--missing", "error")
+    sentence = refuse("fit", mixed, "-k", 2, "--missing", "ignore", "-a", "SYNCLUS")
+    assert sentence == "SYNCLUS needs every cell: use --missing median."
+
+
+def test_missing_packages_get_a_sentence(refuse, iris_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "pip install 'fwkmeans[io]'" in refuse("fit", iris_path, "-k", 2)
+
+
+@pytest.mark.parametrize("module", ["jinja2", "matplotlib"])
+def test_reports_need_packages(module, refuse, iris_path, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, module, None)
+    arguments = ("fit", iris_path, "-k", 2, "--out", "l.csv", "--report", "r.html")
+    assert "pip install 'fwkmeans[report]'" in refuse(*arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_errors_of_ours_are_told_from_those_of_users(refuse, iris_path, monkeypatch):
+    def broken(*_, **__):
+        raise KeyError("inside")
+
+    monkeypatch.setattr("fwkmeans.cli.fit.choose_columns", broken)
+    assert "please report it" in refuse("fit", iris_path, "-k", 2)
+
+
+@pytest.mark.parametrize("by_option", [True, False])
+def test_debug_shows_where(by_option, run, monkeypatch, tmp_path):
+    if not by_option:
+        monkeypatch.setenv("FWKMEANS_DEBUG", "1")
+    for arguments in (("--debug", "fit"), ("fit", "--debug")) if by_option else (("fit",),):
+        with pytest.raises(ValueError, match="There is no file"):
+            run(*arguments, "nothing.csv", "-k", 2)
+
+
+def test_warnings_become_notes(run, write):
+    path = write("t.csv", "a,b\n" + "1,2\n1,2\n2,1\n" * 3)
+    arguments = ("fit", path, "-k", 4, "-a", "kmeans")
+    done = run(*arguments)
+    assert done.err == ""
+    assert done.out.count("Caution: ") == 1
+    assert "have no rows" in done.out
+    (text,) = run(*arguments, "--json").json["notes"]
+    assert text.startswith("Number of distinct clusters (2) found smaller than n_clusters (4)")
+    done = run("fit", path, "-k", 2, "-a", "iMWK-Means", "--starts", 5)
+    assert "Note: init='anomalous' draws nothing: one start is run instead of n_init=5." in done.out
+
+
+def test_a_run_cut_short_is_said_once(run, wine_path):
+    done = run("fit", wine_path, "-k", 3, "-p", "max_iter=1", "--drop", "class")
+    assert done.out.count("iteration") == 1
+
+
+def test_results_repeat(run, mixed):
+    arguments = ("fit", mixed, "-k", 3, "--drop", "key")
+    assert run(*arguments).out == run(*arguments).out
+
+
+CELLS = st.sampled_from(
+    ["1", "2.5", "-3", "x", "y", "", "?", "true", "1e3", '"q"', "2020-01-01", "é"]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.lists(CELLS, min_size=1, max_size=4), min_size=0, max_size=8),
+    sep=st.sampled_from([",", ";"]),
+    name=st.sampled_from(["EW-KM", "AWK", "IK-P"]),
+)
+def test_any_table_gives_a_result_or_a_sentence(rows, sep, name):
+    header = [f"c{v}" for v in range(len(rows[0]))] if rows else []
+    text = "\n".join(sep.join(row) for row in [header, *rows])
+    result = CliRunner().invoke(main, ["fit", "-", "-k", "2", "-a", name], input=text)
+    assert result.exit_code in (0, 1), result.output
+    assert "please report" not in result.output
+    if result.exit_code:
+        assert result.stderr.startswith("Error: ")
+        assert len(result.stderr.strip().splitlines()) == 1

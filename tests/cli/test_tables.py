@@ -1,0 +1,307 @@
+"""Tables are read as they are meant, and what cannot be read is said in a sentence."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from fwkmeans.cli.columns import Roles, choose_columns
+from fwkmeans.cli.errors import InputError
+from fwkmeans.cli.tables import Format, read_table
+
+TEXT = "a,b,c\n1,2.5,x\n2,3.5,y\n3,,x\n4,5.5,z\n"
+
+
+def refused(path, how=Format(), **options):  # noqa: B008
+    with pytest.raises(InputError) as caught:
+        read_table(str(path), how, **options)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    return sentence
+
+
+@pytest.mark.parametrize("sep", [",", ";", "\t", "|"])
+def test_separators_are_guessed(sep, write):
+    table = read_table(str(write("t.csv", TEXT.replace(",", sep))), Format())
+    assert table.to_pydict() == {
+        "a": [1, 2, 3, 4],
+        "b": [2.5, 3.5, None, 5.5],
+        "c": ["x", "y", "x", "z"],
+    }
+
+
+def test_decimal_commas(write):
+    path = write("t.csv", "a;b\n1,5;2\n2,25;3\n")
+    assert read_table(str(path), Format(decimal=",")).to_pydict() == {"a": [1.5, 2.25], "b": [2, 3]}
+
+
+def test_quoted_cells_hold_separators_and_newlines(write):
+    path = write("t.csv", 'a,b\n"x, y",1\n"two\nlines",2\n')
+    assert read_table(str(path), Format())["a"].to_pylist() == ["x, y", "two\nlines"]
+
+
+@pytest.mark.parametrize("prefix", [b"", b"\xef\xbb\xbf"])
+def test_utf8_with_and_without_mark(prefix, write):
+    path = write("t.csv", prefix + "größe,b\n1,é\n2,ü\n".encode())
+    assert read_table(str(path), Format()).to_pydict() == {"größe": [1, 2], "b": ["é", "ü"]}
+
+
+def test_other_encodings_are_named(write):
+    path = write("t.csv", "a,b\n1,é\n2,x\n".encode("latin-1"))
+    assert "not text in utf-8 (it holds the byte 0xe9): add --encoding latin-1" in refused(path)
+    assert read_table(str(path), Format(encoding="latin-1"))["b"].to_pylist() == ["é", "x"]
+    assert "UTF-16" in refused(write("u.csv", "a,b\n1,2\n".encode("utf-16")))
+    both = read_table(str(write("v.csv", "a,b\n1,2\n".encode("utf-16"))), Format(encoding="utf-16"))
+    assert both.to_pydict() == {"a": [1], "b": [2]}
+    assert "unknown" in refused(path, Format(encoding="klingon"))
+
+
+def test_bytes_far_behind_that_are_no_text(write):
+    path = write("t.csv", b"a,b\n" + b"1,x\n" * 100_000 + b"2,\xe9\n")
+    assert "--encoding latin-1" in refused(path)
+
+
+def test_types_that_change_far_behind(write):
+    path = write("t.csv", "a,b\n" + "1,1\n" * 400_000 + "1.5,x\n")
+    table = read_table(str(path), Format())
+    assert [str(column.type) for column in table.columns] == ["double", "string"]
+    assert table["a"][-1].as_py() == 1.5
+    assert table["b"][0].as_py() == "1"
+
+
+def test_text_that_looks_like_numbers_stays_text_if_told(write):
+    path = write("t.csv", "zip,n\n01,1\n1,2\n")
+    assert read_table(str(path), Format(), ["zip"])["zip"].to_pylist() == ["01", "1"]
+
+
+def test_missing_cells_have_many_names(write):
+    path = write("t.csv", "a,b\n1,x\n?,NA\n,null\n-9,y\n")
+    table = read_table(str(path), Format())
+    assert table.to_pydict() == {"a": [1, None, None, -9], "b": ["x", None, None, "y"]}
+    table = read_table(str(path), Format(missing=["-9", "?", ""]))
+    assert table["a"].to_pylist() == [1, None, None, None]
+    assert table["b"].to_pylist() == ["x", "NA", "null", "y"]
+
+
+def test_every_kind_of_file_holds_the_same_table(write, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    table = read_table(str(write("t.csv", TEXT)), Format())
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(TEXT.encode()))
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    pyarrow.feather.write_feather(table, tmp_path / "t.feather")
+    with (
+        pa.OSFile(str(tmp_path / "t.arrows"), "wb") as sink,
+        pa.ipc.new_stream(sink, table.schema) as stream,
+    ):
+        stream.write_table(table)
+    book = openpyxl.Workbook()
+    for row in [table.column_names, *zip(*table.to_pydict().values(), strict=True)]:
+        book.active.append(row)
+    book.create_sheet("other").append(["only"])
+    book.save(tmp_path / "t.xlsx")
+    for name in ("t.csv.gz", "t.parquet", "t.feather", "t.arrows", "t.xlsx"):
+        again = read_table(str(tmp_path / name), Format())
+        assert again.to_pydict() == table.to_pydict(), name
+    assert "has no sheet 'none': it has 'Sheet', 'other'" in refused(
+        tmp_path / "t.xlsx", Format(sheet="none")
+    )
+    assert "no rows" in refused(tmp_path / "t.xlsx", Format(sheet="other"))
+
+
+def test_excel_cells_of_several_types_are_text(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (
+        ["a", "b", None],
+        [1, 1, None],
+        ["x", 2.5, None],
+        [None, None, None],
+        [True, None, 3],
+    ):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    table = read_table(str(tmp_path / "t.xlsx"), Format())
+    assert table["a"].to_pylist() == ["1", "x", "True"]
+    assert table["b"].to_pylist() == [1.0, 2.5, None]
+    assert table.column_names == ["a", "b", "column 3"]
+
+
+def test_stdin_is_told_by_its_bytes(monkeypatch, tmp_path):
+    table = pa.table({"a": [1, 2], "b": [0.5, 1.5]})
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    for content in ((tmp_path / "t.parquet").read_bytes(), b"a,b\n1,0.5\n2,1.5\n"):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        assert read_table("-", Format()).equals(table)
+
+
+def test_declared_types_of_binary_files(tmp_path):
+    table = pa.table(
+        {
+            "d": pa.array(["x", "y", "x"]).dictionary_encode(),
+            "l": pa.array(["x", "y", "x"], pa.large_string()),
+            "m": pa.array([1, 2, 3], pa.decimal128(5, 2)),
+        }
+    )
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    again = read_table(str(tmp_path / "t.parquet"), Format())
+    assert [str(column.type) for column in again.columns] == ["string", "string", "double"]
+    assert again["m"].to_pylist() == [1.0, 2.0, 3.0]
+
+
+def test_files_that_cannot_be_read(write, tmp_path, monkeypatch):
+    assert refused(tmp_path / "none.csv").startswith("There is no file")
+    write("iris.csv", TEXT)
+    assert "Did you mean" in refused(tmp_path / "iriss.csv")
+    assert "folder" in refused(tmp_path)
+    assert "is empty" in refused(write("t.csv", ""))
+    assert "is empty" in refused(write("t.csv", "\n\n"))
+    assert "header but no rows" in refused(write("t.csv", "a,b\n"))
+    assert "several columns named 'a'" in refused(write("t.csv", "a,b,a\n1,2,3\n"))
+    assert "neither text nor" in refused(write("t.bin", b"\x00\x01\x02abc"))
+    assert ".xls" in refused(write("t.xls", b"\xd0\xcf\x11\xe0abc"))
+    assert "no Excel file" in refused(write("t.xlsx", b"PK\x03\x04abc"))
+    assert "Parquet" in refused(write("t.parquet", b"PAR1abc"))
+    assert "Arrow" in refused(write("t.arrow", b"ARROW1abc"))
+    assert "Arrow" in refused(write("t.arrow", b"\xff\xff\xff\xff\x10\x00\x00\x00abc"))
+    assert "unpacked" in refused(write("t.csv.gz", gzip.compress(b"a,b\n1,2\n")[:-9]))
+
+
+def test_ragged_rows_are_shown(write):
+    sentence = refused(write("t.csv", "a,b\n1,2\n3\n"))
+    assert "a row of 1 cell where the header has 2 (separator ','): '3'" in sentence
+    assert "a row of 3 cells" in refused(write("t.csv", "a,b\n1,2\n3,4,5\n"))
+
+
+def test_wrong_separators_are_shown(write):
+    path = write("t.csv", "a;b\n1;2\n")
+    assert "its header holds ';': change or leave out --sep" in refused(path, Format(sep=","))
+
+
+@pytest.mark.parametrize(("module", "extra"), [("pyarrow", "io"), ("openpyxl", "excel")])
+def test_missing_packages_are_named(module, extra, write, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    content = TEXT if module == "pyarrow" else b"PK\x03\x04"
+    with pytest.raises(ImportError, match=rf"pip install 'fwkmeans\[{extra}\]'"):
+        read_table(str(write("t", content)), Format())
+
+
+# ---- columns ------------------------------------------------------------------------------------
+
+
+def chosen(table, **roles):
+    return choose_columns(pa.table(table), Roles(**roles), "table")
+
+
+def test_kinds_of_columns():
+    table = {
+        "n": [1, 5, 3],
+        "f": [0.5, None, 2.0],
+        "t": ["x", "y", "x"],
+        "b": [True, False, None],
+        "d": pa.array([0, 1, 2], pa.date32()),
+        "e": pa.nulls(3),
+        "k": ["u", "v", "w"],
+        "l": [[1], [2], [3]],
+    }
+    found = chosen(table)
+    assert found.features.column_names == ["n", "f", "t", "b"]
+    assert set(found.left_out) == {"d", "e", "k", "l"}
+    assert "dates" in found.left_out["d"]
+    assert found.notes[0].startswith("Left out: 'd' (dates or times")
+    assert found.n_missing == 2
+
+
+def test_columns_that_number_rows_are_left_out_unless_asked_for():
+    table = {"i": list(range(1, 7)), "a": [1, 2, 1, 2, 1, 2], "b": [3, 1, 4, 1, 5, 9]}
+    assert chosen(table).features.column_names == ["a", "b"]
+    assert chosen(table, numeric=["i"]).features.column_names == ["i", "a", "b"]
+
+
+def test_types_can_be_overruled():
+    table = {
+        "zip": [1, 20, 1],
+        "n": ["1.5", "2", None],
+        "b": [True, False, True],
+        "f": [1.0, 2.5, 1],
+    }
+    found = chosen(table, categorical=["zip", "f"], numeric=["n", "b"])
+    assert found.features.to_pydict() == {
+        "zip": ["1", "20", "1"],
+        "n": [1.5, 2.0, None],
+        "b": [1.0, 0.0, 1.0],
+        "f": ["1", "2.5", "1"],
+    }
+
+
+def test_unique_text_can_be_asked_for():
+    found = chosen({"k": ["u", "v", "w"], "a": [1, 2, 4]}, categorical=["k"])
+    assert found.features.column_names == ["k", "a"]
+
+
+def test_keys_and_classes_are_set_aside():
+    table = {"k": ["u", "v", "w"], "a": [1, 2, 4], "b": [4, 2, 2], "c": [0, 1, 1]}
+    found = chosen(table, id="k", labels="c")
+    assert found.features.column_names == ["a", "b"]
+    assert found.ids == ("k", ["u", "v", "w"])
+    assert found.classes.tolist() == ["0", "1", "1"]
+    assert found.notes == []
+
+
+def test_nan_counts_as_missing():
+    assert chosen({"a": [1.0, float("nan"), None], "b": [1, 2, 4]}).n_missing == 2
+
+
+def test_doubts_are_said():
+    n = 40
+    table = {
+        "comma": ["1,5", "2,5"] * (n // 2),
+        "stray": [*map(str, range(n - 1)), "n.d."],
+        "many": [f"t{i % 30}" for i in range(n)],
+        "class": [0, 1] * (n // 2),
+        "x": np.arange(n) ** 2,
+    }
+    table["stray"][5] = "4"
+    notes = chosen(table).notes
+    assert any(
+        "'comma' looks like numbers with a decimal comma: add --decimal ," in n for n in notes
+    )
+    assert any("because of 'n.d.'" in n and "--numeric stray --na 'n.d.'" in n for n in notes)
+    assert any("'many' has 30 different texts in 40 rows" in n for n in notes)
+    assert any("--labels class" in n for n in notes)
+
+
+@pytest.mark.parametrize(
+    ("roles", "sentence"),
+    [
+        ({"numeric": ["t"]}, "Column 't' holds 'x' (row 1), which is no number"),
+        ({"drop": ["aa"]}, "--drop aa: table has no such column; did you mean 'a'?"),
+        ({"labels": "zzz"}, "no such column; it has 'a', 't', 'b'"),
+        ({"drop": ["a"], "numeric": ["a"]}, "named by --numeric and by --drop"),
+        ({"drop": ["a", "b"]}, "only the column 't' is left to cluster by"),
+        ({"labels": "g"}, "has no such column"),
+    ],
+)
+def test_wrong_words_about_columns(roles, sentence):
+    table = {"a": [1, 2, 4], "t": ["x", "x", "y"], "b": [1, None, 2]}
+    with pytest.raises(InputError) as caught:
+        chosen(table, **roles)
+    assert sentence in str(caught.value)
+
+
+def test_one_column_is_refused():
+    with pytest.raises(InputError, match=r"table has one column, 'a'.*--sep"):
+        chosen({"a": [1, 2, 4]})
+    with pytest.raises(InputError, match=r"no column is left .*as a name or key"):
+        chosen({"a": ["x", "y", "z"], "b": ["u", "v", "w"]})
+
+
+def test_classes_must_be_known():
+    with pytest.raises(InputError, match=r"\(--labels\) has 1 missing cell"):
+        chosen({"a": [1, 2, 4], "b": [1, 3, 2], "c": ["x", None, "y"]}, labels="c")

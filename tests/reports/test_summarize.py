@@ -1,0 +1,527 @@
+"""What a summary says, against plain loops over the table."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans as ScikitKMeans
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from fwkmeans import (
+    SYNCLUS,
+    ConvexKMeans,
+    EWKMeans,
+    FeatureWeightedKMeans,
+    FGKMeans,
+    IKPrototypes,
+    KMeans,
+    WKMeans,
+)
+from fwkmeans.datasets import load_uci
+from fwkmeans.estimators import ALGORITHMS
+from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
+from fwkmeans.reports import summarize
+from reports.tables import CASES, summary_of
+
+KEYS = {
+    "version",
+    "title",
+    "algorithm",
+    "class",
+    "parameters",
+    "n_rows",
+    "n_features",
+    "n_clusters",
+    "objective",
+    "n_iter",
+    "converged",
+    "preparation",
+    "features",
+    "clusters",
+    "pairs",
+    "agreement",
+    "objective_history",
+    "stability",
+    "map",
+    "warnings",
+}
+
+
+def iris():
+    return load_uci("iris", frame="pandas")
+
+
+def pipeline(estimator, X):
+    return make_pipeline(RangeStandardizer(), estimator).fit(X)
+
+
+# ---- laws of every summary ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_summary_is_ready_for_json(name):
+    summary = summary_of(name)
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert set(summary) >= KEYS
+    assert summary["version"] == 1
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_shares_sum_to_one(name):
+    summary = summary_of(name)
+    assert math.isclose(sum(f["weight"] for f in summary["features"]), 1.0, rel_tol=1e-9)
+    assert math.isclose(sum(c["share"] for c in summary["clusters"]), 1.0, rel_tol=1e-9)
+    assert sum(c["size"] for c in summary["clusters"]) == summary["n_rows"]
+    for cluster in summary["clusters"]:
+        assert math.isclose(sum(cluster["weights"].values()), 1.0, rel_tol=1e-9)
+        assert set(cluster["weights"]) == set(cluster["profile"])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_columns_are_sorted_by_weight(name):
+    summary = summary_of(name)
+    weights = [feature["weight"] for feature in summary["features"]]
+    assert weights == sorted(weights, reverse=True)
+    for cluster in summary["clusters"]:
+        shares = [share for _, share in cluster["top"]]
+        assert shares == sorted(cluster["weights"].values(), reverse=True)[: len(shares)]
+    for pair in summary["pairs"]:
+        strengths = [strength for _, strength, _ in pair["features"]]
+        assert strengths == sorted(strengths, reverse=True)
+        assert len(strengths) <= 5
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_overall_weight_is_the_mean_over_rows(name):
+    summary = summary_of(name)
+    for feature in summary["features"]:
+        mean = sum(c["share"] * c["weights"][feature["name"]] for c in summary["clusters"])
+        assert math.isclose(mean, feature["weight"], abs_tol=1e-12)
+
+
+def test_same_seed_gives_the_same_summary():
+    model, X, options = CASES["iris"]()
+    assert summarize(model, X, **options) == summarize(model, X, **options)
+
+
+# ---- values -------------------------------------------------------------------------------------
+
+
+def test_numbers_of_profiles_equal_those_of_pandas():
+    model, X, _ = CASES["gaps"]()
+    labels = model.predict(X)
+    summary = summarize(model, X)
+    for cluster in summary["clusters"]:
+        rows = X[labels == cluster["number"]]
+        assert cluster["size"] == len(rows)
+        for name in ("size", "other"):
+            found = cluster["profile"][name]
+            for part, column in ((found, rows[name]), (found["whole"], X[name])):
+                expected = {
+                    "mean": column.mean(),
+                    "median": column.median(),
+                    "q25": column.quantile(0.25),
+                    "q75": column.quantile(0.75),
+                }
+                assert {key: part[key] for key in expected} == pytest.approx(expected)
+                assert part["n_missing"] == column.isna().sum()
+            expected = (rows[name].mean() - X[name].mean()) / X[name].std(ddof=0)
+            assert found["difference"] == pytest.approx(expected)
+        assert cluster["profile"]["constant"]["difference"] is None
+        assert cluster["profile"]["constant"]["mean"] == 3.0
+
+
+def test_categories_of_profiles_equal_those_of_pandas():
+    model, X, _ = CASES["gaps"]()
+    labels = model.predict(X)
+    for cluster in summarize(model, X)["clusters"]:
+        rows = X[labels == cluster["number"]]
+        for name in ("color", "flag"):
+            own = rows[name].value_counts(normalize=True)
+            whole = X[name].value_counts(normalize=True)
+            found = cluster["profile"][name]
+            shares = {category: (mine, all_) for category, mine, all_ in found["categories"]}
+            assert set(shares) == set(map(str, whole.index))
+            for category in whole.index:
+                expected = (own.get(category, 0.0), whole[category])
+                assert shares[str(category)] == pytest.approx(expected)
+            assert found["mode_share"] == pytest.approx(own.max())
+            assert {str(c): own[c] for c in own.index}[found["mode"]] == own.max()
+            assert found["n_missing"] == rows[name].isna().sum()
+            variation = sum(abs(own.get(c, 0.0) - whole[c]) for c in whole.index) / 2
+            assert found["difference"] == pytest.approx(variation)
+
+
+def test_types_of_columns():
+    kinds = {f["name"]: f["type"] for f in summary_of("gaps")["features"]}
+    assert kinds == {
+        "size": "numeric",
+        "other": "numeric",
+        "constant": "numeric",
+        "color": "categorical",
+        "flag": "categorical",
+    }
+
+
+def test_weights_are_those_of_the_model():
+    model, X, _ = CASES["iris"]()
+    for k, cluster in enumerate(summary_of("iris")["clusters"]):
+        own = [cluster["weights"][name] for name in X.columns]
+        np.testing.assert_allclose(own, model[-1].feature_weights_[k], rtol=1e-12)
+
+
+def test_weights_of_encoded_columns_are_added_up():
+    model, X, _ = CASES["soybean"]()
+    encoder, estimator = model
+    origins = [X.columns[v] for v in encoder.origins_]
+    for k, cluster in enumerate(summary_of("soybean")["clusters"]):
+        expected = dict.fromkeys(X.columns, 0.0)
+        for origin, weight in zip(origins, estimator.feature_weights_[k], strict=True):
+            expected[origin] += weight
+        assert cluster["weights"] == pytest.approx(expected)
+
+
+def test_weights_of_groups_are_multiplied_in():
+    X = iris().data
+    model = pipeline(FGKMeans(3, groups=[[0, 1], [2, 3]], random_state=0), X)
+    fitted = model[-1]
+    expected = fitted.feature_weights_ * np.repeat(fitted.group_weights_, 2, axis=1)
+    for k, cluster in enumerate(summarize(model, X)["clusters"]):
+        own = [cluster["weights"][name] for name in X.columns]
+        np.testing.assert_allclose(own, expected[k], rtol=1e-9)
+
+
+def test_negative_exponents_share_the_effect():
+    X = iris().data
+    model = pipeline(WKMeans(3, beta=-1.0, random_state=0), X)
+    effect = 1.0 / model[-1].feature_weights_[0]
+    own = summarize(model, X)["clusters"][0]["weights"]
+    np.testing.assert_allclose([own[name] for name in X.columns], effect / effect.sum())
+
+
+def test_pairs_against_a_loop():
+    model, X, _ = CASES["iris"]()
+    labels = model.predict(X)
+    summary = summary_of("iris")
+    shares = [cluster["weights"] for cluster in summary["clusters"]]
+    assert [(pair["a"], pair["b"]) for pair in summary["pairs"]] == [(0, 1), (0, 2), (1, 2)]
+    for pair in summary["pairs"]:
+        a, b = pair["a"], pair["b"]
+        weight = {name: (shares[a][name] + shares[b][name]) / 2 for name in X.columns}
+        for name, strength, text in pair["features"]:
+            means = [X[name][labels == k].mean() for k in (a, b)]
+            expected = abs(means[0] - means[1]) / X[name].std(ddof=0)
+            assert strength == pytest.approx(expected * weight[name] / max(weight.values()))
+            assert text.startswith("mean ")
+            assert f"{means[0]:.1f}"[:2] in text
+
+
+def test_pairs_of_categories_use_total_variation():
+    X = pd.DataFrame({"a": ["x", "x", "y", "y", "x", "y"], "b": ["u", "u", "u", "u", "v", "u"]})
+    model = IKPrototypes(2, random_state=0, zero="huang").fit(X)
+    labels = model.labels_
+    pair = summarize(model, X)["pairs"][0]
+    weights = model.feature_weights_[0] / model.feature_weights_[0].max()
+    for name, strength, _ in pair["features"]:
+        shares = [X[name][labels == k].value_counts(normalize=True) for k in (0, 1)]
+        categories = X[name].unique()
+        l1 = sum(abs(shares[0].get(c, 0.0) - shares[1].get(c, 0.0)) for c in categories)
+        assert strength == pytest.approx(l1 * weights[list(X.columns).index(name)])
+
+
+def test_many_clusters_are_compared_with_their_neighbors():
+    rng = np.random.default_rng(0)
+    X = np.repeat(9 * rng.normal(size=(30, 3)), 10, axis=0) + rng.normal(size=(300, 3))
+    pairs = summarize(KMeans(30, random_state=0).fit(X), X, starts=0)["pairs"]
+    assert 30 * 3 / 2 <= len(pairs) <= 30 * 3
+    seen = {pair["a"] for pair in pairs} | {pair["b"] for pair in pairs}
+    assert seen == set(range(30))
+
+
+def test_agreement_with_classes():
+    model, X, options = CASES["iris"]()
+    found = summary_of("iris")["agreement"]
+    labels = model.predict(X)
+    assert found["ari"] == pytest.approx(adjusted_rand_score(options["classes"], labels))
+    assert found["n_classes"] == 3
+    table = pd.crosstab(labels, options["classes"])
+    np.testing.assert_array_equal(found["table"], table[found["classes"]].to_numpy())
+
+
+def test_rows_without_class_are_left_out():
+    X = np.arange(6.0)[:, None]
+    model = KMeans(2, random_state=0).fit(X)
+    classes = np.array(["a", "a", None, "b", "b", None], dtype=object)
+    found = summarize(model, X, classes=classes)["agreement"]
+    assert found["n_unknown"] == 2
+    assert np.sum(found["table"]) == 4
+    with pytest.raises(ValueError, match="one class for each row"):
+        summarize(model, X, classes=classes[:3])
+
+
+def test_many_classes_are_counted_together():
+    X = np.arange(200.0)[:, None]
+    found = summarize(KMeans(2, random_state=0).fit(X), X, classes=np.arange(200))["agreement"]
+    assert found["n_classes"] == 200
+    assert len(found["classes"]) == 50
+    assert found["classes"][-1] == "151 others"
+    assert np.sum(found["table"]) == 200
+
+
+def test_stability_runs_single_starts():
+    X = iris().data
+    model = pipeline(WKMeans(3, random_state=0), X)
+    found = summarize(model, X, starts=7)["stability"]
+    assert found["n_starts"] == len(found["ari"]) == len(found["objective"]) == 7
+    assert all(-1 <= value <= 1 for value in found["ari"])
+    best = min(found["objective"])
+    near = [value <= best + 1e-3 * abs(best) for value in found["objective"]]
+    assert found["share_best"] == pytest.approx(np.mean(near))
+    for ari, objective in zip(found["ari"], found["objective"], strict=True):
+        if ari == 1.0:
+            assert objective == pytest.approx(model[-1].inertia_, rel=1e-3)
+
+
+def test_what_draws_nothing_has_no_stability():
+    for name in ("found_clusters", "one_cluster"):
+        assert summary_of(name)["stability"] is None
+        assert "same" in summary_of(name)["stability_note"]
+    X = iris().data.to_numpy()
+    given = KMeans(3, init=X[[0, 60, 120]]).fit(X)
+    assert summarize(given, X)["stability"] is None
+    assert summarize(KMeans(3, random_state=0).fit(X), X, starts=0)["stability"] is None
+
+
+def test_large_tables_run_fewer_starts(monkeypatch):
+    X = iris().data
+    model = KMeans(3, random_state=0).fit(X)
+    monkeypatch.setattr("fwkmeans.reports.stability.MOST_WORK", 150 * 4 * 3 * 5)
+    assert summarize(model, X)["stability"]["n_starts"] == 5
+    monkeypatch.setattr("fwkmeans.reports.stability.MOST_WORK", 1)
+    found = summarize(model, X)
+    assert found["stability"] is None
+    assert "large" in found["stability_note"]
+
+
+def test_map_is_the_weighted_principal_components():
+    model, X, _ = CASES["iris"]()
+    Z = model[0].transform(X)
+    Z = Z.to_numpy() if hasattr(Z, "to_numpy") else Z
+    labels = model.predict(X)
+    weights = (model[-1].feature_weights_ ** 2)[labels].mean(axis=0)  # beta = 2
+    expected = PCA(2).fit(Z * np.sqrt(weights))
+    found = summary_of("iris")["map"]
+    places = expected.transform(Z * np.sqrt(weights))
+    for axis, name in enumerate("xy"):
+        line = np.corrcoef(found[name], places[:, axis])[0, 1]
+        assert abs(line) == pytest.approx(1.0, abs=1e-6)
+    np.testing.assert_allclose(found["explained"], expected.explained_variance_ratio_, rtol=1e-9)
+    assert found["labels"] == labels.tolist()
+    assert "petal" in found["axes"]
+    ratio = np.ptp(found["x"]) / np.ptp(found["y"])
+    assert ratio == pytest.approx(np.ptp(places[:, 0]) / np.ptp(places[:, 1]), rel=1e-3)
+
+
+def test_map_of_large_tables_is_a_sample_with_all_clusters():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(30_000, 2)), rng.normal(size=(25, 2)) + 100])
+    found = summarize(KMeans(2, random_state=0).fit(X), X, starts=0)["map"]
+    assert found["n_shown"] == len(found["x"]) == 2000
+    assert found["n_rows"] == 30_025
+    assert min(np.bincount(found["labels"])) >= 20
+    assert "2,000 rows of 30,025" in found["note"]
+
+
+# ---- what it takes ------------------------------------------------------------------------------
+
+
+def test_frames_of_other_libraries_give_the_same():
+    pl = pytest.importorskip("polars")
+    pa = pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    columns = {"a": rng.random(60), "b": rng.choice(["u", "v"], 60)}
+    found = []
+    for X in (pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)):
+        encoder = TableEncoder(categorical="keep")
+        model = make_pipeline(encoder, IKPrototypes(2, random_state=0, zero="huang")).fit(X)
+        found.append(summarize(model, X))
+    assert found[0] == found[1] == found[2]
+
+
+def test_arrays_have_names():
+    X = iris().data.to_numpy()
+    names = {f["name"] for f in summarize(KMeans(3, random_state=0).fit(X), X)["features"]}
+    assert names == {"x0", "x1", "x2", "x3"}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_has_its_name(name):
+    X = iris().data
+    options = {} if name == "iMWK-Means" else {"random_state": 0}
+    found = summarize(pipeline(ALGORITHMS[name](3, **options), X), X, starts=2)
+    assert found["algorithm"] == name
+    assert found["class"] == ALGORITHMS[name].__name__
+    assert name in found["headline"][0]
+
+
+def test_steps_of_scikit_learn_are_followed_by_name():
+    table = load_uci("australian", frame="pandas")
+    numbers = [name for name in table.data if name not in table.categorical_features]
+    columns = make_column_transformer(
+        (StandardScaler(), numbers),
+        (OneHotEncoder(sparse_output=False), table.categorical_features),
+    )
+    model = make_pipeline(columns, EWKMeans(2, random_state=0)).fit(table.data)
+    found = summarize(model, table.data, starts=2)
+    assert {f["name"] for f in found["features"]} == set(table.data.columns)
+    names = columns.get_feature_names_out()
+    weights = model[-1].feature_weights_[0]
+    own = sum(w for n, w in zip(names, weights, strict=True) if n.partition("__")[2] == "A2")
+    assert found["clusters"][0]["weights"]["A2"] == pytest.approx(own)
+
+
+def test_columns_made_of_several_are_shown_too():
+    X = iris().data
+    model = make_pipeline(StandardScaler(), PCA(2), EWKMeans(3, random_state=0)).fit(X)
+    found = summarize(model, X)
+    weights = {f["name"]: f["weight"] for f in found["features"]}
+    assert set(weights) == {*X.columns, "pca0", "pca1"}
+    assert weights["pca0"] + weights["pca1"] == pytest.approx(1.0)
+    assert found["n_features"] == 4
+    assert "principal components" in " ".join(found["preparation"])
+
+
+def test_parameters_are_readable():
+    X = iris().data.to_numpy()
+    found = summarize(KMeans(3, init=X[[0, 60, 120]], tol=np.float64(0.0)).fit(X), X)
+    assert found["parameters"]["init"] == "ndarray of shape (3, 4)"
+    assert found["parameters"]["tol"] == 0.0
+    assert summary_of("found_clusters")["found"]["n_clusters"] == len(
+        summary_of("found_clusters")["clusters"]
+    )
+
+
+def test_own_recipes_have_the_name_of_their_class():
+    X = iris().data
+    found = summarize(FeatureWeightedKMeans(3, random_state=0).fit(X), X)
+    assert found["algorithm"] == "FeatureWeightedKMeans"
+
+
+def test_other_models_and_tables_are_refused():
+    X = iris().data
+    with pytest.raises(TypeError, match="expected an estimator of fwkmeans"):
+        summarize(ScikitKMeans(3, n_init=1).fit(X), X)
+    with pytest.raises(TypeError, match="Read the file first"):
+        summarize(KMeans(3, random_state=0).fit(X), "rows.npy")
+    with pytest.raises(TypeError, match="lazy"):
+        summarize(KMeans(3, random_state=0).fit(X), pytest.importorskip("polars").LazyFrame())
+    with pytest.raises(Exception, match="not fitted"):
+        summarize(KMeans(3), X)
+
+
+# ---- warnings in plain words --------------------------------------------------------------------
+
+
+def warnings_of(model, X, **options):
+    return " ".join(summarize(model, X, **options)["warnings"])
+
+
+def test_a_run_cut_short_is_told():
+    X = iris().data
+    assert "stopped after 1 iteration" in warnings_of(
+        KMeans(3, max_iter=1, random_state=0).fit(X), X
+    )
+    assert "stopped" not in warnings_of(KMeans(3, random_state=0).fit(X), X)
+
+
+def test_empty_and_tiny_clusters_are_told():
+    X = np.repeat([[0.0, 0.0], [5.0, 5.0]], 10, axis=0)
+    assert "Cluster 2 has no rows" in warnings_of(KMeans(3, random_state=0).fit(X), X)
+    X = np.concatenate([np.random.default_rng(0).random((50, 2)), [[99.0, 99.0]]])
+    assert "very small (1 row)" in warnings_of(KMeans(2, random_state=0).fit(X), X)
+
+
+def test_one_column_that_decides_alone_is_told():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"key": np.repeat([0.0, 1.0], 20), "rest": rng.random(40)})
+    text = warnings_of(WKMeans(2, random_state=0).fit(X), X)
+    assert "one column has nearly all the weight (key)" in text
+
+
+def test_equal_weights_are_told_unless_they_are_meant():
+    X = np.random.default_rng(0).random((60, 4))
+    text = "weights are nearly equal"
+    assert text in warnings_of(EWKMeans(2, gamma=1e9, random_state=0).fit(X), X)
+    assert text not in warnings_of(KMeans(2, random_state=0).fit(X), X)
+
+
+def test_dependence_on_the_start_is_told():
+    X = np.random.default_rng(0).random((200, 10))
+    text = warnings_of(KMeans(9, n_init=1, random_state=0).fit(X), X)
+    assert "depend on the random start" in text
+    assert "lower objective" in text
+    table = iris().data
+    assert "depend on" not in warnings_of(pipeline(KMeans(2, random_state=0), table), table)
+
+
+def test_missing_constant_and_identifying_columns_are_told():
+    text = " ".join(summary_of("gaps")["warnings"])
+    assert "have missing cells, in size and color. They do not count" in text
+    assert "constant has the same value in every row" in text
+    X = pd.DataFrame({"id": [f"case {i}" for i in range(40)], "x": np.arange(40.0) % 7})
+    model = make_pipeline(TableEncoder(), KMeans(2, random_state=0)).fit(X)
+    assert "id has almost as many categories as rows" in warnings_of(model, X)
+
+
+def test_filled_cells_are_told():
+    X = pd.DataFrame({"a": [1.0, np.nan, 3.0, 4.0] * 5, "b": np.arange(20.0)})
+    model = make_pipeline(TableEncoder(impute="median"), KMeans(2, random_state=0)).fit(X)
+    assert "5 rows (25 %) have missing cells, in a. They were filled" in warnings_of(model, X)
+
+
+def test_unequal_ranges_are_told():
+    X = np.random.default_rng(0).random((50, 2)) * [1.0, 1000.0]
+    assert "very different ranges" in warnings_of(KMeans(2, random_state=0).fit(X), X)
+    assert "very different" not in warnings_of(pipeline(KMeans(2, random_state=0), X), X)
+
+
+def test_other_rows_or_row_weights_are_told():
+    X = iris().data
+    weight = np.linspace(0.1, 3.0, len(X))
+    model = KMeans(3, random_state=0).fit(X, sample_weight=weight)
+    assert "other rows" in warnings_of(model, X)
+    assert "other rows" not in warnings_of(KMeans(3, random_state=0).fit(X), X)
+
+
+@pytest.mark.parametrize("cls", [SYNCLUS, ConvexKMeans])
+def test_objectives_on_the_same_rows_are_recognised(cls):
+    X = RangeStandardizer().fit_transform(iris().data)
+    model = cls(3, random_state=0).fit(X)
+    assert "other rows" not in warnings_of(model, X, starts=1)
+
+
+# ---- words --------------------------------------------------------------------------------------
+
+
+def test_headline_and_descriptions_name_what_matters():
+    summary = summary_of("iris")
+    assert summary["headline"][0] == "AWK found 3 clusters in 150 rows and 4 columns."
+    assert "petal_length" in summary["headline"][1]
+    small = next(c for c in summary["clusters"] if c["profile"]["petal_length"]["mean"] < 2)
+    assert "ow petal_" in small["description"]
+    mean = small["profile"]["petal_length"]["mean"]
+    assert f"(mean {mean:.4g}; all rows 3.759)" in small["description"]
+
+
+def test_categories_are_named_in_descriptions():
+    texts = " ".join(c["description"] for c in summary_of("soybean")["clusters"])
+    assert "always “" in texts
+    assert "; all rows" in texts or "(all rows" in texts

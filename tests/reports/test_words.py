@@ -1,0 +1,91 @@
+"""Numbers and names as people read them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from fwkmeans.reports.words import (
+    clean,
+    index,
+    listing,
+    name_of,
+    number,
+    percent,
+    plural,
+    readable,
+    short,
+    signed,
+    unique,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (0.0, "0"),
+        (5, "5"),
+        (1234.5, "1,234"),
+        (12345678.9, "12,345,679"),
+        (0.1 + 0.2, "0.3"),
+        (-0.12345, "−0.1235"),
+        (1e-9, "1.000e-09"),
+        (-1e300, "−1.000e+300"),
+        (float("nan"), "–"),
+        (float("inf"), "–"),
+        (None, "–"),
+    ],
+)
+def test_numbers(value, text):
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "rough", "fine"),
+    [
+        (0.0, "0 %", "0 %"),
+        (1e-9, "< 1 %", "< 0.1 %"),
+        (0.004, "< 1 %", "0.4 %"),
+        (0.0994, "10 %", "9.9 %"),
+        (0.5, "50 %", "50 %"),
+        (0.9999, "> 99 %", "> 99 %"),
+        (1.0, "100 %", "100 %"),
+        (None, "–", "–"),
+    ],
+)
+def test_percent(share, rough, fine):
+    assert percent(share) == rough
+    assert percent(share, fine=True) == fine
+
+
+def test_small_words():
+    assert plural(1, "row") == "1 row"
+    assert plural(2000, "row") == "2,000 rows"
+    assert listing(["a"]) == "a"
+    assert listing(["a", "b", "c"]) == "a, b and c"
+    assert signed(-1.25) == "−1.2"
+    assert index(-0.001) == "0.00"
+    assert short("x" * 100, 10) == "x" * 9 + "…"
+    assert unique(["a", "a", "a (2)", "a"]) == ["a", "a (3)", "a (2)", "a (4)"]
+
+
+def test_names_can_always_be_written():
+    assert name_of("half \ud800, bell \x07, tab\t") == "half ?, bell \ufffd, tab "
+    assert name_of(b"bytes \xff") == "bytes \ufffd"
+    assert name_of(3) == "3"
+    name_of("half \ud800").encode("utf-8")
+
+
+def test_clean_values_are_ready_for_json():
+    values = {"a": np.float32(0.5), 3: [np.nan, np.int64(2), (np.inf,)], "b": np.eye(2)}
+    text = json.dumps(clean(values), allow_nan=False)
+    assert text == '{"a": 0.5, "3": [null, 2, [null]], "b": [[1.0, 0.0], [0.0, 1.0]]}'
+
+
+def test_parameters_are_described():
+    assert readable(np.zeros((2, 3))) == "ndarray of shape (2, 3)"
+    assert readable(len) == "len"
+    assert readable(float("inf")) == "inf"
+    assert readable({"a": [1]}) == "{'a': [1]}"
+    assert readable(True) is True
