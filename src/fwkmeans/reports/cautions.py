@@ -10,7 +10,7 @@ import numpy as np
 from fwkmeans._typing import FloatArray, IntArray
 from fwkmeans.reports.stability import NEAR
 from fwkmeans.reports.table import Column
-from fwkmeans.reports.weights import evenness
+from fwkmeans.reports.weights import distance_from
 from fwkmeans.reports.words import index, listing, number, percent, plural, short
 
 __all__ = ["Findings", "cautions"]
@@ -35,6 +35,7 @@ class Findings(NamedTuple):
     sizes: IntArray
     shares: FloatArray  # (K, columns)
     encoded: FloatArray  # (K, features of the algorithm)
+    equal: FloatArray  # (features of the algorithm,) shares if weights were equal
     stability: dict[str, Any] | None
     objective: float
     is_same_table: bool
@@ -108,7 +109,7 @@ def _about_weights(found: Findings) -> list[str]:
             "columns hardly count, and the clusters may only repeat what that column says. Compare "
             "with other parameters, or leave the column out."
         ]
-    if evenness(found.encoded)[used].max() < EVEN:
+    if distance_from(found.equal, found.encoded)[used].max() < EVEN:
         return [
             "The weights are nearly equal, so they say little about which columns matter. The "
             "clusters are close to those of plain K-Means; another parameter may spread the "
@@ -168,7 +169,10 @@ def _about_columns(found: Findings) -> list[str]:
             f"{_names(constant)} {'has' if len(constant) == 1 else 'have'} the same value in every "
             f"row, and so no say."
         )
-    identifiers = [short(c.name) for c in columns if _identifies(c)]
+    counts = found.shares.max(axis=0) > 0
+    identifiers = [
+        short(c.name) for c, own in zip(columns, counts, strict=True) if own and _identifies(c)
+    ]
     if identifiers:
         sentences.append(
             f"{_names(identifiers)} {'has' if len(identifiers) == 1 else 'have'} almost as many "

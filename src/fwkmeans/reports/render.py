@@ -142,12 +142,15 @@ def _weights(summary: dict[str, Any]) -> dict[str, Any]:
     order = sorted(range(len(names)), key=lambda v: -live[:, v].max())[:MOST_WEIGHTS]
     chosen = sorted(order)  # which keeps the order by overall weight
     shared = bool(np.ptp(live, axis=0).max(initial=0.0) < 1e-9)
+    equal = np.array([feature["equal_weight"] for feature in summary["features"]])
     return {
         "shared": shared,
+        "encoded": bool(np.ptp(equal[equal > 0]) > 1e-9) if (equal > 0).any() else False,
         "rows": [
             {
                 "name": names[v],
                 "overall": summary["features"][v]["weight"],
+                "equal": summary["features"][v]["equal_weight"],
                 "shares": shares[:, v].tolist(),
             }
             for v in chosen

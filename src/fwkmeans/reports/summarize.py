@@ -19,7 +19,12 @@ from fwkmeans.reports.profiles import column_profiles
 from fwkmeans.reports.projection import project
 from fwkmeans.reports.stability import run_starts
 from fwkmeans.reports.table import Column, code, names_of, read_columns, read_table
-from fwkmeans.reports.weights import effective_weights, encoded_shares, shares_by_column
+from fwkmeans.reports.weights import (
+    effective_weights,
+    encoded_shares,
+    equal_shares,
+    shares_by_column,
+)
 from fwkmeans.reports.words import clean, name_of, readable, unique
 
 __all__ = ["summarize"]
@@ -74,8 +79,9 @@ def summarize(
         preparation
             Sentences about what was done to the columns before.
         features
-            Columns by falling weight: name, type ("numeric" or "categorical"), weight (share of
-            the weight of all rows' clusters), whole (profile of the whole table).
+            Columns by falling weight: name, type ("numeric" or "categorical"), weight (its share,
+            the mean over rows), equal_weight (its share if weights were equal; more for a column
+            that was encoded as several), whole (profile of the whole table).
         clusters
             For each cluster number (as in ``labels_``), size, share, description, weights (share
             of each column, they sum to one), top (the largest of them), profile (for each column
@@ -123,6 +129,8 @@ def summarize(
     columns, owners = _with_derived(columns, prepared)
     encoded = encoded_shares(estimator)
     shares = shares_by_column(encoded, owners, len(columns))
+    equal = equal_shares(estimator)
+    equal_by_column = shares_by_column(equal[None], owners, len(columns))[0]
     sizes = np.bincount(labels, minlength=len(shares))
     stability, stability_note = run_starts(estimator, prepared.rows, labels, starts, random)
     found = Findings(
@@ -131,6 +139,7 @@ def summarize(
         sizes=sizes,
         shares=shares,
         encoded=encoded,
+        equal=equal,
         stability=stability,
         objective=float(estimator.inertia_),
         is_same_table=_is_same_table(estimator, prepared.rows),
@@ -139,12 +148,18 @@ def summarize(
     )
     algorithm = _name_of(estimator)
     uniform = type(getattr(estimator._parts, "weighting", None)).__name__ == "UniformWeights"
-    features, clusters = _features_and_clusters(columns, shares, labels, sizes)
+    features, clusters = _features_and_clusters(columns, shares, equal_by_column, labels, sizes)
     summary = {
         "version": VERSION,
         "title": name_of(title) if title is not None else f"Clusters found by {algorithm}",
         "headline": headline(
-            algorithm, [c.name for c in columns], len(names), shares, sizes, uniform=uniform
+            algorithm,
+            [c.name for c in columns],
+            len(names),
+            shares,
+            equal_by_column,
+            sizes,
+            uniform=uniform,
         ),
         "algorithm": algorithm,
         "class": type(estimator).__name__,
@@ -193,7 +208,11 @@ def _with_derived(columns: list[Column], prepared: Prepared) -> tuple[list[Colum
 
 
 def _features_and_clusters(
-    columns: list[Column], shares: FloatArray, labels: LabelArray, sizes: IntArray
+    columns: list[Column],
+    shares: FloatArray,
+    equal: FloatArray,
+    labels: LabelArray,
+    sizes: IntArray,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     overall = shares.T @ (sizes / max(1, labels.size))
     order = [int(v) for v in np.argsort(-overall, kind="stable")]
@@ -204,7 +223,13 @@ def _features_and_clusters(
         whole, by_cluster = column_profiles(columns[v], labels, len(sizes))
         kind = "numeric" if columns[v].is_numeric else "categorical"
         features.append(
-            {"name": columns[v].name, "type": kind, "weight": overall[v], "whole": whole}
+            {
+                "name": columns[v].name,
+                "type": kind,
+                "weight": overall[v],
+                "equal_weight": equal[v],
+                "whole": whole,
+            }
         )
         for k, profile in enumerate(by_cluster):
             profiles[k][columns[v].name] = profile
