@@ -10,7 +10,7 @@ import numpy as np
 from fwkmeans._typing import FloatArray, IntArray
 from fwkmeans.reports.stability import NEAR
 from fwkmeans.reports.table import Column
-from fwkmeans.reports.weights import distance_from
+from fwkmeans.reports.weights import distance_from, is_uniform
 from fwkmeans.reports.words import index, listing, number, percent, plural, short
 
 __all__ = ["Findings", "cautions"]
@@ -96,7 +96,7 @@ def _about_weights(found: Findings) -> list[str]:
     n_varying = sum(column.varies for column in found.columns)
     if n_varying < 2 or not used.size:
         return []
-    if _is_uniform(found.estimator):
+    if is_uniform(found.estimator):
         return []
     top, owner = shares.max(axis=1), shares.argmax(axis=1)
     alone = [int(k) for k in used if top[k] >= DOMINANT]
@@ -116,11 +116,6 @@ def _about_weights(found: Findings) -> list[str]:
             "weights more."
         ]
     return []
-
-
-def _is_uniform(estimator: Any) -> bool:
-    rule = getattr(getattr(estimator, "_parts", None), "weighting", None)
-    return type(rule).__name__ == "UniformWeights"
 
 
 def _about_starts(found: Findings) -> list[str]:

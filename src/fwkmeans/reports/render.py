@@ -156,6 +156,7 @@ def _weights(summary: dict[str, Any]) -> dict[str, Any]:
             for v in chosen
         ],
         "largest": float(live.max(initial=0.0)) or 1.0,
+        "largest_overall": max((f["weight"] for f in summary["features"]), default=0.0) or 1.0,
         "n_left_out": len(names) - len(chosen),
     }
 
@@ -170,6 +171,7 @@ def _profile(cluster: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any]
         for name, profile in cluster["profile"].items()
     ]
     rows.sort(key=lambda row: (-round(row["weight"], 6), -abs(row["difference"] or 0.0)))
+    largest = max(row["weight"] for row in rows)
     shown = rows[:most]
     for row in shown:
         difference = row["difference"] or 0.0
@@ -178,6 +180,7 @@ def _profile(cluster: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any]
     return {
         **{key: cluster[key] for key in ("number", "size", "share", "description", "top")},
         "color": cluster["number"] % COLORS,
+        "largest": largest or 1.0,
         "numbers": [row for row in shown if kinds[row["name"]] == "numeric"],
         "categories": [row for row in shown if kinds[row["name"]] == "categorical"],
         "n_left_out": len(rows) - len(shown),

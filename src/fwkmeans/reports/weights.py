@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from fwkmeans._typing import FloatArray, IntArray
+from fwkmeans.weighting import UniformWeights
 
 __all__ = [
     "distance_from",
     "effective_weights",
     "encoded_shares",
     "equal_shares",
+    "is_uniform",
     "shares_by_column",
 ]
 
@@ -56,6 +58,12 @@ def equal_shares(estimator: Any) -> FloatArray:
     varying = np.ones(n_features) if table is None else np.asarray(table.varying, dtype=np.float64)
     shares: FloatArray = varying / max(1.0, varying.sum())
     return shares
+
+
+def is_uniform(estimator: Any) -> bool:
+    """Tell whether the algorithm gives all features the same weight by design."""
+    rule = getattr(getattr(estimator, "_parts", None), "weighting", None)
+    return isinstance(rule, UniformWeights)
 
 
 def distance_from(equal: FloatArray, shares: FloatArray) -> FloatArray:
