@@ -189,6 +189,30 @@ def test_weights_of_encoded_columns_are_added_up():
         assert cluster["weights"] == pytest.approx(expected)
 
 
+def test_equal_weights_of_encoded_columns():
+    model, X, _ = CASES["soybean"]()
+    counts = np.bincount(model[0].origins_, minlength=X.shape[1])
+    expected = dict(zip(X.columns, counts / counts.sum(), strict=True))
+    found = {f["name"]: f["equal_weight"] for f in summary_of("soybean")["features"]}
+    assert found == pytest.approx(expected)
+    model = make_pipeline(TableEncoder(), KMeans(4, random_state=0)).fit(X)
+    found = summarize(model, X, starts=0)
+    assert "once for each category" in found["headline"][1]
+    assert all(f["weight"] == pytest.approx(f["equal_weight"]) for f in found["features"])
+
+
+def test_columns_of_many_categories_do_not_stand_out_for_that():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"many": rng.choice(list("abcdefgh"), 200), "few": rng.choice(["u", "v"], 200)}
+    )
+    model = make_pipeline(TableEncoder(), EWKMeans(2, gamma=1e9, random_state=0)).fit(X)
+    found = summarize(model, X, starts=0)
+    assert found["features"][0]["name"] == "many"
+    assert found["features"][0]["weight"] == pytest.approx(0.8)
+    assert found["headline"][1] == "No column stands out: the weights are spread evenly."
+
+
 def test_weights_of_groups_are_multiplied_in():
     X = iris().data
     model = pipeline(FGKMeans(3, groups=[[0, 1], [2, 3]], random_state=0), X)

@@ -10,7 +10,7 @@ import numpy as np
 from fwkmeans._typing import FloatArray, IntArray
 from fwkmeans.reports.stability import NEAR
 from fwkmeans.reports.table import Column
-from fwkmeans.reports.weights import evenness
+from fwkmeans.reports.weights import distance_from, is_uniform
 from fwkmeans.reports.words import index, listing, number, percent, plural, short
 
 __all__ = ["Findings", "cautions"]
@@ -35,6 +35,7 @@ class Findings(NamedTuple):
     sizes: IntArray
     shares: FloatArray  # (K, columns)
     encoded: FloatArray  # (K, features of the algorithm)
+    equal: FloatArray  # (features of the algorithm,) shares if weights were equal
     stability: dict[str, Any] | None
     objective: float
     is_same_table: bool
@@ -95,7 +96,7 @@ def _about_weights(found: Findings) -> list[str]:
     n_varying = sum(column.varies for column in found.columns)
     if n_varying < 2 or not used.size:
         return []
-    if _is_uniform(found.estimator):
+    if is_uniform(found.estimator):
         return []
     top, owner = shares.max(axis=1), shares.argmax(axis=1)
     alone = [int(k) for k in used if top[k] >= DOMINANT]
@@ -108,18 +109,13 @@ def _about_weights(found: Findings) -> list[str]:
             "columns hardly count, and the clusters may only repeat what that column says. Compare "
             "with other parameters, or leave the column out."
         ]
-    if evenness(found.encoded)[used].max() < EVEN:
+    if distance_from(found.equal, found.encoded)[used].max() < EVEN:
         return [
             "The weights are nearly equal, so they say little about which columns matter. The "
             "clusters are close to those of plain K-Means; another parameter may spread the "
             "weights more."
         ]
     return []
-
-
-def _is_uniform(estimator: Any) -> bool:
-    rule = getattr(getattr(estimator, "_parts", None), "weighting", None)
-    return type(rule).__name__ == "UniformWeights"
 
 
 def _about_starts(found: Findings) -> list[str]:
@@ -168,7 +164,10 @@ def _about_columns(found: Findings) -> list[str]:
             f"{_names(constant)} {'has' if len(constant) == 1 else 'have'} the same value in every "
             f"row, and so no say."
         )
-    identifiers = [short(c.name) for c in columns if _identifies(c)]
+    counts = found.shares.max(axis=0) > 0
+    identifiers = [
+        short(c.name) for c, own in zip(columns, counts, strict=True) if own and _identifies(c)
+    ]
     if identifiers:
         sentences.append(
             f"{_names(identifiers)} {'has' if len(identifiers) == 1 else 'have'} almost as many "

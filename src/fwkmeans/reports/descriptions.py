@@ -18,6 +18,8 @@ MOST_COLUMNS = 3
 LEAST_DIFFERENCE = 0.25
 #: Difference in standard deviations from which on a mean is high or low.
 CLEAR = 0.6
+#: A column matters if it has so many times the weight that equal weights would give it.
+HEAVY = 1.25
 #: Share of weight that differs between clusters, above which they have weights of their own.
 OWN_WEIGHTS = 0.1
 
@@ -27,6 +29,7 @@ def headline(
     names: Sequence[str],
     n_features: int,
     shares: FloatArray,
+    equal: FloatArray,
     sizes: IntArray,
     *,
     uniform: bool,
@@ -37,28 +40,40 @@ def headline(
         f"{algorithm} found {plural(n_clusters, 'cluster')} in {plural(n_rows, 'row')} and "
         f"{plural(n_features, 'column')}."
     )
-    if uniform:
-        return [first, "All columns count the same: this algorithm does not weight them."]
-    overall = shares.T @ (sizes / max(1, n_rows))
-    order = np.argsort(-overall, kind="stable")
-    heavy = [v for v in order if overall[v] > 1.25 / max(1, len(names))][:3] or list(order[:1])
-    first_share, *others = [percent(float(overall[v]), fine=True) for v in heavy]
-    told = listing(
-        [f"{short(names[heavy[0]])} ({first_share} of the weight)"]
-        + [f"{short(names[v])} ({share})" for v, share in zip(heavy[1:], others, strict=True)]
-    )
-    if overall.max(initial=0.0) < 1.25 / max(1, len(names)) and len(names) > 1:
-        second = "No column stands out: the weights are spread evenly."
-    elif len(heavy) == 1:
-        second = f"The column that matters most is {told}."
-    else:
-        second = f"The columns that matter most are {told}."
-    sentences = [first, second]
     used = shares[sizes > 0]
+    if uniform:
+        return [first, _about_uniform(equal)]
+    sentences = [first, _about_heavy(names, shares.T @ (sizes / max(1, n_rows)), equal)]
     apart = np.abs(used[:, None] - used[None]).sum(axis=-1).max(initial=0.0) / 2
     if apart > OWN_WEIGHTS:
         sentences.append("Which columns matter differs from cluster to cluster.")
     return sentences
+
+
+def _about_uniform(equal: FloatArray) -> str:
+    present = equal[equal > 0]
+    if present.size and np.ptp(present) > 1e-9:
+        return (
+            "This algorithm does not weight columns; one of categories counts once for each "
+            "category."
+        )
+    return "All columns count the same: this algorithm does not weight them."
+
+
+def _about_heavy(names: Sequence[str], overall: FloatArray, equal: FloatArray) -> str:
+    """Return which columns have clearly more weight than equal weights would give them."""
+    order = [int(v) for v in np.argsort(-overall, kind="stable")]
+    heavy = [v for v in order if overall[v] > HEAVY * equal[v]][:3]
+    if (equal > 0).sum() == 1:
+        heavy = order[:1]
+    if not heavy:
+        return "No column stands out: the weights are spread evenly."
+    shares = [percent(float(overall[v]), fine=True) for v in heavy]
+    told = [f"{short(names[v])} ({share})" for v, share in zip(heavy, shares, strict=True)]
+    told[0] = f"{short(names[heavy[0]])} ({shares[0]} of the weight)"
+    if len(heavy) == 1:
+        return f"The column that matters most is {told[0]}."
+    return f"The columns that matter most are {listing(told)}."
 
 
 def describe_cluster(

@@ -29,6 +29,12 @@ def render_page(template: str, *, title: str, package: str = _HOME, **context: A
     * ``<button data-toggle-all="class">``: shows or hides all of a class that have toggles.
     * ``<button data-layer="id">``: shows and hides a part of a picture.
 
+    Buttons have the classes ``control needs-script``, toggles a ``<span class="verb">`` in them.
+    Wide tables go into ``<div class="scroll" tabindex="0" role="region" aria-label="...">``, the
+    text of a caption into a span. Cells of class ``heat`` and bars
+    (``<span class="meter"><span>``) show the value of ``--w``, from 0 to 1. Colors are the
+    variables of the stylesheet.
+
     Parameters
     ----------
     template : str

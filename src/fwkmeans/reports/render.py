@@ -142,17 +142,21 @@ def _weights(summary: dict[str, Any]) -> dict[str, Any]:
     order = sorted(range(len(names)), key=lambda v: -live[:, v].max())[:MOST_WEIGHTS]
     chosen = sorted(order)  # which keeps the order by overall weight
     shared = bool(np.ptp(live, axis=0).max(initial=0.0) < 1e-9)
+    equal = np.array([feature["equal_weight"] for feature in summary["features"]])
     return {
         "shared": shared,
+        "encoded": bool(np.ptp(equal[equal > 0]) > 1e-9) if (equal > 0).any() else False,
         "rows": [
             {
                 "name": names[v],
                 "overall": summary["features"][v]["weight"],
+                "equal": summary["features"][v]["equal_weight"],
                 "shares": shares[:, v].tolist(),
             }
             for v in chosen
         ],
         "largest": float(live.max(initial=0.0)) or 1.0,
+        "largest_overall": max((f["weight"] for f in summary["features"]), default=0.0) or 1.0,
         "n_left_out": len(names) - len(chosen),
     }
 
@@ -167,6 +171,7 @@ def _profile(cluster: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any]
         for name, profile in cluster["profile"].items()
     ]
     rows.sort(key=lambda row: (-round(row["weight"], 6), -abs(row["difference"] or 0.0)))
+    largest = max(row["weight"] for row in rows)
     shown = rows[:most]
     for row in shown:
         difference = row["difference"] or 0.0
@@ -175,6 +180,7 @@ def _profile(cluster: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any]
     return {
         **{key: cluster[key] for key in ("number", "size", "share", "description", "top")},
         "color": cluster["number"] % COLORS,
+        "largest": largest or 1.0,
         "numbers": [row for row in shown if kinds[row["name"]] == "numeric"],
         "categories": [row for row in shown if kinds[row["name"]] == "categorical"],
         "n_left_out": len(rows) - len(shown),

@@ -19,7 +19,13 @@ from fwkmeans.reports.profiles import column_profiles
 from fwkmeans.reports.projection import project
 from fwkmeans.reports.stability import run_starts
 from fwkmeans.reports.table import Column, code, names_of, read_columns, read_table
-from fwkmeans.reports.weights import effective_weights, encoded_shares, shares_by_column
+from fwkmeans.reports.weights import (
+    effective_weights,
+    encoded_shares,
+    equal_shares,
+    is_uniform,
+    shares_by_column,
+)
 from fwkmeans.reports.words import clean, name_of, readable, unique
 
 __all__ = ["summarize"]
@@ -74,8 +80,9 @@ def summarize(
         preparation
             Sentences about what was done to the columns before.
         features
-            Columns by falling weight: name, type ("numeric" or "categorical"), weight (share of
-            the weight of all rows' clusters), whole (profile of the whole table).
+            Columns by falling weight: name, type ("numeric" or "categorical"), weight (its share,
+            the mean over rows), equal_weight (its share if weights were equal; more for a column
+            that was encoded as several), whole (profile of the whole table).
         clusters
             For each cluster number (as in ``labels_``), size, share, description, weights (share
             of each column, they sum to one), top (the largest of them), profile (for each column
@@ -121,61 +128,76 @@ def summarize(
     labels = np.asarray(estimator.predict(prepared.rows))
     columns = read_columns(table, names, prepared.categorical)
     columns, owners = _with_derived(columns, prepared)
-    encoded = encoded_shares(estimator)
+    encoded, equal = encoded_shares(estimator), equal_shares(estimator)
     shares = shares_by_column(encoded, owners, len(columns))
+    equal_by_column = shares_by_column(equal[None], owners, len(columns))[0]
     sizes = np.bincount(labels, minlength=len(shares))
     stability, stability_note = run_starts(estimator, prepared.rows, labels, starts, random)
-    found = Findings(
-        estimator=estimator,
-        columns=columns,
-        sizes=sizes,
-        shares=shares,
-        encoded=encoded,
-        stability=stability,
-        objective=float(estimator.inertia_),
-        is_same_table=_is_same_table(estimator, prepared.rows),
-        is_prepared=bool(steps),
-        fills_gaps=any(_fills_gaps(step) for step in steps),
-    )
-    algorithm = _name_of(estimator)
-    uniform = type(getattr(estimator._parts, "weighting", None)).__name__ == "UniformWeights"
-    features, clusters = _features_and_clusters(columns, shares, labels, sizes)
+    features, clusters = _features_and_clusters(columns, shares, equal_by_column, labels, sizes)
+    mean_weights = (effective_weights(estimator).T @ sizes) / max(1, labels.size)
     summary = {
-        "version": VERSION,
-        "title": name_of(title) if title is not None else f"Clusters found by {algorithm}",
+        **_about_model(estimator, title),
         "headline": headline(
-            algorithm, [c.name for c in columns], len(names), shares, sizes, uniform=uniform
+            _name_of(estimator),
+            [column.name for column in columns],
+            len(names),
+            shares,
+            equal_by_column,
+            sizes,
+            uniform=is_uniform(estimator),
         ),
-        "algorithm": algorithm,
-        "class": type(estimator).__name__,
-        "parameters": {k: readable(v) for k, v in estimator.get_params(deep=False).items()},
-        "found": _found(estimator),
         "n_rows": int(labels.size),
         "n_features": len(names),
         "n_clusters": len(sizes),
-        "objective": float(estimator.inertia_),
-        "n_iter": int(estimator.n_iter_),
-        "converged": bool(estimator.converged_),
         "preparation": prepared.sentences,
         "features": features,
         "clusters": clusters,
         "pairs": separating_columns(columns, shares, labels, sizes),
         "agreement": None if classes is None else _agreement(classes, labels, len(sizes)),
-        "objective_history": np.asarray(estimator.objective_history_, dtype=np.float64),
         "stability": stability,
         "stability_note": stability_note,
         "map": project(
             prepared.rows,
             _categorical_inputs(estimator),
-            (effective_weights(estimator).T @ sizes) / max(1, labels.size),
+            mean_weights,
             labels,
             [columns[at].name for at in owners],
             random,
         ),
-        "warnings": cautions(found),
+        "warnings": cautions(
+            Findings(
+                estimator=estimator,
+                columns=columns,
+                sizes=sizes,
+                shares=shares,
+                encoded=encoded,
+                equal=equal,
+                stability=stability,
+                objective=float(estimator.inertia_),
+                is_same_table=_is_same_table(estimator, prepared.rows),
+                is_prepared=bool(steps),
+                fills_gaps=any(_fills_gaps(step) for step in steps),
+            )
+        ),
     }
     result: dict[str, Any] = clean(summary)
     return result
+
+
+def _about_model(estimator: Any, title: str | None) -> dict[str, Any]:
+    algorithm = _name_of(estimator)
+    return {
+        "version": VERSION,
+        "title": name_of(title) if title is not None else f"Clusters found by {algorithm}",
+        "algorithm": algorithm,
+        "class": type(estimator).__name__,
+        "parameters": {k: readable(v) for k, v in estimator.get_params(deep=False).items()},
+        "found": _found(estimator),
+        "objective": float(estimator.inertia_),
+        "objective_history": np.asarray(estimator.objective_history_, dtype=np.float64),
+        "n_iter": int(estimator.n_iter_),
+        "converged": bool(estimator.converged_),
+    }
 
 
 def _with_derived(columns: list[Column], prepared: Prepared) -> tuple[list[Column], IntArray]:
@@ -193,7 +215,11 @@ def _with_derived(columns: list[Column], prepared: Prepared) -> tuple[list[Colum
 
 
 def _features_and_clusters(
-    columns: list[Column], shares: FloatArray, labels: LabelArray, sizes: IntArray
+    columns: list[Column],
+    shares: FloatArray,
+    equal: FloatArray,
+    labels: LabelArray,
+    sizes: IntArray,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     overall = shares.T @ (sizes / max(1, labels.size))
     order = [int(v) for v in np.argsort(-overall, kind="stable")]
@@ -204,7 +230,13 @@ def _features_and_clusters(
         whole, by_cluster = column_profiles(columns[v], labels, len(sizes))
         kind = "numeric" if columns[v].is_numeric else "categorical"
         features.append(
-            {"name": columns[v].name, "type": kind, "weight": overall[v], "whole": whole}
+            {
+                "name": columns[v].name,
+                "type": kind,
+                "weight": overall[v],
+                "equal_weight": equal[v],
+                "whole": whole,
+            }
         )
         for k, profile in enumerate(by_cluster):
             profiles[k][columns[v].name] = profile

@@ -7,8 +7,16 @@ from typing import Any
 import numpy as np
 
 from fwkmeans._typing import FloatArray, IntArray
+from fwkmeans.weighting import UniformWeights
 
-__all__ = ["effective_weights", "encoded_shares", "evenness", "shares_by_column"]
+__all__ = [
+    "distance_from",
+    "effective_weights",
+    "encoded_shares",
+    "equal_shares",
+    "is_uniform",
+    "shares_by_column",
+]
 
 
 def effective_weights(estimator: Any) -> FloatArray:
@@ -43,9 +51,22 @@ def shares_by_column(shares: FloatArray, columns: IntArray, n_columns: int) -> F
     return np.stack([np.bincount(columns, row, n_columns) for row in shares])
 
 
-def evenness(shares: FloatArray) -> FloatArray:
+def equal_shares(estimator: Any) -> FloatArray:
+    """Return the shares that equal weights would give; constant features have none."""
+    n_features = estimator.feature_weights_.shape[1]
+    table = getattr(estimator, "_table", None)
+    varying = np.ones(n_features) if table is None else np.asarray(table.varying, dtype=np.float64)
+    shares: FloatArray = varying / max(1.0, varying.sum())
+    return shares
+
+
+def is_uniform(estimator: Any) -> bool:
+    """Tell whether the algorithm gives all features the same weight by design."""
+    rule = getattr(getattr(estimator, "_parts", None), "weighting", None)
+    return isinstance(rule, UniformWeights)
+
+
+def distance_from(equal: FloatArray, shares: FloatArray) -> FloatArray:
     """Return for each cluster the share of weight that would have to move to make all equal."""
-    used = shares.max(axis=0) > 0
-    equal = used / max(1, used.sum())
-    distance: FloatArray = np.abs(shares - equal).sum(axis=1) / 2
+    distance: FloatArray = np.abs(shares - equal).sum(axis=-1) / 2
     return distance

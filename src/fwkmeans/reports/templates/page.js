@@ -2,6 +2,11 @@
 (() => {
   const root = document.documentElement;
   const announce = (text) => { document.getElementById("announcer").textContent = text; };
+  const spoken = (element) => {
+    const copy = element.cloneNode(true);
+    for (const silent of copy.querySelectorAll("[aria-hidden]")) silent.remove();
+    return copy.textContent.trim();
+  };
   root.classList.add("has-script");
 
   // ---- theme: auto, light, dark; remembered where the browser allows it
@@ -71,7 +76,7 @@
         }
         header.setAttribute("aria-sort", next);
         sortBy(table, column, next === "descending");
-        announce(`Sorted by ${button.textContent.trim()}, ${next}`);
+        announce(`Sorted by ${spoken(button)}, ${next}`);
       });
     });
   }
