@@ -1,5 +1,7 @@
 """The algorithms of the survey behind the scikit-learn interface."""
 
+from typing import Any
+
 from fwkmeans.estimators.awk import AWKMeans
 from fwkmeans.estimators.convex import ConvexKMeans
 from fwkmeans.estimators.ewk import EWKMeans
@@ -14,7 +16,7 @@ from fwkmeans.estimators.synclus import SYNCLUS
 from fwkmeans.estimators.wk import WKMeans
 
 #: Every named algorithm of the package, by the survey's name.
-ALGORITHMS = {
+ALGORITHMS: dict[str, Any] = {
     "K-Means": KMeans,
     "SYNCLUS": SYNCLUS,
     "CK-Means": ConvexKMeans,

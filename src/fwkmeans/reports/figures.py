@@ -64,6 +64,11 @@ def sign_of(cluster: int) -> str:
     return _SIGNS[_shape_of(cluster)] + "\ufe0e"
 
 
+def series_color(number: int) -> str:
+    """Return the color, as drawn, of a cluster or another series; they repeat."""
+    return f"#0a00{number % COLORS:02x}"
+
+
 def draw_map(summary: dict[str, Any]) -> str:
     """Return the map of the rows, colored by cluster; each cluster is a layer of its own.
 
@@ -91,7 +96,7 @@ def draw_map(summary: dict[str, Any]) -> str:
                 y[own],
                 s=size,
                 marker=_MARKERS[_shape_of(k)],
-                facecolor=f"#0a00{k % COLORS:02x}",
+                facecolor=series_color(k),
                 edgecolor=_SURFACE,
                 linewidth=0.4,
                 gid=f"cluster-{k}",
@@ -100,7 +105,7 @@ def draw_map(summary: dict[str, Any]) -> str:
         axes.set_xticks([])
         axes.set_yticks([])
 
-    return _svg(
+    return svg(
         "map",
         draw,
         (7.2, height),
@@ -136,7 +141,7 @@ def draw_objective(summary: dict[str, Any]) -> str:
         _plain_numbers(axes.yaxis)
 
     first, last = (number(None if np.isnan(v) else float(v)) for v in history[[0, -1]])
-    return _svg(
+    return svg(
         "objective",
         draw,
         (4.6, 3.0),
@@ -198,7 +203,7 @@ def draw_stability(summary: dict[str, Any]) -> str:
         _plain_numbers(axes.xaxis)
 
     middle = float(np.median(ari)) if ari.size else float("nan")
-    return _svg(
+    return svg(
         "stability",
         draw,
         (4.6, 3.0),
@@ -221,7 +226,7 @@ def _counted(objective: FloatArray, ari: FloatArray) -> list[tuple[float, float,
 # ---- from matplotlib to a part of the page ------------------------------------------------------
 
 
-def _svg(
+def svg(
     name: str, draw: Callable[[Any], None], size: tuple[float, float], title: str, text: str
 ) -> str:
     """Return what `draw` draws as an SVG element whose ids begin with its name."""
