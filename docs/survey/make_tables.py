@@ -62,7 +62,7 @@ def main(path: str) -> None:
 
 
 def decision(results: Results) -> Iterable[str]:
-    """The mean over the tables of a kind, at the best value of each."""
+    """Average over the tables of a kind, at the best value of each."""
     rows = []
     for name in SHOWN:
         cells = [name]
@@ -75,7 +75,7 @@ def decision(results: Results) -> Iterable[str]:
 
 
 def fixed(cells: Sequence[Cell]) -> Iterable[str]:
-    """The same at one value for all tables, the start chosen by the objective."""
+    """Do the same at one value for all tables, the start chosen by the objective."""
     scores: dict[tuple[str, float | None], dict[Place, list[float]]] = {}
     full = [cell for cell in cells if cell.starts == 100 and cell.noise <= 1 and cell.seed == 0]
     for cell in full:
