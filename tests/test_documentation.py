@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +29,7 @@ PUBLIC = [
     "fwkmeans.centers",
     "fwkmeans.datasets",
     "fwkmeans.dissimilarities",
+    "fwkmeans.plotting",
     "fwkmeans.preprocessing",
     "fwkmeans.sources",
     "fwkmeans.weighting",
@@ -137,7 +139,11 @@ def test_examples_of_docstrings_run(name: str):
     module = importlib.import_module(name)
     if "pandas" in inspect.getsource(module) and find_spec("pandas") is None:
         pytest.skip("pandas is not installed")
+    if name.startswith("fwkmeans.plotting."):
+        pytest.importorskip("matplotlib").use("agg")
     failed, _ = doctest.testmod(module, optionflags=OPTIONS)
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
     assert failed == 0
 
 

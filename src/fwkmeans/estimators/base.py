@@ -45,6 +45,7 @@ from fwkmeans.engine import (
     keeps_labels,
 )
 from fwkmeans.estimators.inputs import check_rows, describe_rows, open_source
+from fwkmeans.estimators.notebook import html_repr
 from fwkmeans.init import INITIALISATIONS, Seeds, anomalous_start, initial_weights
 from fwkmeans.sources import describe, indicators
 from fwkmeans.weighting.base import one_value_a_start
@@ -89,6 +90,8 @@ class BaseFeatureWeightedKMeans(
     n_jobs: int | None
     verbose: int
     random_state: Any
+
+    _html_repr = html_repr  # of scikit-learn's notebook representation
 
     @abstractmethod
     def _recipe(self, source: Source, table: Description) -> Recipe:

@@ -1,0 +1,118 @@
+"""What all displays do with axes: get some, write names beside them, numbers into cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fwkmeans._typing import FloatArray
+
+#: Names longer than this are cut.
+LONGEST = 28
+
+_LETTER = 0.09  # inches that a letter of a name takes
+
+_SMALLEST = 5.0  # points; smaller text cannot be read, so some of it is left out instead
+
+
+def open_axes(ax: Any, size: tuple[float, float], who: str) -> Any:
+    """Return the axes given, or those of a new figure of this size in inches."""
+    if ax is not None:
+        if not hasattr(ax, "imshow"):
+            raise TypeError(
+                f"ax is {type(ax).__name__}; expected matplotlib Axes, such as one of those that "
+                "plt.subplots() returns, or None for a new figure."
+            )
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            f"{who} draws with matplotlib, which cannot be imported. Install it with: "
+            'pip install "fwkmeans[plot]"'
+        ) from error
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def shorten(name: Any, longest: int = LONGEST) -> str:
+    """Return the name, cut in the middle if it is too long, so that numbered names differ."""
+    text = " ".join(str(name).split())
+    if len(text) <= longest:
+        return text
+    tail = longest // 3
+    return f"{text[: longest - tail - 1]}…{text[-tail:]}"
+
+
+def plain(name: Any, longest: int = LONGEST) -> str:
+    r"""Return a short name in which a dollar sign is just that, not the start of a formula."""
+    return shorten(name, longest).replace("$", r"\$")
+
+
+def name_ticks(ax: Any, which: str, names: Sequence[Any]) -> None:
+    """Write names at 0, 1, 2, ... along an axis, as large as there is room for."""
+    axis = getattr(ax, f"{which}axis")
+    room = _room(ax)[0 if which == "x" else 1] / max(len(names), 1)
+    size = min(10.0, max(_SMALLEST, 0.85 * room))
+    step = max(1, int(np.ceil(_SMALLEST / max(0.85 * room, 1e-3))))
+    shown = [plain(name) for name in names[::step]]
+    axis.set_ticks(np.arange(0, len(names), step), shown, fontsize=size)
+    widest = max(map(len, shown), default=0) * 0.6 * size
+    if which == "x" and widest > step * room:
+        ax.tick_params(axis="x", rotation=90)
+    ax.tick_params(axis=which, length=0)
+
+
+def write_values(ax: Any, image: Any, texts: Sequence[Sequence[str]], room: int) -> list[Any]:
+    """Write one text into each cell of an image, black or white, whatever can be read there.
+
+    Nothing is written if a cell has less room than for so many characters.
+    """
+    values: FloatArray = np.asarray(image.get_array(), dtype=np.float64)
+    engine = ax.figure.get_layout_engine()
+    if engine is not None:  # names and scales take their place first
+        engine.execute(ax.figure.figure or ax.figure)
+    width, height = np.asarray(_room(ax)) / values.shape[::-1]
+    size = min(9.0, 0.7 * height, width / (0.65 * room))
+    if size < _SMALLEST:
+        return []
+    red, green, blue, _ = np.moveaxis(image.to_rgba(values, norm=True), -1, 0)
+    light = 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
+    written = []
+    for (i, j), is_light in np.ndenumerate(light):
+        color = "black" if is_light else "white"
+        written.append(
+            ax.text(j, i, texts[i][j], ha="center", va="center", color=color, fontsize=size)
+        )
+    return written
+
+
+def matrix_size(
+    rows: Sequence[Any], columns: Sequence[Any], cell: float = 0.62
+) -> tuple[float, float]:
+    """Return the size in inches of a figure for a matrix with these names beside it."""
+    left, below = (_LETTER * _longest(names) for names in (rows, columns))
+    if len(columns) * below <= 9.0:
+        cell = max(cell, below + _LETTER)
+    return (
+        float(np.clip(1.6 + left + cell * len(columns), 4.0, 16.0)),
+        float(np.clip(0.8 + 0.34 * len(rows), 1.6, 14.0) + (below if below > cell else 0.2)),
+    )
+
+
+def add_colorbar(ax: Any, image: Any, label: str) -> Any:
+    """Add the scale of the colors beside an image, not taller than it need be."""
+    tall = ax.get_window_extent().height / ax.figure.dpi
+    shrink = min(1.0, 5.0 / tall)
+    return ax.figure.colorbar(image, ax=ax, label=label, shrink=shrink, aspect=max(8.0, 5.0 * tall))
+
+
+def _longest(names: Sequence[Any]) -> int:
+    return max((len(shorten(name)) for name in names), default=0)
+
+
+def _room(ax: Any) -> tuple[float, float]:
+    """Return width and height of axes in points."""
+    box = ax.get_window_extent()
+    return 72.0 * box.width / ax.figure.dpi, 72.0 * box.height / ax.figure.dpi

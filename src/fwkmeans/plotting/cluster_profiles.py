@@ -1,0 +1,324 @@
+"""What the rows of each cluster are like, beside the whole table."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.utils import check_scalar
+
+from fwkmeans._columns import (
+    as_table,
+    is_missing,
+    read_categorical,
+    read_numeric,
+    resolve_categorical,
+)
+from fwkmeans._typing import FloatArray, IntArray
+from fwkmeans.plotting.axes import (
+    add_colorbar,
+    matrix_size,
+    name_ticks,
+    open_axes,
+    shorten,
+    write_values,
+)
+from fwkmeans.plotting.models import check_labels, check_names, model_of, names_in
+from fwkmeans.plotting.style import DIVERGING
+
+
+class Profile(NamedTuple):
+    """One column: of all rows first, then of each cluster."""
+
+    values: FloatArray  # (1 + K,) means, or shares of the most frequent category
+    differences: FloatArray  # (1 + K,) from all rows, in standard deviations; the first is 0
+    texts: list[str]  # values as they are written
+
+
+class ClusterProfilesDisplay:
+    r"""Heat map of the columns' means in each cluster, beside those of the whole table.
+
+    Use `from_estimator` or `from_predictions`, which compute and draw. The constructor only keeps
+    its arguments; `plot` draws them.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_features, 1 + n_clusters)
+        Mean of each column in all rows, then in each cluster, in units of the table; for a
+        categorical column the share of the most frequent category.
+    differences : ndarray of shape (n_features, 1 + n_clusters)
+        Difference of each mean from that of all rows, in standard deviations of the column.
+    texts : list of lists of str
+        What is written into the cells.
+    feature_names : sequence of str
+        Names of the columns.
+    cluster_names : sequence
+        Names of the clusters.
+    sizes : sequence of int
+        Number of rows of each cluster.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the heat map.
+    figure_ : matplotlib Figure
+        Figure that holds the axes.
+    image_ : matplotlib AxesImage
+        The heat map: the shown differences, "all rows" in the first column.
+    features_ : ndarray of int
+        Positions of the shown columns, from top to bottom.
+    text_ : list of matplotlib Text
+        What is in the cells; empty if there is no room.
+    colorbar_ : matplotlib Colorbar or None
+        The scale of the colors.
+
+    See Also
+    --------
+    FeatureWeightsDisplay : Which features matter in which cluster.
+
+    Notes
+    -----
+    Colors show :math:`(\bar y_{kv} - \bar y_v) / \sigma_v`, numbers the mean
+    :math:`\bar y_{kv}` itself. In a categorical column the number is the share of the cluster's
+    most frequent category, and the color treats membership in that category as a number: with the
+    share f in all rows and :math:`f_k` in the cluster it is
+    :math:`(f_k - f) / \sqrt{f (1 - f)}`. Missing cells are left out.
+
+    Examples
+    --------
+    >>> from fwkmeans import WKMeans
+    >>> from fwkmeans.datasets import load_uci
+    >>> from fwkmeans.plotting import ClusterProfilesDisplay
+    >>> from fwkmeans.preprocessing import RangeStandardizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> iris = load_uci("iris")
+    >>> model = make_pipeline(RangeStandardizer(), WKMeans(3, random_state=0)).fit(iris.data)
+    >>> display = ClusterProfilesDisplay.from_estimator(model, iris.data)
+    >>> display.values.round(1)[3].tolist()  # petal width in cm: all rows, then the clusters
+    [1.2, 1.3, 0.2, 2.1]
+    """
+
+    def __init__(
+        self,
+        values: FloatArray,
+        differences: FloatArray,
+        texts: list[list[str]],
+        *,
+        feature_names: Any,
+        cluster_names: Any,
+        sizes: Any,
+    ) -> None:
+        self.values = values
+        self.differences = differences
+        self.texts = texts
+        self.feature_names = feature_names
+        self.cluster_names = cluster_names
+        self.sizes = sizes
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, feature_names: Any = None, ax: Any = None, **style: Any
+    ) -> Self:
+        """Draw the profiles of the clusters that a fitted model finds in a table.
+
+        Parameters
+        ----------
+        estimator : estimator of fwkmeans, or Pipeline that ends with one
+            The fitted model. With a pipeline the profiles are those of `X` as it is given, before
+            any step, so units are those of the table.
+        X : array-like or frame of shape (n_samples, n_features)
+            The rows. To see other columns of them, or other units, use `from_predictions`.
+        feature_names : sequence of str, default=None
+            Names of the columns; None takes those of the frame.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **style : dict
+            Passed on to `plot`.
+
+        Returns
+        -------
+        display : ClusterProfilesDisplay
+            The display, drawn.
+        """
+        model = model_of(estimator)
+        labels = estimator.predict(X)
+        categorical: Any = "from_dtype"
+        if model is estimator:
+            categorical = model._table.layout.categorical
+        clusters = list(range(model.n_clusters_))
+        display = cls._of(X, labels, clusters, feature_names, categorical)
+        return display.plot(ax, **style)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        X: Any,
+        labels: Any,
+        *,
+        feature_names: Any = None,
+        categorical_features: Any = "from_dtype",
+        ax: Any = None,
+        **style: Any,
+    ) -> Self:
+        """Draw the profiles of groups of rows, wherever their labels come from.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            The table, in whatever units one wants to see.
+        labels : array-like of shape (n_samples,)
+            Cluster of each row.
+        feature_names : sequence of str, default=None
+            Names of the columns; None takes those of the frame.
+        categorical_features : "from_dtype", array-like or None, default="from_dtype"
+            The categorical columns: names, positions or a mask; "from_dtype" looks at their types.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **style : dict
+            Passed on to `plot`.
+
+        Returns
+        -------
+        display : ClusterProfilesDisplay
+            The display, drawn.
+        """
+        known, numbers = np.unique(check_labels(labels), return_inverse=True)
+        display = cls._of(X, numbers, known.tolist(), feature_names, categorical_features)
+        return display.plot(ax, **style)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        top: int | None = None,
+        include_values: bool = True,
+        colorbar: bool = True,
+        **style: Any,
+    ) -> Self:
+        """Draw the heat map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        top : int, default=None
+            Show only so many columns, those in which clusters differ most, in this order (mean
+            square of the differences, by size of the clusters); None shows all, in the order of the
+            table.
+        include_values : bool, default=True
+            Whether to write means and categories into the cells, where there is room.
+        colorbar : bool, default=True
+            Whether to draw the scale of the colors.
+        **style : dict
+            Passed on to matplotlib's ``imshow``.
+
+        Returns
+        -------
+        self : ClusterProfilesDisplay
+            The display.
+        """
+        differences, sizes = np.asarray(self.differences), np.asarray(self.sizes)
+        self.features_ = np.arange(len(differences))
+        if top is not None:
+            check_scalar(top, "top", Integral, min_val=1)
+            squares = np.nan_to_num(differences[:, 1:]) ** 2
+            self.features_ = np.argsort(-(squares @ sizes), kind="stable")[:top]
+        shown = differences[self.features_]
+        texts = [self.texts[v] for v in self.features_]
+        longest = max(len(text) for row in texts for text in row)
+        columns = [f"all ({sizes.sum()})"]
+        columns += [f"{k} ({n})" for k, n in zip(self.cluster_names, sizes, strict=True)]
+        names = [self.feature_names[v] for v in self.features_]
+        size = matrix_size(names, columns, cell=max(0.62, 0.1 * longest))
+        ax = open_axes(ax, size, type(self).__name__)
+        self.ax_, self.figure_ = ax, ax.figure
+        limit = float(np.nanmax(np.abs(shown), initial=0.0)) or 1.0
+        style = {"cmap": DIVERGING, "vmin": -limit, "vmax": limit, "aspect": "auto"} | style
+        self.image_ = ax.imshow(shown, **style)
+        self.colorbar_ = None
+        if colorbar:
+            label = "difference from all rows\n(standard deviations)"
+            self.colorbar_ = add_colorbar(ax, self.image_, label)
+        name_ticks(ax, "x", columns)
+        name_ticks(ax, "y", names)
+        left_out = len(differences) - len(shown)
+        more = f"; {left_out} columns not shown" if left_out else ""
+        ax.set_xlabel(f"cluster (rows){more}")
+        ax.axvline(0.5, color="black", linewidth=1)
+        self.text_ = write_values(ax, self.image_, texts, longest) if include_values else []
+        return self
+
+    @classmethod
+    def _of(
+        cls,
+        X: Any,
+        labels: IntArray,
+        clusters: list[Any],
+        feature_names: Any,
+        categorical_features: Any,
+    ) -> Self:
+        """Return the display of a table and numbered clusters."""
+        table = as_table(X)
+        check_labels(labels, table.shape[0])
+        names = names_in(table)
+        if feature_names is not None:
+            names = check_names(feature_names, table.shape[1])
+        categorical = resolve_categorical(table, categorical_features)
+        groups = [slice(None)] + [np.flatnonzero(labels == k) for k in range(len(clusters))]
+        profiles = []
+        for v in range(table.shape[1]):
+            if v in categorical:
+                profiles.append(_categories(read_categorical(table, v), groups))
+            else:
+                column = read_numeric(table, np.asarray([v]))[:, 0].astype(np.float64)
+                profiles.append(_numbers(column, groups))
+        return cls(
+            np.stack([one.values for one in profiles]),
+            np.stack([one.differences for one in profiles]),
+            [one.texts for one in profiles],
+            feature_names=names,
+            cluster_names=clusters,
+            sizes=np.bincount(labels, minlength=len(clusters)),
+        )
+
+
+def _numbers(column: FloatArray, groups: list[Any]) -> Profile:
+    parts = [column[group] for group in groups]
+    parts = [part[~np.isnan(part)] for part in parts]
+    means = np.asarray([part.mean() if part.size else np.nan for part in parts])
+    deviation = float(parts[0].std()) if parts[0].size else 0.0
+    constant = not parts[0].size or parts[0].min() == parts[0].max()
+    differences = (means - means[0]) / (1.0 if constant else deviation)
+    rounding = 1e-9 * deviation  # of standardized columns, whose means are zero
+    texts = [_text(0.0 if abs(mean) < rounding else mean) for mean in means]
+    return Profile(means, differences, texts)
+
+
+def _categories(column: Any, groups: list[Any]) -> Profile:
+    there = ~is_missing(column)
+    text = np.asarray([str(cell) for cell in column], dtype=object)
+    values: list[float] = []
+    differences: list[float] = []
+    texts: list[str] = []
+    for group in groups:
+        own = text[group][there[group]]
+        if not own.size:
+            values.append(np.nan)
+            differences.append(np.nan)
+            texts.append("–")
+            continue
+        known, counts = np.unique(own.astype(str), return_counts=True)
+        mode, share = known[counts.argmax()], float(counts.max() / own.size)
+        among_all = float((text[there] == mode).mean())
+        spread = np.sqrt(among_all * (1.0 - among_all)) or 1.0
+        values.append(share)
+        differences.append((share - among_all) / spread)
+        texts.append(f"{shorten(mode, 10)}: {100 * share:.0f} %")
+    return Profile(np.asarray(values), np.asarray(differences), texts)
+
+
+def _text(value: float) -> str:
+    if np.isnan(value):
+        return "–"
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"

@@ -1,0 +1,210 @@
+"""Which features matter in which cluster: a heat map of the weights."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_array, check_scalar
+
+from fwkmeans._typing import FloatArray
+from fwkmeans.plotting.axes import add_colorbar, matrix_size, name_ticks, open_axes, write_values
+from fwkmeans.plotting.models import check_names, default_names, model_of, names_of, sizes_of
+from fwkmeans.plotting.style import SEQUENTIAL
+
+
+class FeatureWeightsDisplay:
+    """Heat map of the feature weights of each cluster, the heaviest features first.
+
+    Use `from_estimator` or `from_predictions`, which compute and draw. The constructor only keeps
+    its arguments; `plot` draws them, as often as one likes.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_clusters, n_features) or (1, n_features)
+        The weights. One row stands for weights that all clusters share.
+    feature_names : sequence of str, default=None
+        Names of the features; None calls them x0, x1, ...
+    sizes : sequence of int, default=None
+        Number of rows of each cluster, written beside its number.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the heat map.
+    figure_ : matplotlib Figure
+        Figure that holds the axes.
+    image_ : matplotlib AxesImage
+        The heat map: the shown weights, in the order in which they are shown.
+    features_ : ndarray of int
+        Positions of the shown features, by falling mean weight.
+    text_ : list of matplotlib Text
+        The numbers in the cells; empty if there is no room for them.
+    colorbar_ : matplotlib Colorbar or None
+        The scale of the colors.
+
+    See Also
+    --------
+    ClusterProfilesDisplay : What the clusters are like.
+
+    Examples
+    --------
+    >>> from fwkmeans import AWKMeans
+    >>> from fwkmeans.datasets import load_uci
+    >>> from fwkmeans.plotting import FeatureWeightsDisplay
+    >>> from fwkmeans.preprocessing import RangeStandardizer
+    >>> iris = load_uci("iris", frame=None)
+    >>> X = RangeStandardizer().fit_transform(iris.data)
+    >>> model = AWKMeans(3, random_state=0).fit(X)
+    >>> display = FeatureWeightsDisplay.from_estimator(model, feature_names=iris.feature_names)
+    >>> display.image_.get_array().shape
+    (3, 4)
+    >>> [iris.feature_names[v] for v in display.features_[:2]]
+    ['petal_length', 'petal_width']
+    """
+
+    def __init__(
+        self, weights: FloatArray, *, feature_names: Any = None, sizes: Any = None
+    ) -> None:
+        self.weights = weights
+        self.feature_names = feature_names
+        self.sizes = sizes
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, feature_names: Any = None, ax: Any = None, **style: Any
+    ) -> Self:
+        """Draw the weights of a fitted model.
+
+        Parameters
+        ----------
+        estimator : estimator of fwkmeans, or Pipeline that ends with one
+            The fitted model. Weights that are the same in all clusters become one row.
+        feature_names : sequence of str, default=None
+            Names of the features; None takes those seen in `fit` or given by the pipeline.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **style : dict
+            Passed on to `plot`.
+
+        Returns
+        -------
+        display : FeatureWeightsDisplay
+            The display, drawn.
+        """
+        model = model_of(estimator)
+        names = names_of(estimator, feature_names)
+        weights = model.feature_weights_
+        if (weights == weights[:1]).all():
+            weights = weights[:1]
+        return cls(weights, feature_names=names, sizes=sizes_of(model)).plot(ax, **style)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        weights: Any,
+        *,
+        feature_names: Any = None,
+        sizes: Any = None,
+        ax: Any = None,
+        **style: Any,
+    ) -> Self:
+        """Draw weights, wherever they come from.
+
+        Parameters
+        ----------
+        weights : array-like of shape (n_clusters, n_features) or (n_features,)
+            Non-negative weights, of each cluster or of all of them.
+        feature_names : sequence of str, default=None
+            Names of the features; None calls them x0, x1, ...
+        sizes : array-like of shape (n_clusters,), default=None
+            Number of rows of each cluster.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **style : dict
+            Passed on to `plot`.
+
+        Returns
+        -------
+        display : FeatureWeightsDisplay
+            The display, drawn.
+        """
+        values = check_array(
+            np.atleast_2d(weights), dtype=np.float64, input_name="weights", copy=True
+        )
+        if values.min() < 0:
+            raise ValueError(
+                f"weights has negative values (the smallest is {values.min():g}); expected weights "
+                ">= 0."
+            )
+        if sizes is not None and len(values) not in (1, len(sizes)):
+            raise ValueError(
+                f"sizes has {len(sizes)} numbers for {len(values)} clusters. Give one for each."
+            )
+        if feature_names is not None:
+            feature_names = check_names(feature_names, values.shape[1])
+        return cls(values, feature_names=feature_names, sizes=sizes).plot(ax, **style)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        top: int | None = None,
+        include_values: bool = True,
+        colorbar: bool = True,
+        **style: Any,
+    ) -> Self:
+        """Draw the heat map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        top : int, default=None
+            Show only so many features, those of the highest mean weight; None shows all.
+        include_values : bool, default=True
+            Whether to write the weights into the cells, where there is room.
+        colorbar : bool, default=True
+            Whether to draw the scale of the colors.
+        **style : dict
+            Passed on to matplotlib's ``imshow``.
+
+        Returns
+        -------
+        self : FeatureWeightsDisplay
+            The display.
+        """
+        if top is not None:
+            check_scalar(top, "top", Integral, min_val=1)
+        weights = np.asarray(self.weights)
+        names = self.feature_names or default_names(weights.shape[1])
+        self.features_ = np.argsort(-weights.mean(axis=0), kind="stable")[:top]
+        weights = weights[:, self.features_]
+        shown = [names[v] for v in self.features_]
+        clusters = self._clusters(len(weights))
+        ax = open_axes(ax, matrix_size(clusters, shown), type(self).__name__)
+        style = {"cmap": SEQUENTIAL, "vmin": 0.0, "aspect": "auto"} | style
+        self.ax_, self.figure_ = ax, ax.figure
+        self.image_ = ax.imshow(weights, **style)
+        self.colorbar_ = None
+        if colorbar:
+            self.colorbar_ = add_colorbar(ax, self.image_, "feature weight")
+        name_ticks(ax, "x", shown)
+        name_ticks(ax, "y", clusters)
+        left_out = len(names) - len(shown)
+        more = f" ({left_out} lighter ones not shown)" if left_out else ""
+        ax.set(xlabel=f"feature, by mean weight{more}", ylabel="cluster (rows)")
+        if self.sizes is None:
+            ax.set_ylabel("cluster")
+        texts = [[f"{weight:.2f}" for weight in row] for row in weights]
+        self.text_ = write_values(ax, self.image_, texts, 4) if include_values else []
+        return self
+
+    def _clusters(self, n_rows: int) -> list[str]:
+        if n_rows == 1 and (self.sizes is None or len(self.sizes) > 1):
+            total = "" if self.sizes is None else f" ({int(np.sum(self.sizes))})"
+            return [f"all{total}"]
+        if self.sizes is None:
+            return [str(k) for k in range(n_rows)]
+        return [f"{k} ({size})" for k, size in enumerate(self.sizes)]

@@ -1,0 +1,124 @@
+"""What displays must know of a fitted model: its names, its rows, how it measures distance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from fwkmeans._columns import column_names
+from fwkmeans._typing import FloatArray, IntArray
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+
+
+class Metric(NamedTuple):
+    """How far rows are from centers: root of ``sum_v w |y - c|^p`` over the numeric columns."""
+
+    centers: FloatArray  # (K, Mn)
+    weights: FloatArray  # (K, Mn) as they enter the objective
+    p: float
+    numeric: IntArray  # (Mn,) positions among the features
+
+    @property
+    def scales(self) -> FloatArray:
+        """What differences are multiplied by in each cluster: the p-norm is then the distance."""
+        root: FloatArray = self.weights if np.isinf(self.p) else self.weights ** (1.0 / self.p)
+        return root
+
+
+def model_of(estimator: Any) -> Any:
+    """Return the fitted model: the estimator, or the last step of a pipeline."""
+    model = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if not isinstance(model, BaseFeatureWeightedKMeans):
+        inside = "A pipeline that ends with " if isinstance(estimator, Pipeline) else ""
+        raise TypeError(
+            f"{inside}{_kind(model)} cannot be shown; expected an estimator of fwkmeans, or a "
+            "pipeline that ends with one. For other models use from_predictions."
+        )
+    check_is_fitted(model, "cluster_centers_")
+    return model
+
+
+def rows_of(estimator: Any, X: Any) -> Any:
+    """Return the rows as the model sees them: through the steps before it, in a pipeline."""
+    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
+        return estimator[:-1].transform(X)
+    return X
+
+
+def names_of(estimator: Any, feature_names: Any = None) -> list[Any]:
+    """Return names of the model's features: as given, as seen in fit, or x0, x1, ..."""
+    model = model_of(estimator)
+    n_features = model.n_features_in_
+    if feature_names is not None:
+        return check_names(feature_names, n_features)
+    if hasattr(model, "feature_names_in_"):
+        return list(model.feature_names_in_)
+    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
+        try:
+            return list(estimator[:-1].get_feature_names_out())
+        except (AttributeError, ValueError):  # a step that does not tell
+            pass
+    return default_names(n_features)
+
+
+def check_names(names: Any, n_features: int) -> list[Any]:
+    """Return the names as a list; raise unless there is one for each feature."""
+    if isinstance(names, str):
+        raise TypeError(f"feature_names={names!r} is one string; expected a list of names.")
+    listed: list[Any] = list(names)
+    if len(listed) != n_features:
+        raise ValueError(
+            f"feature_names has {len(listed)} names for {n_features} features. Give one for each."
+        )
+    return listed
+
+
+def default_names(n_features: int) -> list[str]:
+    """Return the names of features without names, as scikit-learn calls them."""
+    return [f"x{v}" for v in range(n_features)]
+
+
+def names_in(X: Any) -> Sequence[Any]:
+    """Return the names of the columns of a table."""
+    names = column_names(X)
+    return default_names(X.shape[1]) if names is None else names
+
+
+def check_labels(labels: Any, n_rows: int | None = None, what: str = "labels") -> Any:
+    """Return labels as an array of one dimension; raise unless there is one for each row."""
+    labels = np.asarray(labels)
+    if labels.ndim != 1 or not labels.size:
+        raise ValueError(
+            f"{what} has shape {labels.shape}; expected one label for each row: (n_samples,)."
+        )
+    if n_rows is not None and labels.size != n_rows:
+        raise ValueError(f"{what} has {labels.size} labels for {n_rows} rows. Give one for each.")
+    return labels
+
+
+def sizes_of(model: Any) -> IntArray:
+    """Return the number of rows of each cluster in `fit`."""
+    return np.bincount(model.labels_, minlength=model.n_clusters_)
+
+
+def metric_of(model: Any) -> Metric:
+    """Return how a fitted model measures distance."""
+    p = getattr(model._parts.dissimilarity, "p", None)
+    if p is None:
+        raise ValueError(
+            f"{model._parts.dissimilarity!r} is no Minkowski dissimilarity, so clusters have no "
+            "shape that could be drawn. Set shapes=False."
+        )
+    layout = model._table.layout
+    assignment = model._assignment(None)
+    weights = layout.numbers_of(assignment.weights[0] * assignment.scale[0])
+    centers = layout.numbers_of(np.asarray(model.cluster_centers_, dtype=np.float64))
+    return Metric(centers, np.broadcast_to(weights, centers.shape), float(p), layout.numeric)
+
+
+def _kind(thing: Any) -> str:
+    return f"the class {thing.__name__}" if isinstance(thing, type) else type(thing).__name__

@@ -1,0 +1,149 @@
+"""How the objective fell from iteration to iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from fwkmeans._typing import FloatArray
+from fwkmeans.plotting.axes import open_axes, plain
+from fwkmeans.plotting.models import model_of
+from fwkmeans.plotting.style import color_of, marker_of
+
+
+class ObjectiveHistoryDisplay:
+    """Lines of the objective after each iteration, one for each run.
+
+    Use `from_estimator` or `from_predictions`, which compute and draw. The constructor only keeps
+    its arguments; `plot` draws them.
+
+    Parameters
+    ----------
+    histories : dict of str to ndarray of shape (n_iter,)
+        The objective after each iteration, by the name of the run.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the lines.
+    figure_ : matplotlib Figure
+        Figure that holds the axes.
+    lines_ : list of matplotlib Line2D
+        One line for each run, in the order of `histories`.
+
+    See Also
+    --------
+    ParameterCurveDisplay : How a score depends on a parameter.
+
+    Examples
+    --------
+    >>> from fwkmeans import EWKMeans
+    >>> from fwkmeans.datasets import load_uci
+    >>> from fwkmeans.plotting import ObjectiveHistoryDisplay
+    >>> model = EWKMeans(3, random_state=0).fit(load_uci("iris").data)
+    >>> display = ObjectiveHistoryDisplay.from_estimator(model)
+    >>> len(display.lines_[0].get_xdata()) == len(model.objective_history_)
+    True
+    """
+
+    def __init__(self, histories: dict[str, FloatArray]) -> None:
+        self.histories = histories
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, name: str | None = None, ax: Any = None, **style: Any
+    ) -> Self:
+        """Draw the objective of the best start of a fitted model.
+
+        Parameters
+        ----------
+        estimator : estimator of fwkmeans, or Pipeline that ends with one
+            The fitted model.
+        name : str, default=None
+            Name of the line; None takes that of the class.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **style : dict
+            Passed on to `plot`.
+
+        Returns
+        -------
+        display : ObjectiveHistoryDisplay
+            The display, drawn.
+        """
+        model = model_of(estimator)
+        history = np.asarray(model.objective_history_, dtype=np.float64)
+        return cls({name or type(model).__name__: history}).plot(ax, **style)
+
+    @classmethod
+    def from_predictions(cls, histories: Any, *, ax: Any = None, **style: Any) -> Self:
+        """Draw objectives, wherever they come from.
+
+        Parameters
+        ----------
+        histories : array-like of shape (n_iter,), or dict of str to such
+            The objective after each iteration, of one run or of several by name.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **style : dict
+            Passed on to `plot`.
+
+        Returns
+        -------
+        display : ObjectiveHistoryDisplay
+            The display, drawn.
+        """
+        named = histories if isinstance(histories, Mapping) else {"objective": histories}
+        if not named:
+            raise ValueError("histories is empty; give at least one run.")
+        runs = {name: np.asarray(run, dtype=np.float64) for name, run in named.items()}
+        for name, run in runs.items():
+            if run.ndim != 1 or not run.size:
+                raise ValueError(
+                    f"The history {name!r} has shape {run.shape}; expected (n_iter,): one number "
+                    "for each iteration. Give several runs as a dict by name."
+                )
+        return cls(runs).plot(ax, **style)
+
+    def plot(
+        self, ax: Any = None, *, relative: bool = False, legend: bool = True, **style: Any
+    ) -> Self:
+        """Draw the lines.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        relative : bool, default=False
+            Whether to divide each run by the absolute value it starts from, so that objectives of
+            different algorithms can be seen together. A run that starts from 0 stays as it is.
+        legend : bool, default=True
+            Whether to name the lines if there are several.
+        **style : dict
+            Passed on to matplotlib's ``plot``.
+
+        Returns
+        -------
+        self : ObjectiveHistoryDisplay
+            The display.
+        """
+        ax = open_axes(ax, (5.5, 3.8), type(self).__name__)
+        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []
+        for number, (name, run) in enumerate(self.histories.items()):
+            values = run / (abs(run[0]) or 1.0) if relative else run
+            own = {"color": color_of(number), "marker": marker_of(number), "markersize": 4}
+            own |= {"label": plain(name)} | style
+            self.lines_ += ax.plot(np.arange(1, len(values) + 1), values, **own)
+        shown = np.concatenate([line.get_ydata() for line in self.lines_])
+        level = float(np.abs(shown).max())
+        if np.ptp(shown) <= 1e-9 * level:  # nothing but rounding, which would fill the picture
+            ax.set_ylim(shown[0] - 0.05 * (level or 1.0), shown[0] + 0.05 * (level or 1.0))
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        only = next(iter(self.histories)) if len(self.histories) == 1 else "objective"
+        what = only if only == "objective" else f"objective of {plain(only)}"
+        ax.set(xlabel="iteration", ylabel=f"{what}, divided by its first" if relative else what)
+        if legend and len(self.histories) > 1:
+            ax.legend(frameon=False, fontsize="small", ncols=1 + len(self.histories) // 10)
+        return self

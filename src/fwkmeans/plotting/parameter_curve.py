@@ -1,0 +1,339 @@
+"""A score against a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score, get_scorer, silhouette_score
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_scalar
+
+from fwkmeans._columns import as_table, categorical_by_dtype, read_numeric
+from fwkmeans._typing import FloatArray
+from fwkmeans.plotting.axes import open_axes, plain
+from fwkmeans.plotting.models import check_labels, rows_of
+from fwkmeans.plotting.style import ACCENT, color_of
+
+
+class ParameterCurveDisplay:
+    """Line of a score against the values of a parameter, with the best one marked.
+
+    Use `from_estimator` or `from_predictions`, which compute and draw. The constructor only keeps
+    its arguments; `plot` draws them.
+
+    Parameters
+    ----------
+    values : sequence
+        Values of the parameter. If they are not all finite numbers, they are drawn at even steps.
+    scores : ndarray of shape (n_values,)
+        Score of each; the higher, the better. NaN is a gap in the line.
+    spread : ndarray of shape (n_values,), default=None
+        Half the height of the band around the line.
+    param_name : str, default="parameter"
+        Name of the parameter.
+    score_name : str, default="score"
+        Name of the score.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the curve.
+    figure_ : matplotlib Figure
+        Figure that holds the axes.
+    line_ : matplotlib Line2D
+        The scores.
+    band_ : matplotlib FillBetweenPolyCollection or None
+        The spread about them.
+    best_ : matplotlib Line2D or None
+        Mark of the highest score (the first of several); None if there is none.
+    best_index_ : int or None
+        Its position among the values.
+
+    See Also
+    --------
+    ObjectiveHistoryDisplay : How the objective fell.
+
+    Examples
+    --------
+    >>> from fwkmeans import IMWKMeans
+    >>> from fwkmeans.datasets import load_uci
+    >>> from fwkmeans.plotting import ParameterCurveDisplay
+    >>> from fwkmeans.preprocessing import RangeStandardizer
+    >>> X, y = load_uci("iris", return_X_y=True)
+    >>> X = RangeStandardizer().fit_transform(X)
+    >>> display = ParameterCurveDisplay.from_estimator(
+    ...     IMWKMeans(3), X, param_name="p", values=[1.1, 2.0, 4.0], y=y
+    ... )
+    >>> display.values[display.best_index_], round(float(display.scores.max()), 2)
+    (1.1, 0.9)
+    """
+
+    def __init__(
+        self,
+        values: Sequence[Any],
+        scores: FloatArray,
+        *,
+        spread: FloatArray | None = None,
+        param_name: str = "parameter",
+        score_name: str = "score",
+    ) -> None:
+        self.values = values
+        self.scores = scores
+        self.spread = spread
+        self.param_name = param_name
+        self.score_name = score_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        param_name: str,
+        values: Any,
+        y: Any = None,
+        scoring: Any = None,
+        n_repeats: int = 1,
+        ax: Any = None,
+        **style: Any,
+    ) -> Self:
+        """Fit a clone of the estimator for every value, score it and draw the scores.
+
+        Parameters
+        ----------
+        estimator : estimator or Pipeline
+            What to fit; it is cloned and itself stays as it is.
+        X : array-like or frame of shape (n_samples, n_features)
+            The rows.
+        param_name : str
+            Name of the parameter, in a pipeline as in ``"wkmeans__beta"``.
+        values : sequence
+            Values of the parameter.
+        y : array-like of shape (n_samples,), default=None
+            Classes of the rows, for scores that compare with them.
+        scoring : str or callable, default=None
+            Name of a scorer of scikit-learn, or ``scoring(estimator, X, y)``. None is the adjusted
+            Rand index with `y` if that is given, else the silhouette width of the labels among the
+            rows that the clustering gets (unweighted Euclidean distances). It is NaN where there is
+            only one cluster, and needs time that grows with the square of the number of rows.
+        n_repeats : int, default=1
+            Number of fits for each value, with ``random_state`` 0, 1, ...; the line then is the
+            mean, the band one standard deviation. With 1 the estimator's own is used.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **style : dict
+            Passed on to `plot`.
+
+        Returns
+        -------
+        display : ParameterCurveDisplay
+            The display, drawn.
+        """
+        check_scalar(n_repeats, "n_repeats", Integral, min_val=1)
+        values = list(values)
+        _check_parameter(estimator, param_name, values)
+        scorer, score_name = _scorer_of(scoring, y)
+        scores = np.full((len(values), n_repeats), np.nan)
+        for at, value in enumerate(values):
+            for repeat in range(n_repeats):
+                model = clone(estimator).set_params(**{param_name: clone(value, safe=False)})
+                if n_repeats > 1:
+                    _seed(model, repeat)
+                scores[at, repeat] = scorer(model.fit(X), X, y)
+        spread = scores.std(axis=1) if n_repeats > 1 else None
+        display = cls(
+            values,
+            scores.mean(axis=1),
+            spread=spread,
+            param_name=param_name.rpartition("__")[2],
+            score_name=score_name,
+        )
+        return display.plot(ax, **style)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        values: Any,
+        scores: Any,
+        *,
+        spread: Any = None,
+        param_name: str = "parameter",
+        score_name: str = "score",
+        ax: Any = None,
+        **style: Any,
+    ) -> Self:
+        """Draw scores, wherever they come from.
+
+        Parameters
+        ----------
+        values : sequence
+            Values of the parameter.
+        scores : array-like of shape (n_values,) or (n_values, n_repeats)
+            Score of each; the higher, the better. Of repeats the mean is drawn, and a band of one
+            standard deviation.
+        spread : array-like of shape (n_values,), default=None
+            Half the height of a band around the line.
+        param_name : str, default="parameter"
+            Name of the parameter.
+        score_name : str, default="score"
+            Name of the score.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **style : dict
+            Passed on to `plot`.
+
+        Returns
+        -------
+        display : ParameterCurveDisplay
+            The display, drawn.
+        """
+        values, scores = list(values), np.asarray(scores, dtype=np.float64)
+        if not values or scores.ndim not in (1, 2) or len(scores) != len(values):
+            raise ValueError(
+                f"scores has shape {scores.shape} for {len(values)} values; expected at least one "
+                "value, and one score (or one row of repeats) for each."
+            )
+        if scores.ndim == 2:
+            spread = scores.std(axis=1) if spread is None else spread
+            scores = scores.mean(axis=1)
+        if spread is not None:
+            spread = np.asarray(spread, dtype=np.float64)
+            if spread.shape != scores.shape:
+                raise ValueError(
+                    f"spread has shape {spread.shape}; expected {scores.shape}, one for each value."
+                )
+        display = cls(values, scores, spread=spread, param_name=param_name, score_name=score_name)
+        return display.plot(ax, **style)
+
+    def plot(self, ax: Any = None, **style: Any) -> Self:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **style : dict
+            Passed on to matplotlib's ``plot``, for the line.
+
+        Returns
+        -------
+        self : ParameterCurveDisplay
+            The display.
+        """
+        ax = open_axes(ax, (5.5, 3.8), type(self).__name__)
+        self.ax_, self.figure_ = ax, ax.figure
+        numbers = all(_is_finite_number(value) for value in self.values)
+        at = np.asarray(self.values, dtype=np.float64) if numbers else np.arange(len(self.values))
+        order = np.argsort(at, kind="stable")
+        x, y = at[order], np.asarray(self.scores)[order]
+        style = {"color": color_of(0), "marker": "o", "markersize": 4} | style
+        (self.line_,) = ax.plot(x, y, **style)
+        self.band_ = None
+        if self.spread is not None:
+            half = np.asarray(self.spread)[order]
+            color = self.line_.get_color()
+            self.band_ = ax.fill_between(x, y - half, y + half, color=color, alpha=0.2, lw=0)
+        if not numbers:
+            ax.set_xticks(at, [plain(value) for value in self.values])
+            if sum(len(plain(value)) for value in self.values) > 45:
+                ax.tick_params(axis="x", rotation=90)
+        ax.set(xlabel=plain(self.param_name), ylabel=plain(self.score_name, 60))
+        self._mark_best(at)
+        return self
+
+    def _mark_best(self, at: Any) -> None:
+        scores = np.asarray(self.scores)
+        self.best_ = self.best_index_ = None
+        if np.isnan(scores).all():
+            return
+        best = self.best_index_ = int(np.nanargmax(scores))
+        value = self.values[best]
+        shown = f"{value:.4g}" if _is_finite_number(value) else plain(value)
+        (self.best_,) = self.ax_.plot(
+            at[best : best + 1],
+            scores[best : best + 1],
+            linestyle="none",
+            marker="o",
+            markersize=9,
+            markerfacecolor="none",
+            markeredgecolor=ACCENT,
+            markeredgewidth=2,
+            label=f"best: {plain(self.param_name)} = {shown} ({scores[best]:.3g})",
+        )
+        self.ax_.legend(handles=[self.best_], frameon=False, fontsize="small")
+
+
+def _is_finite_number(value: Any) -> bool:
+    real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    return real and bool(np.isfinite(float(value)))
+
+
+def _check_parameter(estimator: Any, param_name: str, values: list[Any]) -> None:
+    known = estimator.get_params()
+    if param_name not in known:
+        own = sorted(name for name in known if name.rpartition("__")[2] == param_name)
+        hint = f"Did you mean {own[0]!r}?" if own else f"It has {', '.join(sorted(known))}."
+        raise ValueError(
+            f"param_name={param_name!r} is no parameter of {type(estimator).__name__}. {hint}"
+        )
+    if not values:
+        raise ValueError("values is empty; give at least one value of the parameter.")
+
+
+def _scorer_of(scoring: Any, y: Any) -> tuple[Callable[..., float], str]:
+    """Return what scores a fitted model, and its name."""
+    if scoring is None:
+        if y is not None:
+            return _rand, "adjusted Rand index"
+        return _silhouette, "silhouette width"
+    if isinstance(scoring, str):
+        return get_scorer(scoring), scoring.replace("_", " ")
+    if not callable(scoring):
+        raise TypeError(
+            f"scoring={scoring!r}: expected the name of a scorer of scikit-learn, a function "
+            "scoring(estimator, X, y), or None."
+        )
+    return scoring, getattr(scoring, "__name__", "score").replace("_", " ")
+
+
+def _rand(model: Any, X: Any, y: Any) -> float:
+    labels = _labels(model)
+    return float(adjusted_rand_score(check_labels(y, len(labels), "y"), labels))
+
+
+def _silhouette(model: Any, X: Any, y: Any) -> float:
+    labels, table = _labels(model), as_table(rows_of(model, X))
+    rows = np.full((1, 1), np.nan)
+    if not (_has_categories(model) or categorical_by_dtype(table).size):
+        rows = read_numeric(table, np.arange(table.shape[1]))
+    if not np.isfinite(rows).all():
+        raise ValueError(
+            "X has categories or missing cells, between which a silhouette has no distances. Give "
+            "the classes y, or a function as scoring."
+        )
+    if not 2 <= len(np.unique(labels)) < len(labels):
+        return np.nan
+    return float(silhouette_score(rows, labels))
+
+
+def _labels(model: Any) -> Any:
+    return _last(model).labels_
+
+
+def _has_categories(model: Any) -> bool:
+    table = getattr(_last(model), "_table", None)
+    return table is not None and not table.layout.is_numeric
+
+
+def _last(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def _seed(model: Any, seed: int) -> None:
+    """Set every random state of an estimator or pipeline."""
+    names = [name for name in model.get_params() if name.rpartition("__")[2] == "random_state"]
+    model.set_params(**dict.fromkeys(names, seed))

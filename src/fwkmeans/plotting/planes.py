@@ -1,0 +1,86 @@
+r"""Flat pictures of rows, and of the Minkowski balls around centers.
+
+A plane is a linear map :math:`t = P^\top (y - o)` and the way back, :math:`y = c + D t` with
+:math:`P^\top D = I`: the points that differ from c only along the map. A cluster whose distance is
+:math:`\|s_k \odot (y - c_k)\|_p` then has in the picture the distance
+:math:`n_k(t) = \|s_k \odot D t\|_p`, and :math:`n_k(t) = r` is the slice of its ball of radius r
+through the center.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fwkmeans._typing import FloatArray
+from fwkmeans.plotting.models import Metric
+
+_ANGLES = 720  # a multiple of eight: corners of diamonds and boxes are among the points
+
+
+class Plane(NamedTuple):
+    """A flat picture of rows."""
+
+    origin: FloatArray  # (M,) o
+    onto: FloatArray  # (M, 2) P
+    back: FloatArray  # (M, 2) D
+    shares: FloatArray | None  # (2,) part of the variance along each direction
+
+    def project(self, rows: FloatArray) -> FloatArray:
+        """Return the places of rows in the picture."""
+        places: FloatArray = (rows - self.origin) @ self.onto
+        return places
+
+    def distances(self, steps: FloatArray, scales: FloatArray, p: float) -> FloatArray:
+        """Return the distance that a cluster sees in steps across the picture."""
+        lengths: FloatArray = np.linalg.norm((steps @ self.back.T) * scales, ord=p, axis=-1)
+        return lengths
+
+
+def plane_of_features(first: int, second: int, n_features: int) -> Plane:
+    """Return the plane of two features, in their own units."""
+    onto = np.zeros((n_features, 2))
+    onto[[first, second], [0, 1]] = 1.0
+    return Plane(np.zeros(n_features), onto, onto, None)
+
+
+def plane_of_components(rows: FloatArray, scales: FloatArray) -> Plane:
+    """Return the plane of the first two principal components of rows scaled like this."""
+    origin = rows.mean(axis=0)
+    triangle = np.linalg.qr((rows - origin) * scales, mode="r")
+    _, lengths, directions = np.linalg.svd(triangle, full_matrices=True)
+    variances = np.zeros(2)
+    variances[: min(2, lengths.size)] = lengths[:2] ** 2
+    total = float((lengths**2).sum())
+    directions = directions[:2].T
+    largest = np.abs(directions).argmax(axis=0)
+    directions = directions * np.where(directions[largest, [0, 1]] < 0, -1.0, 1.0)
+    back = np.zeros_like(directions)
+    used = scales > 0
+    back[used] = directions[used] / scales[used, None]
+    onto = directions * scales[:, None]
+    return Plane(origin, onto, back, variances / (total or 1.0))
+
+
+def mean_scales(metric: Metric, sizes: FloatArray) -> FloatArray:
+    """Return scales for all rows: root of the mean square of those of the clusters, by size."""
+    shares = sizes / sizes.sum()
+    scales: FloatArray = np.sqrt(shares @ metric.scales**2)
+    return scales
+
+
+def outline(plane: Plane, spans: FloatArray, scales: FloatArray, p: float) -> FloatArray:
+    """Return the closed outline of the unit ball about the origin: (n, 2).
+
+    Points are spread evenly by angle as seen in a picture of these spans. Where the cluster sees no
+    distance at all the ball has no end, and the outline is NaN.
+    """
+    angles = np.linspace(0.0, 2.0 * np.pi, _ANGLES + 1)
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    circle[np.abs(circle) < 1e-12] = 0.0
+    steps = circle * spans
+    steps[-1] = steps[0]
+    lengths = plane.distances(steps, scales, p)
+    points: FloatArray = steps / np.where(lengths > 0, lengths, np.nan)[:, None]
+    return points

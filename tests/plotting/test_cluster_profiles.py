@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from fwkmeans import AWKMeans, KMeans, WKMeans
+from fwkmeans.datasets import load_uci
+from fwkmeans.plotting import ClusterProfilesDisplay
+from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
+
+pytestmark = pytest.mark.usefixtures("pyplot")
+
+
+def ticks(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def test_values_are_means_in_the_units_of_the_table(iris):
+    frame = load_uci("iris").data
+    model = make_pipeline(RangeStandardizer(), WKMeans(3, random_state=0)).fit(frame)
+    display = ClusterProfilesDisplay.from_estimator(model, frame)
+    labels = model[-1].labels_
+    for v in range(4):
+        column = iris.data[:, v]
+        assert display.values[v, 0] == pytest.approx(column.mean())
+        for k in range(3):
+            mean = sum(column[labels == k]) / sum(labels == k)
+            assert display.values[v, 1 + k] == pytest.approx(mean)
+            difference = (mean - column.mean()) / column.std()
+            assert display.image_.get_array()[v, 1 + k] == pytest.approx(difference)
+    assert ticks(display.ax_.yaxis) == list(iris.feature_names)
+    sizes = np.bincount(labels)
+    assert ticks(display.ax_.xaxis) == ["all (150)", *(f"{k} ({sizes[k]})" for k in range(3))]
+    assert [text.get_text() for text in display.text_] == [t for row in display.texts for t in row]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_categories_show_their_mode_and_its_share(library):
+    module = pytest.importorskip(library)
+    table = module.DataFrame(
+        {"size": [1.0, 2.0, None, 5.0, 9.0], "color": ["red", "red", "blue", "blue", None]}
+    )
+    labels = [0, 0, 0, 1, 1]
+    display = ClusterProfilesDisplay.from_predictions(table, labels)
+    np.testing.assert_allclose(display.values[0], [4.25, 1.5, 7.0])
+    np.testing.assert_allclose(display.values[1], [0.5, 2 / 3, 1.0])
+    np.testing.assert_allclose(display.differences[1], [0.0, 1 / 3, 1.0])
+    assert display.texts[1] == ["blue: 50 %", "red: 67 %", "blue: 100 %"]
+
+
+def test_categories_of_a_model_are_those_it_was_told_of(rng):
+    X = np.column_stack([rng.random(30), rng.integers(3, size=30)])
+    model = AWKMeans(2, categorical_features=[1], random_state=0).fit(X)
+    display = ClusterProfilesDisplay.from_estimator(model, X)
+    first = X[model.labels_ == 0, 1]
+    share = max(np.mean(first == code) for code in range(3))
+    assert display.values[1, 1] == pytest.approx(share)
+    assert display.texts[1][1].endswith("%")
+
+
+def test_columns_in_which_clusters_differ_most_come_first(rng):
+    labels = np.repeat([0, 1], 20)
+    X = rng.normal(size=(40, 5))
+    X[:, 3] += 10 * labels
+    X[:, 1] += 4 * labels
+    display = ClusterProfilesDisplay.from_predictions(X, labels, top=2)
+    assert display.features_.tolist() == [3, 1]
+    assert display.image_.get_array().shape == (2, 3)
+    assert ticks(display.ax_.yaxis) == ["x3", "x1"]
+    assert "3 columns not shown" in display.ax_.get_xlabel()
+
+
+def test_constant_and_empty_columns_and_clusters(rows):
+    X = np.array([[1.0, np.nan, 0.0], [1.0, np.nan, 1.0], [1.0, 3.0, 2.0]])
+    display = ClusterProfilesDisplay.from_predictions(X, ["a", "a", "b"])
+    assert display.differences[0].tolist() == [0.0, 0.0, 0.0]
+    assert display.texts[1] == ["3", "–", "3"]
+    display.figure_.canvas.draw()
+    one = ClusterProfilesDisplay.from_estimator(KMeans(1).fit(rows), rows)
+    np.testing.assert_allclose(one.differences, 0.0, atol=1e-12)
+    assert one.texts[0] == ["0", "0"]
+    model = KMeans(3, random_state=0).fit(rows)
+    some = ClusterProfilesDisplay.from_estimator(model, rows[:2])
+    assert np.isnan(some.values).any()
+    assert some.sizes.sum() == 2
+    some.figure_.canvas.draw()
+
+
+def test_categorical_tables_and_many_clusters(many, pyplot):
+    soybean = load_uci("soybean_small")
+    model = make_pipeline(TableEncoder(), WKMeans(4, random_state=0)).fit(soybean.data)
+    display = ClusterProfilesDisplay.from_estimator(model, soybean.data)
+    assert display.values.shape == (35, 5)
+    X, labels, names = many
+    display = ClusterProfilesDisplay.from_predictions(X, labels, feature_names=names)
+    assert display.image_.get_array().shape == (100, 21)
+    assert display.figure_.get_size_inches().max() <= 20
+
+
+def test_own_axes(rows, pyplot):
+    figure, ax = pyplot.subplots()
+    labels = np.arange(150) % 2
+    display = ClusterProfilesDisplay.from_predictions(rows, labels, ax=ax, include_values=False)
+    assert display.ax_ is ax
+    assert display.text_ == []
+    assert pyplot.get_fignums() == [figure.number]
+
+
+def test_bad_input_gets_a_sentence(rows):
+    with pytest.raises(ValueError, match="labels has 2 labels for 150 rows"):
+        ClusterProfilesDisplay.from_predictions(rows, [0, 1])
+    with pytest.raises(ValueError, match="expected one label for each row"):
+        ClusterProfilesDisplay.from_predictions(rows, np.zeros((150, 2)))
+    with pytest.raises(ValueError, match="1 names for 4 features"):
+        ClusterProfilesDisplay.from_predictions(rows, np.zeros(150), feature_names=["a"])
