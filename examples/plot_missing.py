@@ -19,7 +19,7 @@ from fwkmeans.preprocessing import RangeStandardizer
 iris = load_uci("iris", frame=None)
 X = RangeStandardizer().fit_transform(add_noise_features(iris.data, random_state=1))
 SHARES = np.array([0, 0.1, 0.2, 0.3, 0.4, 0.5])
-DRAWS = 5
+DRAWS = 3
 
 
 def delete_cells(share, draw):

@@ -18,6 +18,7 @@ draws of the noise; without a name two are enough::
 from __future__ import annotations
 
 import sys
+from functools import cache
 
 import matplotlib
 import numpy as np
@@ -59,6 +60,7 @@ def prepare(table, n_noise, draw):
     return RangeStandardizer().fit_transform(noisy)
 
 
+@cache
 def measure(name):
     """Return the numbers of noise columns and, for each algorithm, its mean ARI at each."""
     table = load_uci(name, frame=None)
