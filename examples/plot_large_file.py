@@ -32,7 +32,7 @@ np.save(path, table)
 print(f"{path.name}: {path.stat().st_size / 2**20:.0f} MB")
 
 # %%
-# The whole file, with two starts. No more than a block of it is in memory at any time:
+# The whole file, with two starts, read block by block in every iteration:
 
 model = WKMeans(5, beta=4, n_init=2, random_state=0)
 whole = clone(model).fit(path)

@@ -32,7 +32,7 @@ for pair, ax in enumerate(left.subplots(1, 3, sharex=True, sharey=True)):
     for k, color in enumerate(colors):
         rows = X[truth == k]
         ax.scatter(*rows[:, 2 * pair : 2 * pair + 2].T, s=8, color=color, marker="os^"[k])
-    ax.set(xlabel=f"column {2 * pair}", ylabel=f"column {2 * pair + 1}", aspect="equal")
+    ax.set(xlabel=f"column {2 * pair}", ylabel=f"column {2 * pair + 1}")
 display = FeatureWeightsDisplay.from_estimator(model, ax=right.subplots())
 display.ax_.set(title="weights learned by AWK", xlabel="column")
 plt.show()
