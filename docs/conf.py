@@ -43,6 +43,7 @@ sphinx_gallery_conf = {
     "image_srcset": ["2x"],
     "min_reported_time": 3600,
     "show_signature": False,
+    "thumbnail_size": (480, 330),
     "write_computation_times": False,
 }
 extlinks = {"doi": ("https://doi.org/%s", "doi:%s")}
