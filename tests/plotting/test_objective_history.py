@@ -41,7 +41,7 @@ def test_one_iteration_and_rounding_do_not_fill_the_picture(rows):
 def test_own_axes_name_and_style(rows, pyplot):
     figure, ax = pyplot.subplots()
     model = EWKMeans(2, random_state=0).fit(rows)
-    display = ObjectiveHistoryDisplay.from_estimator(model, name="mine", ax=ax, color="red")
+    display = ObjectiveHistoryDisplay.from_estimator(model, name="mine", ax=ax, c="red")
     assert display.ax_ is ax
     assert display.figure_ is figure
     assert display.lines_[0].get_color() == "red"

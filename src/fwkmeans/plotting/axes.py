@@ -88,6 +88,22 @@ def write_values(ax: Any, image: Any, texts: Sequence[Sequence[str]], room: int)
     return written
 
 
+def image_style(given: dict[str, Any], **own: Any) -> dict[str, Any]:
+    """Return how an image is drawn: as the user says, else like this."""
+    if "norm" in given:  # brings limits of its own
+        own = {"cmap": own["cmap"]}
+    return {"aspect": "auto"} | own | given
+
+
+def line_style(given: dict[str, Any], **own: Any) -> dict[str, Any]:
+    """Return how a line is drawn: as the user says, whatever the word (``c``, ``lw``), else so."""
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
+    named: dict[str, Any] = normalize_kwargs(given, Line2D)
+    return own | named
+
+
 def matrix_size(
     rows: Sequence[Any], columns: Sequence[Any], cell: float = 0.62
 ) -> tuple[float, float]:

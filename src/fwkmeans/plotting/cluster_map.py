@@ -179,7 +179,7 @@ class ClusterMapDisplay:
         names = names_of(estimator, feature_names)
         table = rows_of(estimator, X)
         labels = model.predict(table)
-        metric = metric_of(model)
+        metric = metric_of(model, shapes=shapes)
         numeric = metric.numeric
         rows = read_numeric(as_table(table), numeric).astype(np.float64)
         round_spaces = getattr(model, "_unit_spaces", None) or []
@@ -283,11 +283,14 @@ class ClusterMapDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         self.scatters_, self.outlines_, self.centers_ = [], [], []
         names = range(len(self.centers)) if self.cluster_names is None else self.cluster_names
-        size = float(np.clip(3000.0 / len(self.points), 4.0, 24.0))
+        size = float(np.clip(4000.0 / len(self.points), 5.0, 24.0))
         for k, name in enumerate(names):
             own = self.points[self.labels == k]
             look = {"color": color_of(k), "marker": marker_of(k), "s": size, "alpha": 0.7}
-            look |= {"linewidths": 0, "label": f"{plain(name)} ({len(own)})"} | style
+            look |= {"linewidths": 0, "label": f"{plain(name)} ({len(own)})"}
+            look |= {"rasterized": len(self.points) > 5000} | style
+            if "c" in style:
+                del look["color"]
             self.scatters_.append(ax.scatter(*own.T, **look))
             if self.outlines is not None:
                 line = ax.plot(*self.outlines[k].T, color=color_of(k), lw=1.5, zorder=3)

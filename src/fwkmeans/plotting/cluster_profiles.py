@@ -18,6 +18,7 @@ from fwkmeans._columns import (
 from fwkmeans._typing import FloatArray, IntArray
 from fwkmeans.plotting.axes import (
     add_colorbar,
+    image_style,
     matrix_size,
     name_ticks,
     open_axes,
@@ -234,7 +235,7 @@ class ClusterProfilesDisplay:
         ax = open_axes(ax, size, type(self).__name__)
         self.ax_, self.figure_ = ax, ax.figure
         limit = float(np.nanmax(np.abs(shown), initial=0.0)) or 1.0
-        style = {"cmap": DIVERGING, "vmin": -limit, "vmax": limit, "aspect": "auto"} | style
+        style = image_style(style, cmap=DIVERGING, vmin=-limit, vmax=limit)
         self.image_ = ax.imshow(shown, **style)
         self.colorbar_ = None
         if colorbar:

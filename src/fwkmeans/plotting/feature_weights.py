@@ -9,7 +9,14 @@ import numpy as np
 from sklearn.utils import check_array, check_scalar
 
 from fwkmeans._typing import FloatArray
-from fwkmeans.plotting.axes import add_colorbar, matrix_size, name_ticks, open_axes, write_values
+from fwkmeans.plotting.axes import (
+    add_colorbar,
+    image_style,
+    matrix_size,
+    name_ticks,
+    open_axes,
+    write_values,
+)
 from fwkmeans.plotting.models import check_names, default_names, model_of, names_of, sizes_of
 from fwkmeans.plotting.style import SEQUENTIAL
 
@@ -178,13 +185,15 @@ class FeatureWeightsDisplay:
         if top is not None:
             check_scalar(top, "top", Integral, min_val=1)
         weights = np.asarray(self.weights)
-        names = self.feature_names or default_names(weights.shape[1])
+        names = self.feature_names
+        if names is None:
+            names = default_names(weights.shape[1])
         self.features_ = np.argsort(-weights.mean(axis=0), kind="stable")[:top]
         weights = weights[:, self.features_]
         shown = [names[v] for v in self.features_]
         clusters = self._clusters(len(weights))
         ax = open_axes(ax, matrix_size(clusters, shown), type(self).__name__)
-        style = {"cmap": SEQUENTIAL, "vmin": 0.0, "aspect": "auto"} | style
+        style = image_style(style, cmap=SEQUENTIAL, vmin=0.0)
         self.ax_, self.figure_ = ax, ax.figure
         self.image_ = ax.imshow(weights, **style)
         self.colorbar_ = None

@@ -105,10 +105,10 @@ def sizes_of(model: Any) -> IntArray:
     return np.bincount(model.labels_, minlength=model.n_clusters_)
 
 
-def metric_of(model: Any) -> Metric:
-    """Return how a fitted model measures distance."""
+def metric_of(model: Any, *, shapes: bool = True) -> Metric:
+    """Return how a fitted model measures distance; squares stand for what has no exponent."""
     p = getattr(model._parts.dissimilarity, "p", None)
-    if p is None:
+    if p is None and shapes:
         raise ValueError(
             f"{model._parts.dissimilarity!r} is no Minkowski dissimilarity, so clusters have no "
             "shape that could be drawn. Set shapes=False."
@@ -117,7 +117,7 @@ def metric_of(model: Any) -> Metric:
     assignment = model._assignment(None)
     weights = layout.numbers_of(assignment.weights[0] * assignment.scale[0])
     centers = layout.numbers_of(np.asarray(model.cluster_centers_, dtype=np.float64))
-    return Metric(centers, np.broadcast_to(weights, centers.shape), float(p), layout.numeric)
+    return Metric(centers, np.broadcast_to(weights, centers.shape), float(p or 2.0), layout.numeric)
 
 
 def _kind(thing: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from fwkmeans._typing import FloatArray
-from fwkmeans.plotting.axes import open_axes, plain
+from fwkmeans.plotting.axes import line_style, open_axes, plain
 from fwkmeans.plotting.models import model_of
 from fwkmeans.plotting.style import color_of, marker_of
 
@@ -133,9 +133,9 @@ class ObjectiveHistoryDisplay:
         self.ax_, self.figure_, self.lines_ = ax, ax.figure, []
         for number, (name, run) in enumerate(self.histories.items()):
             values = run / (abs(run[0]) or 1.0) if relative else run
-            own = {"color": color_of(number), "marker": marker_of(number), "markersize": 4}
-            own |= {"label": plain(name)} | style
-            self.lines_ += ax.plot(np.arange(1, len(values) + 1), values, **own)
+            look = {"color": color_of(number), "marker": marker_of(number), "markersize": 4}
+            look = line_style(style, label=plain(name), **look)
+            self.lines_ += ax.plot(np.arange(1, len(values) + 1), values, **look)
         shown = np.concatenate([line.get_ydata() for line in self.lines_])
         level = float(np.abs(shown).max())
         if np.ptp(shown) <= 1e-9 * level:  # nothing but rounding, which would fill the picture

@@ -14,7 +14,7 @@ from sklearn.utils import check_scalar
 
 from fwkmeans._columns import as_table, categorical_by_dtype, read_numeric
 from fwkmeans._typing import FloatArray
-from fwkmeans.plotting.axes import open_axes, plain
+from fwkmeans.plotting.axes import line_style, open_axes, plain
 from fwkmeans.plotting.models import check_labels, rows_of
 from fwkmeans.plotting.style import ACCENT, color_of
 
@@ -230,7 +230,7 @@ class ParameterCurveDisplay:
         at = np.asarray(self.values, dtype=np.float64) if numbers else np.arange(len(self.values))
         order = np.argsort(at, kind="stable")
         x, y = at[order], np.asarray(self.scores)[order]
-        style = {"color": color_of(0), "marker": "o", "markersize": 4} | style
+        style = line_style(style, color=color_of(0), marker="o", markersize=4)
         (self.line_,) = ax.plot(x, y, **style)
         self.band_ = None
         if self.spread is not None:

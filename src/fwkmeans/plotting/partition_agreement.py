@@ -13,6 +13,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from fwkmeans._typing import FloatArray
 from fwkmeans.plotting.axes import (
     add_colorbar,
+    image_style,
     matrix_size,
     name_ticks,
     open_axes,
@@ -192,7 +193,7 @@ class PartitionAgreementDisplay:
         rows, columns = self.clusters if pair else (self.names, self.names)
         ax = open_axes(ax, matrix_size(rows, columns), type(self).__name__)
         limits = {} if pair else {"vmax": 1.0}
-        style = {"cmap": SEQUENTIAL, "vmin": 0.0, "aspect": "auto"} | limits | style
+        style = image_style(style, cmap=SEQUENTIAL, vmin=0.0, **limits)
         self.ax_, self.figure_ = ax, ax.figure
         self.image_ = ax.imshow(matrix, **style)
         label = "rows" if pair else "adjusted Rand index"
