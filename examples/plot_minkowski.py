@@ -37,8 +37,8 @@ for p, ax in zip((1.1, 2, 8), axes, strict=True):
 plt.show()
 
 # %%
-# Which p suits cubes? In two columns it makes little difference. In four columns, where the cubes
-# overlap in a corner, it does; agreement with the cubes, in the mean of three draws:
+# Which p suits cubes? Two cubes of four columns that overlap in a corner, and how far the clusters
+# agree with them, in the mean of three draws:
 
 agreement = {
     p: np.mean(

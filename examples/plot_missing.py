@@ -68,6 +68,8 @@ plt.show()
 
 for share, ignored, filled in zip(SHARES, *agreement.values(), strict=True):
     print(f"{share:3.0%} deleted: ignore {ignored:.2f}, fill {filled:.2f}")
+assert agreement["ignore"][1] > agreement["ignore"][0] - 0.05
+assert agreement["fill with the median"][1] < agreement["fill with the median"][0] - 0.1
 assert agreement["ignore"][3] > 0.75
 assert agreement["fill with the median"][3] < 0.5
 
