@@ -20,8 +20,9 @@ extensions = [
     "sphinx.ext.extlinks",
     "sphinx.ext.mathjax",
     "numpydoc",
+    "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "survey"]  # the pages in survey are included by others
 templates_path = ["_templates"]
 default_role = "py:obj"
 highlight_language = "python"
@@ -30,12 +31,28 @@ autosummary_generate = True
 autodoc_typehints = "none"  # types are in the numpydoc sections
 numpydoc_class_members_toctree = False
 numpydoc_show_class_members = False  # the class template lists methods once, with their text
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"plot_",
+    "within_subsection_order": "ExampleTitleSortKey",
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("fwkmeans",),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "image_srcset": ["2x"],
+    "min_reported_time": 3600,
+    "show_signature": False,
+    "thumbnail_size": (480, 330),
+    "write_computation_times": False,
+}
 extlinks = {"doi": ("https://doi.org/%s", "doi:%s")}
 
 html_math_renderer = "mathml" if find_spec("latex2mathml") else "mathjax"
 html_theme = "pydata_sphinx_theme"
 html_title = f"fwkmeans {release}"
 html_theme_options = {
+    "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],
@@ -45,11 +62,16 @@ html_theme_options = {
     "footer_end": [],
 }
 html_sidebars = {
-    "index": [],
-    "getting_started": [],
-    "algorithms": [],
-    "own_weight_rule": [],
-    "rows_in_files": [],
+    page: []
+    for page in (
+        "index",
+        "getting_started",
+        "which_algorithm",
+        "choosing_parameters",
+        "mixed_and_missing",
+        "own_weight_rule",
+        "rows_in_files",
+    )
 }
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]

@@ -7,8 +7,10 @@ import importlib
 import inspect
 import pkgutil
 import re
+import runpy
 import sys
 import tomllib
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -20,8 +22,18 @@ import fwkmeans
 from fwkmeans.estimators import ALGORITHMS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.rst"))]
+BUILT = {"_build", "_templates", "api", "gallery"}  # folders of docs that nobody writes by hand
+PAGES = [
+    ROOT / "README.md",
+    *(
+        page
+        for page in sorted((ROOT / "docs").rglob("*.rst"))
+        if page.relative_to(ROOT / "docs").parts[0] not in BUILT
+    ),
+]
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+NEEDS_KMODES = doctest.register_optionflag("NEEDS_KMODES")
 
 # Folders whose names users import; the rest of the package is for its developers.
 PUBLIC = [
@@ -125,10 +137,59 @@ def complaints(name: str, codes: set[str]) -> list[str]:
 # ---- what readers copy --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+class PageParser(doctest.DocTestParser):
+    """Skip the lines that need kmodes, which only benchmarks install, where it is absent."""
+
+    def get_examples(self, string: str, name: str = "<string>") -> list[doctest.Example]:
+        examples = super().get_examples(string, name)
+        for example in examples:
+            if NEEDS_KMODES in example.options and find_spec("kmodes") is None:
+                example.options[doctest.SKIP] = True
+        return examples
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_of_pages_run(page: Path):
-    failed, _ = doctest.testfile(str(page), module_relative=False, optionflags=OPTIONS)
+    pytest.importorskip("pandas")
+    with warnings.catch_warnings():  # pages may set filters, and must not leave them behind
+        failed, _ = doctest.testfile(
+            str(page),
+            module_relative=False,
+            optionflags=OPTIONS,
+            parser=PageParser(),
+            encoding="utf-8",
+        )
     assert failed == 0
+
+
+def test_pages_have_no_python_that_is_not_run():
+    for page in PAGES:
+        assert "code-block:: python" not in page.read_text("utf-8"), page
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_of_gallery_run(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    pytest.importorskip("pandas")
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    monkeypatch.setattr(plt, "show", lambda: None)
+    monkeypatch.setattr(sys, "argv", [str(path)])
+    runpy.run_path(str(path), run_name="__main__")
+    assert len(plt.get_fignums()) == 1
+    assert capsys.readouterr().out
+    plt.close("all")
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_of_gallery_ask_and_answer(path: Path):
+    text = path.read_text("utf-8")
+    _, title, line, *_ = text.splitlines()
+    assert title.endswith("?")
+    assert line == "=" * len(title)
+    assert text.rpartition("\n# %%\n")[2].startswith("# So: ")
+    assert re.search(r"^ *assert ", text, flags=re.MULTILINE)
 
 
 def test_readme_has_an_example():

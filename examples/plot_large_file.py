@@ -1,0 +1,79 @@
+"""
+Is a million rows too many?
+===========================
+
+A table that does not fit into memory can stay in its file: wherever an estimator takes rows it also
+takes the path of a ``.npy`` file, which is read block by block. Or one clusters a sample of the
+rows. How much does a sample lose?
+"""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from matplotlib import pyplot as plt
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+
+from fwkmeans import WKMeans
+
+N_ROWS, N_COLUMNS, N_NOISE = 1_000_000, 6, 4
+rng = np.random.default_rng(0)
+cluster = rng.integers(5, size=N_ROWS)
+table = np.empty((N_ROWS, N_COLUMNS + N_NOISE), dtype=np.float32)
+table[:, :N_COLUMNS] = rng.normal(0, 1.2, (5, N_COLUMNS))[cluster]
+table[:, :N_COLUMNS] += rng.standard_normal((N_ROWS, N_COLUMNS), dtype=np.float32)
+table[:, N_COLUMNS:] = 12 * rng.random((N_ROWS, N_NOISE), dtype=np.float32) - 6
+table /= np.ptp(table, axis=0)
+
+folder = tempfile.TemporaryDirectory()
+path = Path(folder.name) / "rows.npy"
+np.save(path, table)
+print(f"{path.name}: {path.stat().st_size / 2**20:.0f} MB")
+
+# %%
+# The whole file, with two starts, read block by block in every iteration:
+
+model = WKMeans(5, beta=4, n_init=2, random_state=0)
+whole = clone(model).fit(path)
+print(f"{whole.labels_.size} rows in {whole.n_iter_} iterations")
+
+# %%
+# And samples of it. Each model then labels all rows, and we count how far it agrees with the model
+# of the whole file (on every twentieth row, to save time).
+
+sizes = [100, 300, 1000, 3000, 10_000, 30_000]
+agreement = np.empty((len(sizes), 3))
+for at, size in enumerate(sizes):
+    for draw in range(3):
+        some = np.random.default_rng(draw).choice(N_ROWS, size, replace=False)
+        labels = clone(model).fit(table[some]).predict(table[::20])
+        agreement[at, draw] = adjusted_rand_score(whole.labels_[::20], labels)
+
+figure, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
+ax.plot(sizes, agreement.mean(axis=1), color="#0072B2", marker="o", label="mean of three samples")
+ax.plot(np.repeat(sizes, 3), agreement.ravel(), ".", color="0.6", zorder=0, label="each sample")
+ax.set(
+    xscale="log",
+    xlabel="rows in the sample",
+    ylabel="agreement with the model\nof the whole file (ARI)",
+    ylim=(0, 1.02),
+)
+ax.legend(frameon=False, loc="lower right")
+ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %%
+folder.cleanup()
+means = agreement.mean(axis=1)
+for size, mean in zip(sizes, means, strict=True):
+    print(f"{size:6} rows: {mean:.2f}")
+found = adjusted_rand_score(cluster[::20], whole.labels_[::20])
+print(f"whole file, agreement with the clusters it was made of: {found:.2f}")
+assert found > 0.65
+assert means[0] < 0.75
+assert means[-2:].min() > 0.95
+
+# %%
+# So: a million rows are no trouble, in memory or in a file. Nor are they needed, if all clusters
+# are large: a sample of some ten thousand gives nearly the same clusters.
