@@ -8,7 +8,10 @@ import inspect
 import pkgutil
 import re
 import runpy
+import shlex
+import shutil
 import sys
+import textwrap
 import tomllib
 import warnings
 from importlib.util import find_spec
@@ -160,6 +163,46 @@ def test_examples_of_pages_run(page: Path):
             encoding="utf-8",
         )
     assert failed == 0
+
+
+def console_sessions(text: str) -> list[tuple[str, str]]:
+    """Return the commands of a page that begin with fwkmeans, and what is printed below each."""
+    blocks = re.findall(r"^\.\. code-block:: console\n((?:\n|   .*\n)+)", text, flags=re.MULTILINE)
+    blocks += re.findall(r"^```console\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    sessions = []
+    for block in blocks:
+        parts = re.split(
+            r"^\$ (.*)\n", textwrap.dedent(block).strip("\n") + "\n", flags=re.MULTILINE
+        )
+        for command, printed in zip(parts[1::2], parts[2::2], strict=True):
+            if command.startswith("fwkmeans "):
+                sessions.append((command, printed))
+    return sessions
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if console_sessions(page.read_text("utf-8"))],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_commands_of_pages_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Commands run in order in one folder that has the bundled tables."""
+    for needed in ("pyarrow", "jinja2", "matplotlib"):
+        pytest.importorskip(needed)
+    from click.testing import CliRunner
+
+    from fwkmeans.cli import main
+
+    for table in (ROOT / "src" / "fwkmeans" / "datasets" / "data").glob("*.csv"):
+        shutil.copy(table, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    checker, flags = doctest.OutputChecker(), doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    for command, printed in console_sessions(page.read_text("utf-8")):
+        result = CliRunner().invoke(main, shlex.split(command)[1:])
+        assert result.exit_code == 0, f"{command}\n{result.output}"
+        if printed.strip():
+            same = checker.check_output(printed, result.output, flags)
+            assert same, f"{command}\n{result.output}"
 
 
 def test_pages_have_no_python_that_is_not_run():

@@ -179,3 +179,52 @@ def test_joined_slopes_are_those_of_all_rows():
         ]
         for a, b in zip(join_slopes(*parts), whole, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-10)
+
+
+# ---- roots --------------------------------------------------------------------------------------
+
+
+def sum_of_powers(values, s, c, p):
+    here = (s > 0) & ~np.isnan(values)
+    y, s = values[here].astype(np.longdouble), s[here].astype(np.longdouble)
+    return (s * np.abs(np.longdouble(c) - y) ** np.longdouble(p)).sum()
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("discrete", [False, True])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_roots_are_minimisers(kernels, dtype, layout, discrete, missing):
+    """No point of a fine grid, and no value, has a lower sum of powers."""
+    n, m, k = (60, 3, 3) if kernels == "compiled" else (25, 2, 2)
+    block, points, labels = case(
+        3, n, m, k, dtype, layout=layout, discrete=discrete, missing=missing
+    )
+    power = np.resize([1.05, 1.5, 2.5, 6.0], N_STARTS)
+    found = KERNELS[kernels].roots(block, points, power, labels)
+    s = np.ones(n) if block.sample_weight is None else block.sample_weight
+    for r in range(4):
+        for j in range(k):
+            for v in range(m):
+                values = np.where(labels[r] == j, np.asarray(block.rows)[:, v], np.nan)
+                there = values[(s > 0) & ~np.isnan(values)]
+                if not there.size:
+                    np.testing.assert_allclose(found[r, j, v], points[r, j, v])
+                    continue
+                best = sum_of_powers(values, s, found[r, j, v], power[r])
+                others = [*np.linspace(there.min(), there.max(), 101), *there]
+                lowest = min(sum_of_powers(values, s, c, power[r]) for c in others)
+                assert best <= lowest * (1 + 1e-13) + 1e-300
+
+
+def test_roots_do_not_depend_on_threads_or_on_other_starts():
+    block, points, labels = case(5, 700, 7, 4, np.float64)
+    power = np.resize([1.05, 1.5, 2.5, 6.0], N_STARTS)
+    together = compiled.roots(block, points, power, labels)
+    for n_threads in (1, 2, 5):
+        again = compiled.roots(block._replace(n_threads=n_threads), points, power, labels)
+        np.testing.assert_array_equal(again, together)
+    for r in range(N_STARTS):
+        alone = compiled.roots(block, points[[r]], power[[r]], labels[[r]])
+        np.testing.assert_array_equal(alone[0], together[r])

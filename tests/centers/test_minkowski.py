@@ -15,6 +15,14 @@ POWERS = [1.0, 1.05, 1.1, 1.5, 1.9, 2.5, 4.0, 20.0, np.inf]
 MOST_PASSES = 80
 
 
+@pytest.fixture(autouse=True, params=["passes", "gathered"])
+def way(request, monkeypatch):
+    """Centers by passes over all rows, as for files, and by values gathered in memory."""
+    few = 0 if request.param == "passes" else 20_000
+    monkeypatch.setattr("fwkmeans.centers.minkowski._FEW", few)
+    return request.param
+
+
 class CountingSource(MemorySource):
     """Counts the passes over the rows."""
 

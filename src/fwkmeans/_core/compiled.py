@@ -140,6 +140,14 @@ def powers(block: Block, points: FloatArray, power: FloatArray, labels: LabelArr
     return out
 
 
+def roots(block: Block, points: FloatArray, power: FloatArray, labels: LabelArray) -> FloatArray:
+    """See `fwkmeans._core.twin.roots`."""
+    out = np.empty(points.shape)
+    work = _block(block, block.rows.size * len(points) * _POWER * 10)
+    _kernels.roots(block.rows, work, np.ascontiguousarray(points), power, labels, out)
+    return out
+
+
 def describe(block: Block, reference: FloatArray) -> Moments:
     """See `fwkmeans._core.twin.describe`."""
     n_features = block.rows.shape[1]

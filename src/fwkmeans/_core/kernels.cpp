@@ -8,7 +8,7 @@
 //    cluster in turn instead of being loaded and stored for every row; where the last labels are
 //    known only the rows that changed are taken out of one cluster and put into another.
 // Compiled once per instruction set (FWK_ISA, FWK_BYTES); no standard library in here.
-#include "statistics.hpp"
+#include "roots.hpp"
 
 namespace fwk {
 namespace FWK_ISA {
@@ -169,7 +169,7 @@ template <class T>
 constexpr Kernels<T> table_of() {
     return {FWK_NAME,     prepared_bytes<T>, prepare<T>,  scratch_bytes<T>, accumulate<T>,
             farthest<T>,  assign<T>,         distances<T>, slopes<T>,       powers<T>,
-            describe<T>,  multiply_adds<T>};
+            roots_bytes,  roots<T>,          describe<T>,  multiply_adds<T>};
 }
 
 }  // namespace

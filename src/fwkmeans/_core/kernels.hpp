@@ -130,6 +130,10 @@ struct Kernels {
                    void* scratch, const Slopes&, Cancel);
     void (*powers)(const Rows<T>&, index begin, index end, const Points&, index first, index last,
                    void* scratch, double* out, Cancel);
+    // Minkowski centers of clusters [first, last) of all R K; all rows are one block.
+    std::size_t (*roots_bytes)(index n_rows);
+    void (*roots)(const Rows<T>&, const Points&, index first, index last, void* scratch, double* out,
+                  Cancel);
     void (*describe)(const Rows<T>&, index begin, index end, const double* reference, void* scratch,
                      const Moments&, Cancel);
     // Runs `rounds` rounds of independent multiply-adds; returns how many (for benchmarks/).

@@ -508,6 +508,21 @@ void powers(Table<T> X, nb::tuple block, In<double> points, In<double> power, La
     }
 }
 
+// out: (R, K, M).
+template <class T>
+void roots(Table<T> X, nb::tuple block, In<double> points, In<double> power, Labelled labels,
+           Out<double> out) {
+    const Input<T> input(X, block);
+    const Points about = points_of(points, power, labels);
+    const index n_rows = input.rows.n_rows;
+    Scratch scratch(input.n_threads, kernels<T>().roots_bytes(n_rows));
+    for_each_task(about.n_starts * about.n_clusters, 1, n_rows, input.n_threads,
+                  [&](index first, index last, index, index, index, int worker, Cancel cancel) {
+                      kernels<T>().roots(input.rows, about, first, last, scratch.of(worker),
+                                         out.data(), cancel);
+                  });
+}
+
 template <class T>
 void describe(Table<T> X, nb::tuple block, In<double> reference, Out<double> mass,
               Out<std::int64_t> rows, Out<double> sums, Out<double> squares, Out<double> minimum,
@@ -569,6 +584,8 @@ void define(nb::module_& m) {
     m.def("slopes", &slopes<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg());
     m.def("powers", &powers<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg());
+    m.def("roots", &roots<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg());
     m.def("describe", &describe<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());

@@ -136,6 +136,26 @@ class SlopesAt(NamedTuple):
         return reduce(join_slopes, parts)
 
 
+class RootsOf(NamedTuple):
+    """Find the minimisers of the sums of powers of each cluster; only where all is one block."""
+
+    points: FloatArray  # (R, K, Mn) where to look first
+    power: FloatArray  # (R,)
+    labels: LabelArray  # (R, N)
+
+    def on_block(self, block: Block) -> FloatArray:
+        """Return the minimisers."""
+        roots: FloatArray = kernels_for(block.rows).roots(
+            block, self.points, self.power, self.labels
+        )
+        return roots
+
+    def merge(self, parts: Iterable[FloatArray]) -> FloatArray:
+        """Return the only part."""
+        (only,) = parts
+        return only
+
+
 class PowersAbout(NamedTuple):
     """Sum ``s |y - c|^p`` over the rows of each cluster, by known labels."""
 

@@ -350,6 +350,22 @@ def _slopes(chunk: _Chunk, labels: Any, points: Any, p: float, xp: Any) -> Slope
     )
 
 
+def roots(block: Block, points: Any, power: Any, labels: Any) -> Any:
+    """Return the minimisers of the sums of powers, by halving: (R, K, M); p is above 1.
+
+    All rows must be in the block. Where a cluster has no value its point stays.
+    """
+    xp = array_namespace(block.rows)
+    first = slopes(block, points, power, labels)
+    known = first.low <= first.high
+    low, high = xp.where(known, first.low, points), xp.where(known, first.high, points)
+    for _ in range(200):
+        middle = low / 2 + high / 2
+        slope = slopes(block, middle, power, labels).slope
+        low, high = xp.where(slope <= 0, middle, low), xp.where(slope >= 0, middle, high)
+    return low / 2 + high / 2
+
+
 def join_slopes(a: Slopes, b: Slopes) -> Slopes:
     """Return the slopes of two sets of rows together."""
     xp = array_namespace(a.slope)

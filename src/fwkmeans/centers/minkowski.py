@@ -8,7 +8,8 @@ from typing import Self
 import numpy as np
 
 from fwkmeans._checks import check_power
-from fwkmeans._core.passes import SlopesAt
+from fwkmeans._core import compiled
+from fwkmeans._core.passes import RootsOf, SlopesAt
 from fwkmeans._core.twin import Slopes
 from fwkmeans._typing import (
     BoolArray,
@@ -21,6 +22,7 @@ from fwkmeans._typing import (
 )
 from fwkmeans.centers.mean import MeanCenter
 
+_FEW = 20_000  # rows; more are passed over by all threads together
 _MOST = 300  # looks at the rows; bisection alone needs about 60
 
 
@@ -93,9 +95,12 @@ def minkowski_centers(
     ndarray of the shape of `before`
         The minimisers.
     """
+    power = np.full(len(before), float(p))
+    if 1 < p < np.inf and compiled is not None and _is_small(source):
+        return source.reduce(RootsOf(before, power, labels))
     centers = before.copy()
     going = np.arange(len(before))
-    first = source.reduce(SlopesAt(centers, np.full(len(centers), float(p)), labels))
+    first = source.reduce(SlopesAt(centers, power, labels))
     if np.isinf(p):
         known = first.low <= first.high
         low, high = np.where(known, first.low, before), np.where(known, first.high, before)
@@ -111,11 +116,15 @@ def minkowski_centers(
             search = search.take(~done)
             labels = labels[~done]
         points = search.next_points()
-        power = np.full(len(points), float(p))
         if not search.done.all():
-            search.look(points, source.reduce(SlopesAt(points, power, labels)))
+            search.look(points, source.reduce(SlopesAt(points, power[: len(points)], labels)))
     centers[going] = np.where(search.done, search.found, search.points)
     return centers
+
+
+def _is_small(source: Source) -> bool:
+    """Tell whether the rows are in memory, and few enough to gather a cluster at a time."""
+    return source.keeps_labels and source.n_rows <= _FEW
 
 
 class _Search:

@@ -170,15 +170,15 @@ def _run(
 def _run_together(
     model: BaseFeatureWeightedKMeans, source: Source, parts: list[tuple[_Line, list[int]]]
 ) -> tuple[LabelArray, Outcome]:
-    centers, weights, rules = [], [], []
+    centers, weights = [], []
     for line, starts in parts:
         some = range(starts[0], starts[-1] + 1)
         centers.append(model._initial_centers(line.begin, source, line.seeds, some, line.table))
         weights.append(
             model._initial_weights(line.begin, line.recipe, line.table, line.seeds, some)
         )
-        rules += [line.recipe.weighting] * len(starts)
     first = parts[0][0]
+    rules = [(line.recipe.weighting, len(starts)) for line, starts in parts]
     recipe = first.recipe._replace(weighting=_stacked(rules))
     together = Weights(
         np.concatenate([one.values for one in weights]),
@@ -222,12 +222,14 @@ def _families(lines: list[_Line]) -> list[list[_Line]]:
     return list(families.values())
 
 
-def _stacked(rules: list[WeightRuleProtocol]) -> WeightRuleProtocol:
-    """Return one rule whose numbers are those of each start, where they differ."""
-    together = copy.copy(rules[0])
-    for name, value in _parameters(rules[0]).items():
+def _stacked(rules: list[tuple[WeightRuleProtocol, int]]) -> WeightRuleProtocol:
+    """Return one rule for all starts, whose numbers are those of each where they differ."""
+    together = copy.copy(rules[0][0])
+    parameters = [_parameters(rule) for rule, _ in rules]
+    n_starts = [n for _, n in rules]
+    for name, value in parameters[0].items():
         if _is_number(value):
-            each = np.array([_parameters(rule)[name] for rule in rules], dtype=np.float64)
+            each = np.repeat(np.array([own[name] for own in parameters], np.float64), n_starts)
             if (each != each[0]).any():
                 setattr(together, name, each[:, None, None])
     return together
