@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f \( -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name pyproject.toml \))
 
-.PHONY: help demo test lint types bench docs clean setup
+.PHONY: help demo test lint types bench survey docs clean setup
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
@@ -54,6 +54,10 @@ bench: $(VENV)/.dev  ## speed and memory beside scikit-learn and others (run it 
 	$(BIN)/python benchmarks/bench_minkowski.py
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/bench_mixed.py
+
+survey: $(VENV)/.installed  ## the whole experiment of the survey, and its report
+	$(BIN)/fwkmeans survey
+	$(BIN)/fwkmeans survey report
 
 docs: $(VENV)/.docs  ## build the documentation into docs/_build
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

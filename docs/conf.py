@@ -52,7 +52,7 @@ html_math_renderer = "mathml" if find_spec("latex2mathml") else "mathjax"
 html_theme = "pydata_sphinx_theme"
 html_title = f"fwkmeans {release}"
 html_theme_options = {
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],

@@ -204,6 +204,9 @@ def test_own_files(tmp_path):
         parse_table(str(path), "class")
     with pytest.raises(ValueError, match="12 different values"):
         parse_table(str(path), "size")
+    other = tmp_path / "iris.csv"
+    other.write_text(path.read_text())
+    assert parse_table(str(other)).name == "iris.csv"  # not the bundled one
     path.write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="1 row"):
         parse_table(str(path))

@@ -131,8 +131,10 @@ def _parse_file(path: Path, number: str, target: str | None) -> TableSpec:
             "rows; expected known classes. Name the column that holds them, or say how many "
             "clusters to look for behind a colon."
         )
+    taken = (*list_uci(), *SURVEY_CONFIGURATIONS)
+    name = path.name if path.stem in taken else path.stem
     return TableSpec(
-        _label(path.stem, number, n_classes), int(number or n_classes), str(path), target, content
+        _label(name, number, n_classes), int(number or n_classes), str(path), target, content
     )
 
 
