@@ -71,9 +71,13 @@ html_sidebars = {
         "mixed_and_missing",
         "own_weight_rule",
         "rows_in_files",
+        "command_line",
+        "survey_command",
+        "replication",
     )
 }
 html_static_path = ["_static"]
+html_extra_path = ["survey/report"]  # the whole comparison, a page of its own
 html_css_files = ["custom.css"]
 html_show_sourcelink = False
 

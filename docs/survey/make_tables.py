@@ -2,7 +2,7 @@
 
 ``python docs/survey/make_tables.py survey.sqlite`` writes beside itself: ``decision.rst`` and
 ``fixed.rst`` (which algorithm should I use?), ``agreement.rst``, ``noise_draws.rst`` and
-``variants.rst`` (replication), and ``survey.md``, the whole comparison.
+``variants.rst`` (replication), and ``survey.md`` and ``report/survey.html``, the whole comparison.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from fwkmeans.survey.compare import Place, Results, summarize_cells
 from fwkmeans.survey.content import survey_content
 from fwkmeans.survey.markdown import render_markdown
 from fwkmeans.survey.published import published
+from fwkmeans.survey.report import render_html
 
 HERE = Path(__file__).parent
 
@@ -59,6 +60,8 @@ def main(path: str) -> None:
     for name, lines in pages.items():
         (HERE / name).write_text("\n".join([*lines, ""]), encoding="utf-8")
     (HERE / "survey.md").write_text(render_markdown(content), encoding="utf-8")
+    (HERE / "report").mkdir(exist_ok=True)
+    (HERE / "report" / "survey.html").write_text(render_html(content), encoding="utf-8")
 
 
 def decision(results: Results) -> Iterable[str]:
