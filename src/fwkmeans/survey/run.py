@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -114,7 +117,21 @@ def _run_units(units: list[Unit], n_jobs: int) -> Iterator[tuple[int, list[Cell]
 
 
 def _run_numbered(at: int, unit: Unit) -> tuple[int, list[Cell]]:
+    _end_with_parent()
     return at, run_unit(unit)
+
+
+@cache
+def _end_with_parent() -> None:
+    """See to it, once, that this process ends when the one that started it is gone."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def run_unit(unit: Unit) -> list[Cell]:
