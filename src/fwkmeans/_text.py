@@ -5,9 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Sequence
 
-__all__ = ["aligned", "bar", "count", "has_blocks", "listing", "percent", "shortened"]
+__all__ = ["InputError", "aligned", "bar", "count", "has_blocks", "listing", "percent", "shortened"]
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
+
+
+class InputError(ValueError):
+    """Something is wrong with what the user gave; the text says what to do."""
 
 
 def bar(share: float, width: int = 20) -> str:

@@ -16,10 +16,10 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
 from fwkmeans import AWKMeans, EWKMeans, FGKMeans, IMWKMeans, KMeans, WKMeans
+from fwkmeans._tables import Format, read_table
 from fwkmeans.cli import main
 from fwkmeans.cli.columns import Roles, choose_columns
 from fwkmeans.cli.models import NAMES, choose
-from fwkmeans.cli.tables import Format, read_table
 from fwkmeans.datasets import load_uci
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.persistence import load_model

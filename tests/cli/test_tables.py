@@ -12,9 +12,9 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+from fwkmeans._tables import Format, read_table
 from fwkmeans.cli.columns import Roles, choose_columns
 from fwkmeans.cli.errors import InputError
-from fwkmeans.cli.tables import Format, read_table
 
 TEXT = "a,b,c\n1,2.5,x\n2,3.5,y\n3,,x\n4,5.5,z\n"
 

@@ -127,6 +127,8 @@ def test_the_estimator_is_not_changed(rows):
         ({"values": [0.5]}, "beta=0.5"),
         ({"values": [2.0, 3.0], "random_states": [1]}, "random_states has 1"),
         ({"parameter": "missing", "values": ["error"]}, "cannot be swept"),
+        ({"parameter": "max_iter", "values": [1]}, "cannot be swept"),
+        ({"parameter": "init", "values": ["random"]}, "cannot be swept"),
         ({"parameter": "nothing"}, "Invalid parameter"),
         ({"n_starts": 0}, "n_starts"),
     ],

@@ -16,17 +16,18 @@ from fwkmeans.survey.published import Published, published, published_tables
 from fwkmeans.survey.store import Cell
 
 
-def cell(table, algorithm, value, ari, *, noise=0, number=0, starts=None, seed=0):
+def cell(table, algorithm, value, ari, *, noise=0, number=0, starts=None, seed=0, **more):
     ari = np.asarray(ari, dtype=np.float64)
     std = ari.std(ddof=1) if ari.size > 1 else 0.0
+    settings, content = more.get("settings", "{}"), more.get("content", "")
     return Cell(
         table,
-        "",
+        content,
         number,
         noise,
         3,
         algorithm,
-        "{}",
+        '{"init": "anomalous"}' if algorithm == "iMWK-Means" else settings,
         None if value is None else "beta",
         value,
         seed,
@@ -138,6 +139,56 @@ def test_draws_of_the_noise_are_part_of_the_error():
     spread = np.std([0.80, 0.90, 0.85], ddof=1)
     assert compare(figures, theirs).error == pytest.approx(spread * math.sqrt(1 + 1 / 3))
     assert figures.n_draws == 3
+
+
+def test_one_synthetic_data_set_says_nothing():
+    cells = [cell("500x4-2", "AWK", 1.0, [0.0, 0.1])]
+    figures = summarize_cells(cells).figures[Place("500x4-2", False), "AWK"]
+    found = compare(figures, published()["500x4-2", False, "AWK"])
+    assert found.agrees is None
+    assert found.difference == pytest.approx(0.05 - 0.50)
+
+
+def test_draws_of_synthetic_data_sets_are_not_data_sets():
+    rng = np.random.default_rng(0)
+    level = rng.uniform(size=20)
+    cells = [
+        cell("500x4-2", "AWK", 1.0, [level[s], level[s]], number=s, noise=d)
+        for s in range(20)
+        for d in range(1, 6)
+    ]
+    figures = summarize_cells(cells).figures[Place("500x4-2", True), "AWK"]
+    found = compare(figures, published()["500x4-2", True, "AWK"])
+    assert found.error == pytest.approx(level.std(ddof=1) * math.sqrt(2 / 20))
+
+
+def test_one_start_of_a_random_algorithm_is_not_deterministic():
+    figures = summarize_cells([cell("iris", "WK-Means", 2.0, [0.82])])
+    one = figures.figures[Place("iris", False), "WK-Means"]
+    assert not one.is_deterministic
+    assert compare(one, published()["iris", False, "WK-Means"]).agrees
+
+
+def test_runs_that_are_not_one_are_told_apart():
+    cells = [
+        cell("own", "AWK", 1.0, [0.1, 0.1], content="a"),
+        cell("own", "AWK", 1.0, [0.9, 0.9], content="b"),
+        cell("iris", "SYNCLUS", None, [0.2, 0.2], settings='{"groups": 1}'),
+        cell("iris", "SYNCLUS", None, [0.3, 0.3], settings='{"groups": 2}'),
+        cell("iris", "SYNCLUS", None, [0.4, 0.4], settings='{"groups": 2}', seed=1),
+    ]
+    results = summarize_cells(cells)
+    means = {(place.table, name): f.mean for (place, name), f in results.figures.items()}
+    assert means == pytest.approx(
+        {
+            ("own", "AWK"): 0.1,
+            ("own #2", "AWK"): 0.9,
+            ("iris", "SYNCLUS"): 0.2,
+            ("iris", "SYNCLUS #2"): 0.3,
+        }
+    )
+    assert results.n_left_out == 1
+    assert results.n_fits == 8
 
 
 def test_winners_share_ties_to_two_decimals():

@@ -75,17 +75,19 @@ def test_marks_follow_the_comparison(store):
                     assert cell["published"] is None
                     assert cell["algorithm"] == "K-Means" or ":" in row["table"]
                 elif found.agrees is not None:
-                    expected = "=" if found.agrees else ("+" if found.difference > 0 else "-")
+                    expected = "≈" if found.agrees else ("▲" if found.difference > 0 else "▼")
+                    assert f"{abs(found.difference):.2f}" in cell["words"]
+                    assert not found.error or f"± {found.error:.2f}" in cell["words"]
                     assert cell["mark"] == expected
                     seen.add(expected)
-    assert "=" in seen
+    assert "≈" in seen
 
 
 def test_the_page_is_complete(written):
     html, _ = written
     assert "<script src" not in html
     assert not re.search(r"(src|href)=\"(?!#|data:)", html)
-    assert html.count("<svg") == 4 * 2
+    assert html.count("<svg class") == 4 * 2
     ids = re.findall(r'\bid="([^"]+)"', html)
     assert len(ids) == len(set(ids))
     assert html.count("<caption>") == html.count("<table")

@@ -204,6 +204,13 @@ def test_own_files(tmp_path):
         parse_table(str(path), "class")
     with pytest.raises(ValueError, match="12 different values"):
         parse_table(str(path), "size")
+    gaps = tmp_path / "gaps.csv"
+    gaps.write_text("a,b,kind\n1,?,x\n,5,y\n3,6,x\n4,7,\n")
+    with pytest.raises(ValueError, match="1 rows without a class"):
+        parse_table(str(gaps))
+    gaps.write_text("a,b,kind\n1,?,x\n,5,y\n3,6,x\n4,7,y\n")
+    assert load_table(parse_table(str(gaps)), 0, 0).rows.dtype == np.float64
+    assert prepare(parse_table(str(gaps)), 0, 0, 0, False).rows.shape == (4, 2)
     other = tmp_path / "iris.csv"
     other.write_text(path.read_text())
     assert parse_table(str(other)).name == "iris.csv"  # not the bundled one

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fwkmeans._tables import need
 from fwkmeans._text import count, listing
 from fwkmeans.cli.errors import InputError
-from fwkmeans.cli.tables import need
 
 __all__ = ["Chosen", "Roles", "choose_classes", "choose_columns", "match_columns"]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from fwkmeans._tables import Format, read_table
 from fwkmeans._text import aligned, count, has_blocks, percent, shortened
 from fwkmeans.cli.columns import Chosen, Roles, choose_columns
 from fwkmeans.cli.errors import InputError
@@ -23,7 +24,6 @@ from fwkmeans.cli.options import (
 from fwkmeans.cli.output import check_out, echo_json, write_columns
 from fwkmeans.cli.progress import each
 from fwkmeans.cli.run import fitted
-from fwkmeans.cli.tables import Format, read_table
 
 MOST_SIZES = 6
 MOST_FEATURES = 3

@@ -12,16 +12,14 @@ from typing import Any, TypeVar
 
 import click
 
+from fwkmeans._text import InputError
+
 __all__ = ["InputError", "debug_option", "sentences"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 VARIABLE = "FWKMEANS_DEBUG"
 _KEY = "fwkmeans.debug"
-
-
-class InputError(ValueError):
-    """Something is wrong with what the user gave; the text says what to do."""
 
 
 def debug_option(command: Command) -> Command:

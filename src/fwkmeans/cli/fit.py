@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import click
 
+from fwkmeans._tables import Format, read_table
 from fwkmeans.cli.columns import Roles, choose_columns
 from fwkmeans.cli.models import Wish, build, choose
 from fwkmeans.cli.options import (
@@ -21,7 +22,6 @@ from fwkmeans.cli.output import check_folder, check_out, check_report, echo_json
 from fwkmeans.cli.progress import working
 from fwkmeans.cli.result import result_lines
 from fwkmeans.cli.run import fitted
-from fwkmeans.cli.tables import Format, read_table
 
 #: Warnings that the summary has in better words.
 _TWICE = re.compile("Number of distinct clusters|did not converge in")

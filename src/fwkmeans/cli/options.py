@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
+from fwkmeans._tables import MISSING, Format
 from fwkmeans.cli.columns import Roles
 from fwkmeans.cli.errors import debug_option
 from fwkmeans.cli.models import NAMES, Wish
-from fwkmeans.cli.tables import MISSING, Format
 
 __all__ = ["column_options", "format_options", "json_option", "model_options"]
 

@@ -12,8 +12,8 @@ from typing import Any, TextIO
 import click
 
 from fwkmeans._files import replacing
+from fwkmeans._tables import need
 from fwkmeans.cli.errors import InputError
-from fwkmeans.cli.tables import need
 
 __all__ = ["check_folder", "check_out", "check_report", "echo_json", "note", "write_columns"]
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import click
 
+from fwkmeans._tables import Format, read_table
 from fwkmeans._text import count
 from fwkmeans.cli.columns import match_columns
 from fwkmeans.cli.errors import InputError
 from fwkmeans.cli.options import SectionedCommand, format_options, json_option
 from fwkmeans.cli.output import check_out, echo_json, note, write_columns
-from fwkmeans.cli.tables import Format, read_table
 
 __all__ = ["Known", "predict", "read_for"]
 

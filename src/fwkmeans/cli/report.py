@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from fwkmeans._tables import Format
 from fwkmeans.cli.columns import Roles, choose_classes
 from fwkmeans.cli.options import SectionedCommand, format_options, json_option, labels_option
 from fwkmeans.cli.output import check_report, echo_json
 from fwkmeans.cli.predict import load, read_for
 from fwkmeans.cli.progress import working
-from fwkmeans.cli.tables import Format
 
 
 @click.command(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from fwkmeans.survey import Done, Protocol
@@ -59,9 +60,11 @@ _results = click.option(
 )
 @click.option(
     "--grid",
+    "grids",
+    multiple=True,
     metavar="GRID",
-    help="Values of the parameters, FROM:TO:STEP or numbers with commas. Default: 1:5:0.1, for "
-    "EW-KM (gamma) and FG-K-Means (eta) 0:5:0.1.",
+    help="Values of the parameters, FROM:TO:STEP or numbers with commas; NAME=GRID for one "
+    "algorithm; may be repeated. Default: 1:5:0.1, for EW-KM (gamma) and FG-K-Means (eta) 0:5:0.1.",
 )
 @click.option(
     "--starts",
@@ -114,7 +117,7 @@ def survey(
     algorithms: tuple[str, ...],
     tables: tuple[str, ...],
     labels: str | None,
-    grid: str | None,
+    grids: tuple[str, ...],
     starts: int | None,
     data_sets: int | None,
     noise: str,
@@ -135,8 +138,9 @@ def survey(
     """
     if ctx.invoked_subcommand is not None:
         return
+    draws = (noise, noise_draws)
     protocol = _protocol(
-        algorithms, tables, labels, grid, starts, data_sets, noise, noise_draws, groups, seed, quick
+        algorithms, tables, labels, grids, starts, data_sets, draws, groups, seed, quick
     )
     from fwkmeans.survey import run_survey
 
@@ -163,11 +167,10 @@ def _protocol(
     algorithms: Sequence[str],
     tables: Sequence[str],
     labels: str | None,
-    grid: str | None,
+    grids: Sequence[str],
     starts: int | None,
     data_sets: int | None,
-    noise: str,
-    noise_draws: int,
+    draws: tuple[str, int],
     groups: Path | None,
     seed: int,
     quick: bool,
@@ -181,13 +184,22 @@ def _protocol(
         survey_protocol,
     )
 
-    values = None if grid is None else parse_grid(grid)
+    noise, noise_draws = draws
     step = QUICK["step"] if quick else 0.1
+    values: dict[str | None, tuple[float, ...]] = {}
+    for text in grids:
+        name, equals, grid = text.rpartition("=")
+        values[parse_contender(name).name if equals else None] = parse_grid(grid)
+    contenders = {}
+    for text in algorithms or COMPARED:
+        name = parse_contender(text).name
+        contender = parse_contender(text, grid=values.get(name, values.get(None)), step=step)
+        contenders[contender.label] = contender
+    unused = [name for name in values if name and all(c.name != name for c in contenders.values())]
+    if unused:
+        raise ValueError(f"There is a grid for {unused[0]}, which is not run. Add -a {unused[0]}.")
     changes: dict[str, Any] = {
-        "contenders": tuple(
-            parse_contender(name, grid=values, step=step)
-            for name in dict.fromkeys(algorithms or COMPARED)
-        ),
+        "contenders": tuple(contenders.values()),
         "starts": starts or (int(QUICK["starts"]) if quick else 100),
         "data_sets": data_sets or (int(QUICK["data_sets"]) if quick else 20),
         "noise": {
@@ -199,7 +211,10 @@ def _protocol(
         "groups": _read_groups(groups),
     }
     if tables:
-        changes["tables"] = tuple(parse_table(name, labels) for name in dict.fromkeys(tables))
+        specs = dict.fromkeys(parse_table(name, labels) for name in tables)
+        changes["tables"] = tuple(specs)
+    if labels is not None and not any(spec.file for spec in changes.get("tables", ())):
+        raise ValueError("--labels names a column of a file, but no file is given with --table.")
     return survey_protocol(**changes)
 
 
@@ -208,14 +223,23 @@ def _read_groups(path: Path | None) -> dict[str, dict[str, list[str]]]:
         return {}
     try:
         groups = json.loads(path.read_text("utf-8"))
-        if not all(isinstance(c, list) for own in groups.values() for c in own.values()):
+        columns = [c for own in groups.values() for c in own.values()]
+        if not all(isinstance(c, list) and all(isinstance(n, str) for n in c) for c in columns):
             raise TypeError
     except (ValueError, AttributeError, TypeError) as error:
         raise ValueError(
             f"{path.name} holds no groups; expected JSON such as "
             '{"iris": {"sepal": ["sepal_length", "sepal_width"], "petal": [...]}}.'
         ) from error
-    return {str(table): dict(own) for table, own in groups.items()}
+    from fwkmeans.survey import parse_table
+
+    named = {}
+    for table, own in groups.items():
+        try:
+            named[parse_table(table).name] = dict(own)
+        except (ValueError, OSError):
+            named[str(table)] = dict(own)  # the name of a file, as in the results
+    return named
 
 
 @survey.command("report")
@@ -236,11 +260,12 @@ def _read_groups(path: Path | None) -> dict[str, dict[str, list[str]]]:
     metavar="FILE",
     help="The same tables as text.",
 )
-def report(results: Path, html: Path, markdown: Path) -> None:
+@click.pass_context
+def report(ctx: click.Context, results: Path, html: Path, markdown: Path) -> None:
     """Set the results beside the published figures, as a page and as text."""
     from fwkmeans.survey import Store, write_survey_report
 
-    with Store(results, create=False) as store:
+    with Store(_chosen(ctx, results), create=False) as store:
         written = write_survey_report(store, html, markdown)
     for path in written:
         click.echo(f"Wrote {path}")
@@ -249,13 +274,22 @@ def report(results: Path, html: Path, markdown: Path) -> None:
 @survey.command("export")
 @_results
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
-def export(results: Path, out: Path) -> None:
+@click.pass_context
+def export(ctx: click.Context, results: Path, out: Path) -> None:
     """Write the results as CSV to OUT: a line for every value of a parameter on every data set."""
     from fwkmeans.survey import Store, export_cells
 
-    with Store(results, create=False) as store:
+    with Store(_chosen(ctx, results), create=False) as store:
         n_lines = export_cells(store, out)
     click.echo(f"Wrote {n_lines} lines to {out}")
+
+
+def _chosen(ctx: click.Context, results: Path) -> Path:
+    """Return the file of results, also if it was named before the command."""
+    given = ctx.get_parameter_source("results") is not ParameterSource.DEFAULT
+    if given or ctx.parent is None:
+        return results
+    return Path(ctx.parent.params.get("results", results))
 
 
 # ---- progress -----------------------------------------------------------------------------------

@@ -29,8 +29,21 @@ from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, Beginning
 from fwkmeans.estimators.inputs import open_source
 from fwkmeans.init import Seeds
 
-# What decides how X is read; it is read once for all values.
-_READING = ("categorical_features", "missing", "missing_category", "handle_unknown")
+# What decides how X is read, or how all starts run together: the same for all values.
+_COMMON = (
+    "categorical_features",
+    "missing",
+    "missing_category",
+    "handle_unknown",
+    "init",
+    "weight_init",
+    "n_init",
+    "max_iter",
+    "tol",
+    "n_jobs",
+    "verbose",
+    "random_state",
+)
 
 
 class Sweep(NamedTuple):
@@ -75,7 +88,8 @@ def sweep(
     X : array-like or frame of shape (n_samples, n_features)
         The rows.
     parameter : str, default=None
-        Name of the parameter that takes the values; None for none.
+        Name of the parameter that takes the values, one of the algorithm itself (not `init`,
+        `max_iter`, `tol` and the like); None for none.
     values : sequence, default=(None,)
         The values.
     n_starts : int, default=100
@@ -104,8 +118,10 @@ def sweep(
     check_scalar(n_starts, "n_starts", Integral, min_val=1)
     if not len(values):
         raise ValueError("values is empty; give at least one.")
-    if parameter in _READING:
-        raise ValueError(f"parameter={parameter!r} decides how X is read, and cannot be swept.")
+    if parameter in _COMMON:
+        raise ValueError(
+            f"parameter={parameter!r} must be the same for all values, and cannot be swept."
+        )
     if random_states is None:
         random_states = [estimator.random_state] * len(values)
     if len(random_states) != len(values):

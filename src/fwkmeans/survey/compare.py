@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -44,17 +45,16 @@ class Figures(NamedTuple):
     max_std: float | None  # over data sets and draws, if there are several
     parameter: float | None  # mean over data sets and draws
     parameter_std: float | None
-    between: float | None  # standard deviation of the means of data sets and draws
-    n_sets: int  # data sets times draws
+    within: float  # standard deviation over the starts of a data set and draw
+    between: float | None  # standard deviation of the means of data sets, or else of draws
+    n_sets: int  # data sets, or draws if there is one data set
     n_draws: int
+    n_data_sets: int
     starts: int  # that were run; deterministic algorithms have one
     short: int  # starts at the best values that found fewer clusters than asked for
+    n_runs: int  # starts at the best values
+    is_deterministic: bool
     curve: Curve | None
-
-    @property
-    def is_deterministic(self) -> bool:
-        """Whether every data set had one start only."""
-        return self.starts == 1
 
 
 class Comparison(NamedTuple):
@@ -74,6 +74,8 @@ class Results(NamedTuple):
     tables: tuple[str, ...]  # the survey's first, in its order
     figures: dict[tuple[Place, str], Figures]
     comparisons: dict[tuple[Place, str], Comparison]
+    n_fits: int  # behind these figures
+    n_left_out: int  # cells of the file that are not: other seeds, fewer starts
 
     def places(self) -> list[Place]:
         """Return the tables without and with noise, as far as they were run."""
@@ -86,13 +88,16 @@ def summarize_cells(cells: Iterable[Cell]) -> Results:
     """Return figures and comparisons from the cells of a file.
 
     If an algorithm was run on a table with different numbers of starts or different seeds, the run
-    with the most starts counts (on ties, the lowest seed).
+    with the most starts counts (on ties, the lowest seed). Files of one name with different
+    content, and one algorithm with different groups of columns, are told apart by a number.
     """
+    cells = _told_apart(list(cells))
     by_place: dict[tuple[Place, str], list[Cell]] = {}
     for cell in cells:
         key = (Place(cell.data_set, cell.noise > 0), cell.algorithm)
         by_place.setdefault(key, []).append(cell)
-    figures = {key: _figures(_one_run(some)) for key, some in by_place.items()}
+    shown = {key: _one_run(some) for key, some in by_place.items()}
+    figures = {key: _figures(some) for key, some in shown.items()}
     found = {name for _, name in figures}
     algorithms = [*(n for n in COMPARED if n in found), *sorted(found - set(COMPARED))]
     names = {place.table for place, _ in figures}
@@ -103,12 +108,39 @@ def summarize_cells(cells: Iterable[Cell]) -> Results:
         for (place, name), figure in figures.items()
         if (place.table, place.noise, name) in published()
     }
-    return Results(tuple(algorithms), tuple(tables), figures, comparisons)
+    n_fits = sum(cell.ari.size for some in shown.values() for cell in some)
+    left_out = len(cells) - sum(map(len, shown.values()))
+    return Results(tuple(algorithms), tuple(tables), figures, comparisons, n_fits, left_out)
+
+
+def _told_apart(cells: list[Cell]) -> list[Cell]:
+    """Put numbers behind files of one name, and settings of one label, if there are several."""
+    contents: dict[str, list[str]] = {}
+    settings: dict[str, list[str]] = {}
+    for cell in cells:
+        for known, name, kind in (
+            (contents, cell.data_set, cell.content),
+            (settings, cell.algorithm, cell.settings),
+        ):
+            if kind not in known.setdefault(name, []):
+                known[name].append(kind)
+
+    def named(known: dict[str, list[str]], name: str, kind: str) -> str:
+        at = known[name].index(kind)
+        return name if at == 0 else f"{name} #{at + 1}"
+
+    return [
+        cell._replace(
+            data_set=named(contents, cell.data_set, cell.content),
+            algorithm=named(settings, cell.algorithm, cell.settings),
+        )
+        for cell in cells
+    ]
 
 
 def _one_run(cells: Sequence[Cell]) -> list[Cell]:
-    def kind(cell: Cell) -> tuple[int, int, str, str]:
-        return -cell.starts, cell.seed, cell.settings, cell.content
+    def kind(cell: Cell) -> tuple[int, int]:
+        return -cell.starts, cell.seed
 
     first = min(map(kind, cells))
     return [cell for cell in cells if kind(cell) == first]
@@ -124,6 +156,10 @@ def _figures(cells: Sequence[Cell]) -> Figures:
     maxima = np.array([cell.max for cell in best])
     means = np.array([cell.mean for cell in best])
     several = len(best) > 1
+    by_set: dict[int, list[float]] = {}
+    for cell in best:
+        by_set.setdefault(cell.number, []).append(cell.mean)
+    units = [float(np.mean(some)) for some in by_set.values()] if len(by_set) > 1 else means
     parameters = None
     if best[0].parameter is not None:
         parameters = np.array([cell.value for cell in best], dtype=np.float64)
@@ -134,11 +170,15 @@ def _figures(cells: Sequence[Cell]) -> Figures:
         max_std=float(maxima.std(ddof=1)) if several else None,
         parameter=None if parameters is None else float(parameters.mean()),
         parameter_std=float(parameters.std(ddof=1)) if several and parameters is not None else None,
-        between=float(means.std(ddof=1)) if several else None,
-        n_sets=len(best),
+        within=math.sqrt(np.mean([cell.std**2 for cell in best])),
+        between=float(np.std(units, ddof=1)) if len(units) > 1 else None,
+        n_sets=len(units),
         n_draws=len({cell.noise for cell in best}),
+        n_data_sets=len(by_set),
         starts=int(best[0].ari.size),
         short=sum(cell.short for cell in best),
+        n_runs=int(starts.size),
+        is_deterministic=json.loads(best[0].settings).get("init") == "anomalous",
         curve=_curve(cells, len(best)),
     )
 
@@ -161,9 +201,10 @@ def compare(ours: Figures, theirs: Published) -> Comparison:
 
     Two figures agree if they are within two standard errors, after half a unit of the last printed
     digit is taken off the difference. The error is that of the mean of the starts in both runs. On
-    synthetic tables the data sets were drawn anew, so it is that of the mean over data sets; with
-    noise features it includes the draws of the noise, if there are several. A deterministic
-    algorithm on the same data has no error: it agrees if the printed digits are the same.
+    synthetic tables the data sets were drawn anew, so it is that of the mean over data sets, and
+    one data set says nothing; with noise features it includes the draws of the noise, if there are
+    several. A deterministic algorithm on the same data has no error: it agrees if the printed
+    digits are the same.
     """
     if ours.is_deterministic and theirs.mean is None:
         mine, printed = ours.max, theirs.max
@@ -173,11 +214,14 @@ def compare(ours: Figures, theirs: Published) -> Comparison:
         return Comparison(ours, theirs, None, None, None)
     difference = mine - printed
     variance = 0.0
-    if theirs.max_std is not None and ours.between is not None:  # synthetic: drawn anew
+    if theirs.max_std is not None:  # synthetic: drawn anew
+        if ours.n_data_sets < 2 or ours.between is None:
+            return Comparison(ours, theirs, difference, None, None)
         variance = ours.between**2 * (1.0 / ours.n_sets + 1.0 / _PUBLISHED_SETS)
     else:
         if not ours.is_deterministic:
-            variance += ours.std**2 / ours.starts + (theirs.std or 0.0) ** 2 / _PUBLISHED_STARTS
+            own = ours.within if ours.starts > 1 else (theirs.std or 0.0)
+            variance += own**2 / ours.n_runs + (theirs.std or 0.0) ** 2 / _PUBLISHED_STARTS
         if ours.between is not None:  # the draw of the published noise is one more
             variance += ours.between**2 * (1.0 + 1.0 / ours.n_sets)
     error = math.sqrt(variance)

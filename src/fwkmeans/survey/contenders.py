@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from fwkmeans.estimators import ALGORITHMS
 
@@ -39,6 +43,9 @@ _ENTRIES = {
     "FG-K-Means": _Entry("eta", {}, 0.0),
 }
 
+_MOST_VALUES = 10_000
+_NO_VALUE = (math.nan,)  # one object, which equals itself
+
 # What the protocol decides, and a setting cannot.
 _FIXED = ("n_clusters", "n_init", "random_state", "n_jobs", "verbose", "groups", "spaces")
 _FIXED_READING = ("categorical_features", "missing", "missing_category", "handle_unknown")
@@ -62,6 +69,17 @@ class Contender(NamedTuple):
     def takes_groups(self) -> bool:
         """Whether the algorithm knows groups of features."""
         return self.name in ("SYNCLUS", "CK-Means", "FG-K-Means")
+
+    def check(self) -> None:
+        """Raise if a value or setting is none of the algorithm's, before anything is run."""
+        rows = np.array([[0.0, 0.0], [0.1, 1.0], [1.0, 0.2], [0.9, 0.9]])
+        for value in self.values if self.parameter else (None,):
+            model = self.model(2).set_params(max_iter=1, random_state=0)
+            if self.parameter is not None:
+                model.set_params(**{self.parameter: value})
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(rows)
 
     def model(self, n_clusters: int, groups: Sequence[int] | None = None) -> Any:
         """Return the estimator, on one thread."""
@@ -102,7 +120,7 @@ def parse_contender(
     own = {k: v for k, v in settings.items() if entry.settings.get(k, _Missing) != v}
     label = name + (f"[{','.join(f'{k}={v}' for k, v in sorted(own.items()))}]" if own else "")
     parameter = None if entry.parameter in given else entry.parameter
-    values: Sequence[float] = (float("nan"),)
+    values: Sequence[float] = _NO_VALUE
     if parameter is not None:
         values = survey_grid(entry.lowest, step) if grid is None else grid
     return Contender(label, name, tuple(sorted(settings.items())), parameter, tuple(values))
@@ -117,20 +135,21 @@ def survey_grid(lowest: float = 1.0, step: float = 0.1, highest: float = 5.0) ->
 def parse_grid(text: str) -> tuple[float, ...]:
     """Return the numbers that ``1:5:0.1`` (from, to, step) or ``1.5,2,3`` name."""
     try:
-        if ":" in text:
-            lowest, highest, step = (float(part) for part in text.split(":"))
-            if not (step > 0 and highest >= lowest):
-                raise ValueError
-            values = survey_grid(lowest, step, highest)
-        else:
-            values = tuple(sorted({float(part) for part in text.split(",")}))
+        numbers = [float(part) for part in text.split(":" if ":" in text else ",")]
+        if not all(map(math.isfinite, numbers)):
+            raise ValueError
+        if ":" not in text:
+            return tuple(sorted(set(numbers)))
+        lowest, highest, step = numbers
+        if not (step > 0 and highest >= lowest):
+            raise ValueError
     except ValueError:
         raise ValueError(
             f"{text!r} is no grid; expected FROM:TO:STEP such as 1:5:0.1, or numbers with commas."
         ) from None
-    if len(values) > 100_000:
-        raise ValueError(f"{text!r} has {len(values)} values; expected 100000 at most.")
-    return values
+    if (highest - lowest) / step > _MOST_VALUES:
+        raise ValueError(f"{text!r} has too many values; expected {_MOST_VALUES} at most.")
+    return survey_grid(lowest, step, highest)
 
 
 class _Missing:
@@ -168,4 +187,6 @@ def _read_settings(text: str, name: str) -> dict[str, Any]:
             settings[key] = json.loads(value)
         except ValueError:
             settings[key] = {"True": True, "False": False, "None": None}.get(value, value)
+        if isinstance(settings[key], float) and settings[key].is_integer():
+            settings[key] = int(settings[key])  # 2.0 is 2, and so is its label
     return settings

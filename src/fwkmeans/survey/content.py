@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fwkmeans.datasets import SURVEY_CONFIGURATIONS
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.estimators.traits import MEANING
 from fwkmeans.survey.compare import (
@@ -48,6 +49,7 @@ def survey_content(store: Store) -> dict[str, Any]:
         )
     results = summarize_cells(cells)
     compared = [name for name in results.algorithms if name in COMPARED]
+    known = [name for name in compared if any(other == name for _, other in results.comparisons)]
     blocks = [
         _block(results, title, [p for p in results.places() if p.noise == noise and pick(p)])
         for title, noise, pick in (
@@ -61,8 +63,9 @@ def survey_content(store: Store) -> dict[str, Any]:
         "run": _run(store, results, len(cells)),
         "algorithms": list(results.algorithms),
         "blocks": [block for block in blocks if block["rows"]],
-        "agreement": [_agreement(results, name) for name in compared],
-        "wins": _wins(results, compared),
+        "agreement": [_agreement(results, name) for name in known],
+        "wins": _wins(results, compared) if len(compared) == len(COMPARED) else [],
+        "short": _short(results),
         "heat": _heat(results),
         "curves": _curves(results),
         "traits": _traits(),
@@ -74,11 +77,12 @@ def title_of(table: str) -> str:
     """Return the name of a table as people write it."""
     name, _, number = table.partition(":")
     title = TITLES.get(name, name)
-    return f"{title}, {number} clusters" if number else title
+    plural = "" if number == "1" else "s"
+    return f"{title}, {number} cluster{plural}" if number else title
 
 
 def _is_synthetic(place: Place) -> bool:
-    return "x" in place.table and place.table[:3].isdigit()
+    return place.table.partition(":")[0] in SURVEY_CONFIGURATIONS
 
 
 def _is_real(place: Place) -> bool:
@@ -86,7 +90,7 @@ def _is_real(place: Place) -> bool:
 
 
 def _run(store: Store, results: Results, n_cells: int) -> dict[str, Any]:
-    notes = store.notes()
+    seconds = float(store.notes().get("seconds", 0.0))
     figures = list(results.figures.values())
     return {
         "file": store.path.name,
@@ -96,15 +100,12 @@ def _run(store: Store, results: Results, n_cells: int) -> dict[str, Any]:
         "n_tables": len(results.tables),
         "draws": max((f.n_draws for (p, _), f in results.figures.items() if p.noise), default=0),
         "data_sets": max(
-            (
-                f.n_sets // max(1, f.n_draws)
-                for (p, _), f in results.figures.items()
-                if _is_synthetic(p)
-            ),
+            (f.n_data_sets for (p, _), f in results.figures.items() if _is_synthetic(p)),
             default=0,
         ),
-        "fits": int(notes["fits"]) if "fits" in notes else None,
-        "minutes": float(notes["seconds"]) / 60 if "seconds" in notes else None,
+        "fits": results.n_fits,
+        "left_out": results.n_left_out,
+        "minutes": seconds / 60 if seconds and not results.n_left_out else None,
     }
 
 
@@ -151,14 +152,14 @@ def _beside(comparison: Comparison) -> dict[str, Any]:
     }
     if comparison.difference is None:
         return {"published": printed, "words": "the survey prints no figure"}
-    mark = "=" if comparison.agrees else ("+" if comparison.difference > 0 else "-")
-    error = f", standard error {comparison.error:.3f}" if comparison.error else ""
+    change = f"{comparison.difference:+.2f}".replace("-0.00", "0.00").replace("+0.00", "0.00")
+    if comparison.agrees is None:
+        return {"published": printed, "words": "one data set says nothing of the error"}
+    mark = "≈" if comparison.agrees else ("▲" if comparison.difference > 0 else "▼")
     return {
         "published": printed,
         "mark": mark,
-        "difference": comparison.difference,
-        "error": comparison.error,
-        "words": f"difference {comparison.difference:+.3f}{error}",
+        "words": f"{change} ± {comparison.error:.2f}" if comparison.error else change,
     }
 
 
@@ -194,6 +195,23 @@ def _agreement(results: Results, name: str) -> dict[str, Any]:
         "within": sum(d <= 0.05 + 1e-9 for d in differences),
         "median": differences[len(differences) // 2] if differences else None,
     }
+
+
+def _short(results: Results) -> list[dict[str, Any]]:
+    """Return where starts found fewer clusters than asked for, the most first."""
+    found = [
+        {
+            "algorithm": name,
+            "title": title_of(place.table),
+            "noise": place.noise,
+            "short": figures.short,
+            "n": figures.n_runs,
+            "share": figures.short / figures.n_runs,
+        }
+        for (place, name), figures in results.figures.items()
+        if figures.short
+    ]
+    return sorted(found, key=lambda row: (-row["share"], row["algorithm"], row["title"]))
 
 
 def _wins(results: Results, compared: Sequence[str]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from fwkmeans.survey.store import Store
 
 _COLUMNS = (
     "data_set",
+    "content",
     "number",
     "noise",
     "n_clusters",

@@ -8,13 +8,13 @@ from typing import Any
 #: How to read the tables.
 READING = (
     "A cell shows mean/standard deviation of the adjusted Rand index over the starts at the best "
-    "value of the parameter, the maximum, and that value; below it what the survey printed. A "
-    "deterministic algorithm has one figure. '=' says that the means agree within two standard "
-    "errors (of 100 runs, ours and theirs) and the rounding of the printed figure, '+' and '-' "
-    "that ours is higher or lower. A deterministic algorithm has no error: '=' are the same two "
-    "decimals. Synthetic data sets were drawn anew, so there the error is that of the mean over "
-    "data sets. The draw of the published noise features is unknown: with one draw of ours, its "
-    "chance is in no error, with several it is."
+    "value of the parameter, the maximum, and that value; below it what the survey printed. Then "
+    "the difference of the means ± its standard error (from the starts of both runs, 100 each in "
+    "the survey). ≈ says that they agree within two standard errors and the rounding of the "
+    "printed figure, ▲ and ▼ that ours is higher or lower. A deterministic algorithm has one "
+    "figure and no error: ≈ are the same two decimals. Synthetic data sets were drawn anew, so "
+    "there the error is that of the mean over data sets. The draw of the published noise features is "
+    "unknown: with one draw of ours, its chance is in no error, with several it is."
 )
 
 
@@ -28,8 +28,9 @@ def _lines(content: dict[str, Any]) -> Iterator[str]:
     yield "# The survey's experiment, repeated"
     yield ""
     yield about(run)
-    yield ""
-    yield READING
+    if content["agreement"]:
+        yield ""
+        yield READING
     if content["agreement"]:
         yield from _section("Agreement with the published figures")
         yield from _table(
@@ -51,6 +52,22 @@ def _lines(content: dict[str, Any]) -> Iterator[str]:
         yield from _section(block["title"])
         rows = [[row["title"], *map(_cell, row["cells"])] for row in block["rows"]]
         yield from _table(["table", *content["algorithms"]], rows)
+    if content["short"]:
+        yield from _section("Clusters that were lost")
+        yield "Starts at the best value that ended with fewer clusters than asked for."
+        yield ""
+        yield from _table(
+            ["algorithm", "table", "noise", "starts"],
+            [
+                [
+                    row["algorithm"],
+                    row["title"],
+                    "with" if row["noise"] else "no",
+                    f"{row['short']} of {row['n']}",
+                ]
+                for row in content["short"]
+            ],
+        )
     if content["wins"]:
         yield from _section("Who is best how often")
         yield "Ours, and in brackets as published. Ties, to two decimals, count for all of them."
@@ -79,16 +96,21 @@ def _lines(content: dict[str, Any]) -> Iterator[str]:
 def about(run: dict[str, Any]) -> str:
     """Return what was run, in a sentence or two."""
     text = (
-        f"{run['n_algorithms']} algorithms on {run['n_tables']} tables, {run['starts']} random "
-        "starts at every value of the parameter"
+        f"{_count(run['n_algorithms'], 'algorithm')} on {_count(run['n_tables'], 'table')}, "
+        f"{_count(run['starts'], 'random start')} at every value of the parameter"
     )
     if run["data_sets"]:
         text += f", {_count(run['data_sets'], 'data set')} of every synthetic configuration"
     if run["draws"]:
         text += f", {_count(run['draws'], 'draw')} of the noise features"
     text += "."
-    if run["fits"] and run["minutes"] is not None:
-        text += f" {run['fits']:,} fits took {run['minutes']:.1f} minutes."
+    if run["minutes"] is not None:
+        return text + f" {run['fits']:,} fits took {run['minutes']:.1f} minutes."
+    if run["left_out"]:
+        text += (
+            f" The file holds {_count(run['left_out'], 'other cell')}, of other seeds or fewer "
+            "starts, which are not shown."
+        )
     return text
 
 
@@ -113,8 +135,8 @@ def _cell(cell: dict[str, Any] | None) -> str:
         return text
     printed = f"{theirs['mean']} max {theirs['max']} at {theirs['parameter']}"
     printed = printed.removeprefix("– max ").removesuffix(" at –")
-    mark = f" {cell['mark']}" if cell["mark"] else ""
-    return f"{text}{mark}<br>{printed}"
+    words = f"<br>{cell['mark']} {cell['words']}" if cell["mark"] else ""
+    return f"{text}<br>{printed}{words}"
 
 
 def _table(header: Sequence[Any], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
@@ -125,4 +147,10 @@ def _table(header: Sequence[Any], rows: Sequence[Sequence[Any]]) -> Iterator[str
 
 
 def _row(cells: Sequence[Any]) -> str:
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(map(_escaped, cells)) + " |"
+
+
+def _escaped(cell: Any) -> str:
+    """Return text that Markdown shows as it is; line breaks are ours."""
+    text = str(cell).replace("|", "\\|").replace("&", "&amp;").replace("<", "&lt;")
+    return text.replace("&lt;br>", "<br>")

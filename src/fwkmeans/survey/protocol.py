@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fwkmeans.datasets import SURVEY_CONFIGURATIONS, list_uci
 from fwkmeans.survey.contenders import COMPARED, Contender, parse_contender
-from fwkmeans.survey.tables import TableSpec, parse_table
+from fwkmeans.survey.tables import TableSpec, group_numbers, load_table, parse_table
 
 
 class Protocol(NamedTuple):
@@ -20,6 +22,20 @@ class Protocol(NamedTuple):
     noise: tuple[int, ...] = (0, 1)  # 0: without noise features; d: with their d-th draw
     seed: int = 0
     groups: Mapping[str, Mapping[str, Sequence[str]]] = {}  # of the columns, by table
+
+    def check(self) -> None:
+        """Raise if something cannot be run, before anything is."""
+        for contender in self.contenders:
+            contender.check()
+        names = {table.name.partition(":")[0]: table for table in self.tables}
+        for name, groups in self.groups.items():
+            if name not in names:
+                raise ValueError(
+                    f"There are groups for the table {name!r}, which is not run; the tables are "
+                    f"{', '.join(names)}."
+                )
+            columns = load_table(names[name], 0, self.seed).names
+            group_numbers(groups, columns, np.arange(len(columns)), name)
 
     def units(self) -> Iterator[Unit]:
         """Yield the units of work."""
@@ -34,7 +50,7 @@ class Protocol(NamedTuple):
                             contender,
                             self.starts,
                             self.seed,
-                            _frozen(self.groups.get(table.name)),
+                            _frozen(self.groups.get(table.name.partition(":")[0])),
                         )
 
 
@@ -58,11 +74,12 @@ class Unit(NamedTuple):
 
 def survey_protocol(**changes: Any) -> Protocol:
     """Return the survey's own protocol, with changes."""
-    usual = {
-        "contenders": tuple(parse_contender(name) for name in COMPARED),
-        "tables": tuple(parse_table(name) for name in [*list_uci(), *SURVEY_CONFIGURATIONS]),
-    }
-    return Protocol(**{**usual, **changes})
+    if "contenders" not in changes:
+        changes["contenders"] = tuple(parse_contender(name) for name in COMPARED)
+    if "tables" not in changes:
+        names = [*list_uci(), *SURVEY_CONFIGURATIONS]
+        changes["tables"] = tuple(parse_table(name) for name in names)
+    return Protocol(**changes)
 
 
 #: What `--quick` changes: a look at everything, not a replication.

@@ -12,7 +12,8 @@ from fwkmeans.survey.content import survey_content
 from fwkmeans.survey.markdown import READING, about, render_markdown
 from fwkmeans.survey.store import Store
 
-_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)))
+# of the lines, in points: solid, dashed, ...
+_DASHES = ((1, 0), (5, 2), (6, 2, 1, 2), (1, 1.5), (8, 2), (4, 1, 1, 1, 1, 1))
 
 
 def write_survey_report(store: Store, html: str | Path, markdown: str | Path) -> list[Path]:
@@ -30,6 +31,8 @@ def write_survey_report(store: Store, html: str | Path, markdown: str | Path) ->
     list of Path
         What was written.
     """
+    if Path(html).resolve() == Path(markdown).resolve():
+        raise ValueError(f"{html} cannot be the page and the text at once. Give two names.")
     content = survey_content(store)
     pages = {Path(html): render_html(content), Path(markdown): render_markdown(content)}
     for path, text in pages.items():
@@ -53,7 +56,12 @@ def render_html(content: dict[str, Any]) -> str:
         for at, picture in enumerate(content["curves"])
     ]
     legend = [
-        {"name": name, "number": number % 10} for number, name in enumerate(content["algorithms"])
+        {
+            "name": name,
+            "number": number % 10,
+            "dashes": " ".join(str(2 * d) for d in _DASHES[number % len(_DASHES)]),
+        }
+        for number, name in enumerate(content["algorithms"])
     ]
     return render_page(
         "survey.html.jinja",
@@ -76,7 +84,7 @@ def _draw(picture: dict[str, Any], panel: dict[str, Any], name: str) -> str:
         for line in lines:
             style = {
                 "color": series_color(line["number"]),
-                "linestyle": _DASHES[line["number"] % len(_DASHES)],
+                "linestyle": (0, _DASHES[line["number"] % len(_DASHES)]),
                 "linewidth": 1.6,
             }
             if line["values"] is None:

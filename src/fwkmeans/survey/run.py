@@ -72,11 +72,12 @@ def run_survey(
     Done
         What was run.
     """
-    begin = time.perf_counter()
+    protocol.check()
+    begin = last = time.perf_counter()
     with Store(path) as store:
         todo = []
         n_units = 0
-        for unit in protocol.units():
+        for unit in dict.fromkeys(protocol.units()):
             n_units += 1
             values = store.missing_values(unit)
             if values:
@@ -86,8 +87,10 @@ def run_survey(
         done = Done(n_units - len(todo), n_units, 0, n_fits, 0.0 if todo else 1.0, 0.0)
         if report:
             report(done)
-        for at, cells in _run_units(todo, effective_n_threads(n_jobs)):
-            store.add(cells)
+        for at, cells in _run_units(todo, min(effective_n_threads(n_jobs), max(1, len(todo)))):
+            now = time.perf_counter()
+            store.add(cells, now - last)
+            last = now
             done = done._replace(
                 units=done.units + 1,
                 fits=done.fits + todo[at].n_fits,
@@ -96,11 +99,6 @@ def run_survey(
             )
             if report:
                 report(done)
-        if todo:
-            earlier = store.notes()
-            seconds = float(earlier.get("seconds", 0.0)) + done.seconds
-            store.note("seconds", f"{seconds:.1f}")
-            store.note("fits", str(int(earlier.get("fits", 0)) + done.fits))
     return done
 
 

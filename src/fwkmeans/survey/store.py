@@ -18,8 +18,8 @@ _FORMAT = "fwkmeans survey 1"
 
 # A unit has as many cells as its parameter has values; value is NULL if there is no parameter.
 _SCHEMA = """
-CREATE TABLE about (name TEXT PRIMARY KEY, text TEXT NOT NULL);
-CREATE TABLE cells (
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS cells (
     data_set TEXT NOT NULL,      -- name of the table
     content TEXT NOT NULL,       -- fingerprint of a file that is not bundled
     number INTEGER NOT NULL,     -- of the data set, for synthetic tables
@@ -41,7 +41,7 @@ CREATE TABLE cells (
     objective BLOB NOT NULL,
     version TEXT NOT NULL        -- of the package
 );
-CREATE UNIQUE INDEX one_cell ON cells
+CREATE UNIQUE INDEX IF NOT EXISTS one_cell ON cells
     (data_set, content, number, noise, algorithm, settings, starts, seed, ifnull(value, 'none'));
 """
 
@@ -102,11 +102,18 @@ class Store:
         try:
             names = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
             if not names:
-                with self._connection:
-                    self._connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
-                    self._connection.execute("INSERT INTO about VALUES ('format', ?)", (_FORMAT,))
+                note = f"INSERT OR IGNORE INTO about VALUES ('format', '{_FORMAT}');"
+                self._connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {note} COMMIT;")
             found = self._connection.execute("SELECT text FROM about WHERE name='format'")
             text = (found.fetchone() or ("nothing",))[0]
+        except sqlite3.OperationalError as error:
+            if "no such table" in str(error):
+                raise ValueError(
+                    f"{self.path.name} is no file of results ({error}). Name another with --results."
+                ) from error
+            raise OSError(
+                f"{self.path.name} cannot be used now ({error}). Is another run writing to it?"
+            ) from error
         except sqlite3.DatabaseError as error:
             raise ValueError(
                 f"{self.path.name} is no file of results ({error}). Name another with --results."
@@ -138,8 +145,8 @@ class Store:
             return () if None in present else unit.contender.values
         return tuple(v for v in unit.contender.values if round(v, 10) not in present)
 
-    def add(self, cells: Iterable[Cell]) -> None:
-        """Write cells, all or none."""
+    def add(self, cells: Iterable[Cell], seconds: float = 0.0) -> None:
+        """Write cells, all or none, and how long they took."""
         rows = [
             cell._replace(ari=_blob(cell.ari), objective=_blob(cell.objective))  # type: ignore[arg-type]
             for cell in cells
@@ -147,6 +154,11 @@ class Store:
         places = ", ".join("?" * len(Cell._fields))
         with self._connection:
             self._connection.executemany(f"INSERT OR IGNORE INTO cells VALUES ({places})", rows)
+            self._connection.execute(
+                "INSERT INTO about VALUES ('seconds', ?) ON CONFLICT (name) DO "
+                "UPDATE SET text = CAST(CAST(text AS REAL) + ? AS TEXT)",
+                (str(seconds), seconds),
+            )
 
     def cells(self) -> list[Cell]:
         """Return everything, in the order of tables, noise, algorithms and values."""
@@ -160,11 +172,6 @@ class Store:
             )
             for row in rows
         ]
-
-    def note(self, name: str, text: str) -> None:
-        """Write a line about the run, such as how long it took."""
-        with self._connection:
-            self._connection.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, text))
 
     def notes(self) -> dict[str, str]:
         """Return what is known about the run."""

@@ -12,6 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from fwkmeans._tables import Format, read_table
 from fwkmeans.datasets import (
     SURVEY_CONFIGURATIONS,
     add_noise_features,
@@ -83,12 +84,12 @@ def parse_table(text: str, target: str | None = None) -> TableSpec:
     if name in SURVEY_CONFIGURATIONS:
         usual = SURVEY_CONFIGURATIONS[name][2]
         return TableSpec(_label(name, number, usual), int(number or usual))
-    path = Path(name)
-    if path.suffix or path.exists():
-        return _parse_file(path, number, target)
     try:
         bunch = load_uci(name, frame=None)
     except ValueError as error:
+        path = Path(name)
+        if path.suffix or path.is_file():
+            return _parse_file(path, number, target)
         known = ", ".join([*list_uci(), *SURVEY_CONFIGURATIONS])
         raise ValueError(
             f"There is no table or file {name!r}. Give the path of a file, or one of {known}."
@@ -105,9 +106,10 @@ def _label(name: str, number: str, usual: int) -> str:
 def _parse_file(path: Path, number: str, target: str | None) -> TableSpec:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}. Check the path.")
-    content = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    content = hashlib.sha256(path.read_bytes()).hexdigest()
     frame = _read_file(str(path), content)
-    target = frame.columns[-1] if target is None else target
+    last = frame.columns[-1]
+    target = last if target is None else target
     if target not in frame.columns:
         raise ValueError(
             f"{path.name} has no column {target!r}; its columns are {', '.join(frame.columns)}. "
@@ -133,26 +135,17 @@ def _parse_file(path: Path, number: str, target: str | None) -> TableSpec:
         )
     taken = (*list_uci(), *SURVEY_CONFIGURATIONS)
     name = path.name if path.stem in taken else path.stem
+    name += "" if target == last else f"[{target}]"
+    seen = hashlib.sha256(f"{content}|{target}".encode()).hexdigest()[:16]
     return TableSpec(
-        _label(name, number, n_classes), int(number or n_classes), str(path), target, content
+        _label(name, number, n_classes), int(number or n_classes), str(path), target, seen
     )
 
 
 @lru_cache(maxsize=4)
 def _read_file(path: str, content: str) -> nw.DataFrame[Any]:
-    for backend in ("pyarrow", "polars", "pandas"):
-        try:
-            if path.lower().endswith((".parquet", ".pq")):
-                return nw.read_parquet(path, backend=backend)
-            return nw.read_csv(path, backend=backend)
-        except ImportError:
-            continue
-        except Exception as error:
-            raise ValueError(
-                f"{Path(path).name} cannot be read as a table: {error}. Expected CSV with commas "
-                "and a line of names, or Parquet."
-            ) from error
-    raise ImportError('Reading files needs pyarrow. Install it with: pip install "fwkmeans[io]".')
+    frame: nw.DataFrame[Any] = nw.from_native(read_table(path, Format()), eager_only=True)
+    return frame
 
 
 @lru_cache(maxsize=4)

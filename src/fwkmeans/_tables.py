@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fwkmeans._text import count, listing
-from fwkmeans.cli.errors import InputError
+from fwkmeans._text import InputError, count, listing
 
 __all__ = ["Format", "need", "read_table"]
 
