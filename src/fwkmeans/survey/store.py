@@ -109,7 +109,7 @@ class Store:
         except sqlite3.OperationalError as error:
             if "no such table" in str(error):
                 raise ValueError(
-                    f"{self.path.name} is no file of results ({error}). Name another with --results."
+                    f"{self.path.name} is no file of results ({error}). Name another file."
                 ) from error
             raise OSError(
                 f"{self.path.name} cannot be used now ({error}). Is another run writing to it?"
