@@ -40,7 +40,7 @@ print(f"{table.isna().sum().sum()} cells missing, clusters of {np.bincount(label
 figure, ax = plt.subplots(figsize=(8, 5.6), layout="constrained")
 figure.set_label(
     "Heat map of 13 columns, for all patients and for two clusters: means of numbers and most "
-    "frequent categories. The clusters differ most in angina after exercise, heart rate and thal."
+    "frequent categories. The clusters differ most in angina after exercise, chest pain and thal."
 )
 ClusterProfilesDisplay.from_estimator(model, table, ax=ax)
 plt.show()

@@ -136,7 +136,7 @@ if len(sys.argv) > 1:
 figure = draw_figure()
 figure.set_label(
     "Agreement of seven algorithms with the classes against the number of noise columns, on iris "
-    "and on wine, and a heat map of the weights that AWK learned on iris with noise: nearly all on "
+    "and on wine, and a heat map of the weights that AWK learned on iris with noise: most of it on "
     "the four measurements."
 )
 if len(sys.argv) > 1:

@@ -147,6 +147,7 @@ def test_a_second_curve_joins_the_first(pyplot):
     assert texts == ["AWK", "best: beta = 2 (0.2)", "WK", "best: beta = 1 (0.4)"]
     assert first.line_.get_color() != second.line_.get_color()
     assert second.best_.get_markerfacecolor() == second.line_.get_color()
+    assert second.best_.get_markeredgecolor() != second.line_.get_color()
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("beta", "ARI")
     ParameterCurveDisplay.from_predictions([3, 4], [1, 2], param_name="p", ax=ax)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("parameter", "score")

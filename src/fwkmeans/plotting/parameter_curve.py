@@ -16,7 +16,7 @@ from fwkmeans._columns import categorical_by_dtype, read_numeric
 from fwkmeans._typing import FloatArray
 from fwkmeans.plotting.axes import line_style, open_axes, plain
 from fwkmeans.plotting.models import check_labels, rows_of, table_of
-from fwkmeans.plotting.style import ACCENT, color_of
+from fwkmeans.plotting.style import ACCENT, COLORS
 
 
 class ParameterCurveDisplay:
@@ -233,7 +233,8 @@ class ParameterCurveDisplay:
         order = np.argsort(at, kind="stable")
         x, y = at[order], np.asarray(self.scores)[order]
         before = sum(line.get_linestyle() != "None" for line in ax.lines)
-        look = {"color": color_of(before), "label": plain(self.score_name, 60)}
+        colors = [color for color in COLORS if color != ACCENT]  # which is that of the marks
+        look = {"color": colors[before % len(colors)], "label": plain(self.score_name, 60)}
         style = line_style(style, marker="o", markersize=4, **look)
         (self.line_,) = ax.plot(x, y, **style)
         self.band_ = None
