@@ -4,6 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from docutils import nodes
+from sphinx_gallery.scrapers import matplotlib_scraper
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -24,6 +25,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "survey"]  # the pages in survey are included by others
 templates_path = ["_templates"]
+suppress_warnings = ["config.cache"]  # the function that saves figures cannot be pickled
 default_role = "py:obj"
 highlight_language = "python"
 
@@ -31,7 +33,19 @@ autosummary_generate = True
 autodoc_typehints = "none"  # types are in the numpydoc sections
 numpydoc_class_members_toctree = False
 numpydoc_show_class_members = False  # the class template lists methods once, with their text
+
+
+def scrape_figures(block, block_vars, gallery_conf, **kwargs):
+    """Save the figures of an example; what `Figure.set_label` says is their alternative text."""
+    from matplotlib import pyplot as plt
+
+    labels = iter([plt.figure(number).get_label() for number in plt.get_fignums()])
+    markup = matplotlib_scraper(block, block_vars, gallery_conf, **kwargs)
+    return re.sub(r"(?<=:alt: ).*", lambda found: next(labels, "") or found[0], markup)
+
+
 sphinx_gallery_conf = {
+    "image_scrapers": (scrape_figures,),
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"plot_",

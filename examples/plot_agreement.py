@@ -8,6 +8,7 @@ seen the classes, which are the first row of the matrix.
 
 import numpy as np
 from matplotlib import pyplot as plt
+from sklearn.metrics import adjusted_rand_score
 
 from fwkmeans.datasets import load_uci
 from fwkmeans.estimators import ALGORITHMS
@@ -16,33 +17,51 @@ from fwkmeans.preprocessing import RangeStandardizer
 
 wine = load_uci("wine", frame=None)
 X = RangeStandardizer().fit_transform(wine.data)
-partitions = {"classes": wine.target}
-for name, algorithm in ALGORITHMS.items():
-    partitions[name] = algorithm(3, random_state=0).fit_predict(X)
+
+
+def partitions(seed):
+    """Return the classes and the clusters of all algorithms, by name."""
+    found = {name: cls(3, random_state=seed).fit_predict(X) for name, cls in ALGORITHMS.items()}
+    return {"classes": wine.target} | found
+
 
 # %%
 # The number in a cell is the adjusted Rand index of two partitions: 1 if they are the same, 0 if
 # they agree as by chance.
 
 figure, ax = plt.subplots(figsize=(8, 6.4), layout="constrained")
-display = PartitionAgreementDisplay.from_predictions(partitions, ax=ax)
+figure.set_label(
+    "Matrix of adjusted Rand indices between the classes of wine and ten algorithms. Seven of the "
+    "algorithms form a bright block with the classes; AWK, WK-Means and FWSA are darker."
+)
+PartitionAgreementDisplay.from_predictions(partitions(0), ax=ax)
 plt.show()
 
 # %%
 # Most of them find about the same three clusters, and those are the classes. AWK, WK-Means and FWSA
-# go their own way.
+# go their own way in this picture. Other starts show which of that is luck: the agreement with the
+# classes for four values of ``random_state``.
 
-names = list(partitions)
-with_classes = dict(zip(names[1:], display.agreement[0, 1:], strict=True))
-for name in sorted(with_classes, key=with_classes.get, reverse=True):
-    print(f"{name:11} {with_classes[name]:.2f}")
-others = (display.agreement.sum(axis=1) - 1 - display.agreement[0]) / (len(names) - 2)
-followers = np.corrcoef(others[1:], display.agreement[0, 1:])[0, 1]
-print(f"correlation of agreement with each other and with the classes: {followers:.2f}")
-assert followers > 0.8
-apart = {"AWK", "WK-Means", "FWSA"}
-assert all((ari < 0.7) == (name in apart) for name, ari in with_classes.items())
+names = list(ALGORITHMS)
+with_classes = {name: [] for name in names}
+followers = []
+for seed in range(4):
+    labels = partitions(seed).values()
+    matrix = np.array([[adjusted_rand_score(one, other) for other in labels] for one in labels])
+    for at, name in enumerate(names, 1):
+        with_classes[name].append(matrix[0, at])
+    others = (matrix.sum(axis=1) - 1 - matrix[0]) / (len(names) - 1)
+    followers.append(np.corrcoef(others[1:], matrix[0, 1:])[0, 1])
+for name in sorted(with_classes, key=lambda name: -np.mean(with_classes[name])):
+    print(f"{name:11}", *(f"{ari:.2f}" for ari in with_classes[name]))
+print("correlation of agreement with each other and with the classes:", np.round(followers, 2))
+steady = [name for name in names if name not in ("AWK", "WK-Means", "FWSA")]
+assert all(min(with_classes[name]) > 0.75 for name in steady)
+assert max(with_classes["WK-Means"] + with_classes["FWSA"]) < 0.75
+assert np.ptp(with_classes["AWK"]) > 0.3
+assert min(followers) > 0.6
 
 # %%
-# So: not all of them. But here those that agree with each other are those that are right, which is
-# something one can see without knowing the classes.
+# So: seven of ten, whatever the start. WK-Means and FWSA differ from them, AWK with some starts.
+# And those that agree most with each other are mostly those that are right here, which is something
+# one can see without knowing the classes.

@@ -51,6 +51,10 @@ for at, size in enumerate(sizes):
         agreement[at, draw] = adjusted_rand_score(whole.labels_[::20], labels)
 
 figure, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
+figure.set_label(
+    "Agreement with the model of the whole file against the number of rows in a sample, from 100 "
+    "to 30 000. It rises from about one half to nearly 1 at ten thousand."
+)
 ax.plot(sizes, agreement.mean(axis=1), color="#0072B2", marker="o", label="mean of three samples")
 ax.plot(np.repeat(sizes, 3), agreement.ravel(), ".", color="0.6", zorder=0, label="each sample")
 ax.set(

@@ -30,6 +30,10 @@ def draw_cubes(n_features, shift, draw):
 
 squares = draw_cubes(2, 1.6, draw=0)
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained", sharey=True)
+figure.set_label(
+    "The same two overlapping squares of points three times, with the outline of each "
+    "cluster: nearly diamonds for p = 1.1, ellipses for p = 2, nearly boxes for p = 8."
+)
 for p, ax in zip((1.1, 2, 8), axes, strict=True):
     model = IMWKMeans(2, p=p, smoothing="frozen").fit(squares)
     ClusterMapDisplay.from_estimator(model, squares, features=(0, 1), ax=ax, legend=False)

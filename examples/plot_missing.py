@@ -48,6 +48,11 @@ for share in SHARES:
 # dropped.
 
 figure, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
+figure.set_label(
+    "Agreement with the classes against the share of cells deleted. Ignoring them stays high "
+    "up to 30 %, filling with the median falls at once; the share of complete rows falls "
+    "fastest."
+)
 for (name, scores), color, marker in zip(
     agreement.items(), ("#0072B2", "#D55E00"), "os", strict=True
 ):

@@ -134,6 +134,11 @@ def draw_figure():
 if len(sys.argv) > 1:
     matplotlib.use("agg")
 figure = draw_figure()
+figure.set_label(
+    "Agreement of seven algorithms with the classes against the number of noise columns, on iris "
+    "and on wine, and a heat map of the weights that AWK learned on iris with noise: most of it on "
+    "the four measurements."
+)
 if len(sys.argv) > 1:
     figure.savefig(sys.argv[1], dpi=120)
 plt.show()

@@ -26,6 +26,10 @@ betas = [1.5, 2, 4]
 models = [WKMeans(3, beta=beta, n_init=50, random_state=0).fit(X) for beta in betas]
 weights = [model.feature_weights_[0] for model in models]
 figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
+figure.set_label(
+    "Heat map of eight feature weights for three values of beta. Petal length and width are "
+    "heaviest, then the sepals; the four noise columns are last."
+)
 names = [name.replace("_", " ") for name in X.columns]
 FeatureWeightsDisplay.from_predictions(weights, feature_names=names, ax=ax)
 ax.set_yticks(range(3), [f"beta = {beta:g}" for beta in betas])

@@ -30,6 +30,10 @@ shares = np.array([0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2])
 
 found = {}
 figure, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
+figure.set_label(
+    "Number of clusters found against the rows that a pattern must have, for wine, iris and "
+    "Gaussian clusters, with a dotted line at 3. Numbers fall as patterns must be larger."
+)
 for (name, (rows, _)), color, marker in zip(
     tables.items(), ("#0072B2", "#D55E00", "#009E73"), "os^", strict=True
 ):

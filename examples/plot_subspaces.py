@@ -26,6 +26,11 @@ for k, place in enumerate([(0.25, 0.25), (0.75, 0.25), (0.5, 0.75)]):
 
 model = AWKMeans(3, random_state=0).fit(X)
 figure = plt.figure(figsize=(11, 3.2), layout="constrained")
+figure.set_label(
+    "Three scatter plots of two columns each; in each of them one of three clusters is "
+    "compact and the others are spread out. Right: heat map in which each cluster has weight "
+    "on its two columns only."
+)
 left, right = figure.subfigures(1, 2, width_ratios=[3, 1.7])
 colors = ("#0072B2", "#D55E00", "#009E73")
 for pair, ax in enumerate(left.subplots(1, 3, sharex=True, sharey=True)):

@@ -232,6 +232,7 @@ def test_examples_of_gallery_ask_and_answer(path: Path):
     assert title.endswith("?")
     assert line == "=" * len(title)
     assert text.rpartition("\n# %%\n")[2].startswith("# So: ")
+    assert "figure.set_label(" in text  # the text for those who cannot see the picture
     assert re.search(r"^ *assert ", text, flags=re.MULTILINE)
 
 

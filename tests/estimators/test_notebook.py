@@ -7,7 +7,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils import estimator_html_repr
 
-from fwkmeans import AWKMeans, EWKMeans, KMeans, WKMeans
+from fwkmeans import SYNCLUS, AWKMeans, EWKMeans, FGKMeans, KMeans, WKMeans
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.estimators.notebook import summary
 
@@ -134,3 +134,21 @@ def test_every_algorithm_has_a_table(name, X):
     rows = Table(summary(model)).rows
     assert len(rows[1]) == 3
     assert "fwkmeans-summary" in model._repr_html_()
+
+
+def test_weights_of_groups_are_multiplied_in_and_shown(X):
+    groups = {"few": [0], "many": range(1, 12)}
+    model = FGKMeans(2, groups=groups, random_state=0).fit(X)
+    table = Table(summary(model))
+    kinds = ["feature weights times group weights", "group weights"]
+    assert table.rows[0] == ["cluster", "rows", *kinds]
+    assert table.rows[1][-2:] == ["few", "many"]
+    assert table.rows[2][-2:] == [f"{weight:.3f}" for weight in model.group_weights_[0]]
+    at = table.rows[1].index("x0")
+    assert table.rows[2][2 + at] == f"{model.group_weights_[0, 0]:.3f}"  # times 1, being alone
+    model = SYNCLUS(2, groups=groups, group_weights=[0.25, 0.75], random_state=0).fit(X)
+    table = Table(summary(model))
+    assert table.rows[2][0] == "all 2"
+    assert table.rows[2][-2:] == ["0.250", "0.750"]
+    many = FGKMeans(2, groups=[[v] for v in range(12)], random_state=0).fit(X)
+    assert Table(summary(many)).rows[0][-1] == "group weights (6 more)"

@@ -283,3 +283,39 @@ def test_a_dissimilarity_of_ones_own_has_no_shape(rows):
     with pytest.raises(ValueError, match="no Minkowski dissimilarity"):
         metric_of(model)
     assert metric_of(model, shapes=False).p == 2.0
+
+
+def test_axes_may_share_both_limits(rows, pyplot):
+    models = [KMeans(3, random_state=0).fit(rows), WKMeans(3, random_state=0).fit(rows)]
+    figure, axes = pyplot.subplots(1, 2, sharex=True, sharey=True)
+    displays = [
+        ClusterMapDisplay.from_estimator(model, rows, ax=ax)
+        for model, ax in zip(models, axes, strict=True)
+    ]
+    figure.canvas.draw()
+    for display in displays:  # all rows of both are in the common picture
+        low, high = np.transpose([display.ax_.get_xlim(), display.ax_.get_ylim()])
+        assert (display.points > low).all()
+        assert (display.points < high).all()
+        assert display.ax_.get_aspect() == 1
+
+
+@pytest.mark.parametrize("word", ["lw", "linewidth", "linewidths"])
+def test_widths_have_several_names(rows, word):
+    model = KMeans(3, random_state=0).fit(rows)
+    display = ClusterMapDisplay.from_estimator(model, rows, ec="black", **{word: 1.5})
+    assert display.scatters_[0].get_linewidth() == [1.5]
+    assert tuple(display.scatters_[0].get_edgecolor()[0][:3]) == (0, 0, 0)
+
+
+def test_many_columns_take_little_memory(rng):
+    rows = rng.random((30, 6000))
+    plane = plane_of_components(rows, np.ones(6000))
+    _, lengths, right = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+    np.testing.assert_allclose(np.abs(np.sum(plane.onto.T * right[:2], axis=1)), 1.0)
+    np.testing.assert_allclose(plane.shares, lengths[:2] ** 2 / (lengths**2).sum())
+
+
+def test_one_row_has_a_plane_too(rng):
+    plane = plane_of_components(rng.random((1, 4)), np.array([1.0, 2.0, 3.0, 1.0]))
+    np.testing.assert_allclose(plane.onto.T @ plane.back, np.eye(2), atol=1e-12)

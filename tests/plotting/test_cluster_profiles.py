@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from fwkmeans import AWKMeans, KMeans, WKMeans
@@ -112,3 +113,58 @@ def test_bad_input_gets_a_sentence(rows):
         ClusterProfilesDisplay.from_predictions(rows, np.zeros((150, 2)))
     with pytest.raises(ValueError, match="1 names for 4 features"):
         ClusterProfilesDisplay.from_predictions(rows, np.zeros(150), feature_names=["a"])
+
+
+def test_dollar_signs_in_categories_are_text(pyplot):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"price": ["$5-$9", "$5-$9", "a$b", "a$b"]})
+    display = ClusterProfilesDisplay.from_predictions(table, [0, 0, 1, 1])
+    assert display.texts[0][1] == "$5-$9: 100 %"
+    written = [text.get_text() for text in display.text_]
+    assert written[1] == r"\$5-\$9: 100 %"
+    display.figure_.canvas.draw()
+
+
+def test_cells_without_a_number_can_be_read(pyplot):
+    X = np.array([[1.0, np.nan], [2.0, np.nan], [3.0, 1.0], [4.0, 2.0]])
+    display = ClusterProfilesDisplay.from_predictions(X, [0, 0, 1, 1])
+    dash = [text for text in display.text_ if text.get_text() == "–"]
+    assert [text.get_color() for text in dash] == ["black"]
+    with pyplot.style.context("dark_background"):
+        display = ClusterProfilesDisplay.from_predictions(X, [0, 0, 1, 1])
+    dash = [text for text in display.text_ if text.get_text() == "–"]
+    assert [text.get_color() for text in dash] == ["white"]
+
+
+def test_categories_of_a_pipeline_are_those_of_its_encoder_or_model(rng):
+    X = np.column_stack([rng.integers(3, size=40), rng.random((40, 2))])
+    encoder = TableEncoder(categorical="keep", categorical_features=[0])
+    wide = TableEncoder(categorical_features=[0])
+    model = WKMeans(2, random_state=0)
+    told = WKMeans(2, categorical_features=[0], random_state=0)
+    for pipeline in (
+        make_pipeline(encoder, model),
+        make_pipeline("passthrough", wide, model),
+        make_pipeline(RangeStandardizer(), told),
+    ):
+        display = ClusterProfilesDisplay.from_estimator(pipeline.fit(X), X)
+        assert display.texts[0][0].endswith("%")
+        assert not display.texts[1][0].endswith("%")
+    pipeline = make_pipeline(PCA(2), model).fit(X)
+    assert not ClusterProfilesDisplay.from_estimator(pipeline, X).texts[0][0].endswith("%")
+    display = ClusterProfilesDisplay.from_estimator(pipeline, X, categorical_features=[0])
+    assert display.texts[0][0].endswith("%")
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 3])
+def test_label_of_the_colors_is_inside_the_figure(n_columns, rng):
+    display = ClusterProfilesDisplay.from_predictions(
+        rng.random((9, n_columns)),
+        np.arange(9) % 3,
+        feature_names=[f"c{v}" for v in range(n_columns)],
+    )
+    display.figure_.canvas.draw()
+    label = display.colorbar_.ax.yaxis.label.get_window_extent()
+    whole = display.figure_.bbox
+    assert label.y0 >= whole.y0
+    assert label.y1 <= whole.y1

@@ -128,3 +128,27 @@ def test_models_must_be_fitted(call):
     for model in (KMeans(2), failed, make_pipeline(RangeStandardizer(), KMeans(2))):
         with pytest.raises(ValueError, match="not fitted"):
             call(model)
+
+
+def test_paths_of_files_are_refused(tmp_path):
+    path = tmp_path / "rows.npy"
+    np.save(path, ROWS)
+    model = KMeans(3, random_state=0).fit(path)
+    for cls in (plotting.ClusterMapDisplay, plotting.ClusterProfilesDisplay):
+        with pytest.raises(TypeError, match="displays show rows that are in memory"):
+            cls.from_estimator(model, path)
+        with pytest.raises(TypeError, match="displays show rows that are in memory"):
+            cls.from_predictions(str(path), LABELS)
+
+
+@pytest.mark.parametrize(
+    ("labels", "kinds"),
+    [(["a", None] * 6, "None and text"), ([1, "a"] * 6, "numbers and text")],
+)
+def test_labels_are_of_one_kind(labels, kinds):
+    labels = np.array(labels, dtype=object)
+    for cls in (plotting.ClusterMapDisplay, plotting.ClusterProfilesDisplay):
+        with pytest.raises(ValueError, match=f"labels has {kinds}, which have no common order"):
+            cls.from_predictions(ROWS, labels)
+    with pytest.raises(ValueError, match="The partition 'a' has"):
+        plotting.PartitionAgreementDisplay.from_predictions({"a": labels, "b": LABELS})

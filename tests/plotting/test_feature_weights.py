@@ -5,10 +5,18 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from fwkmeans import AWKMeans, KMeans, WKMeans
+from fwkmeans import (
+    SYNCLUS,
+    AWKMeans,
+    FeatureWeightedKMeans,
+    FGKMeans,
+    KMeans,
+    WKMeans,
+)
 from fwkmeans.datasets import load_uci
 from fwkmeans.plotting import FeatureWeightsDisplay
 from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
+from fwkmeans.weighting import GroupEntropyWeights
 
 pytestmark = pytest.mark.usefixtures("pyplot")
 
@@ -142,3 +150,29 @@ def test_bad_input_gets_a_sentence(rows):
         FeatureWeightsDisplay.from_predictions([[1.0]], top=0)
     with pytest.raises(TypeError, match="expected matplotlib Axes"):
         FeatureWeightsDisplay.from_predictions([[1.0]], ax=3)
+
+
+def test_weights_of_groups_are_multiplied_in(rng):
+    X = rng.random((60, 5)) + 2.0 * rng.integers(2, size=(60, 1))
+    groups = {"one": [0], "rest": [1, 2, 3, 4]}
+    number = np.array([0, 1, 1, 1, 1])
+    for model in (
+        FGKMeans(2, groups=groups, random_state=0),
+        SYNCLUS(2, groups=groups, group_weights=[0.1, 0.9], random_state=0),
+        FeatureWeightedKMeans(2, weighting=GroupEntropyWeights(number), random_state=0),
+    ):
+        display = FeatureWeightsDisplay.from_estimator(model.fit(X))
+        np.testing.assert_allclose(display.weights.sum(axis=1), 1.0)
+        assert display.colorbar_.ax.get_ylabel() == "feature weight\ntimes group weight"
+        if hasattr(model, "group_weights_"):
+            product = np.atleast_2d(model.group_weights_)[:, number] * model.feature_weights_
+            product = product / product.sum(axis=1, keepdims=True)
+            np.testing.assert_allclose(display.weights, product[: len(display.weights)])
+        assert (display.weights[:, 0] < 0.6).all()  # alone in its group, where its weight is 1
+    one_group = FeatureWeightsDisplay.from_estimator(FGKMeans(2, random_state=0).fit(X))
+    assert one_group.weight_name == "feature weight"
+
+
+def test_weights_may_be_of_something_else():
+    display = FeatureWeightsDisplay.from_predictions([[0.2, 0.8]], weight_name="group weight")
+    assert display.colorbar_.ax.get_ylabel() == "group weight"

@@ -53,3 +53,14 @@ def test_own_axes_name_and_style(rows, pyplot):
 def test_bad_histories_get_a_sentence(histories):
     with pytest.raises(ValueError, match=r"empty|expected \(n_iter,\)"):
         ObjectiveHistoryDisplay.from_predictions(histories)
+
+
+def test_a_second_display_joins_the_first(pyplot):
+    ax = pyplot.subplots()[1]
+    first = ObjectiveHistoryDisplay.from_predictions({"KMeans": [3.0, 2.0]}, ax=ax)
+    assert ax.get_ylabel() == "objective of KMeans"
+    assert ax.get_legend() is None
+    second = ObjectiveHistoryDisplay.from_predictions({"WKMeans": [2.0, 1.0]}, ax=ax)
+    assert ax.get_ylabel() == "objective"
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["KMeans", "WKMeans"]
+    assert first.lines_[0].get_color() != second.lines_[0].get_color()

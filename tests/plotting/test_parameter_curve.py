@@ -135,3 +135,27 @@ def test_bad_input_gets_a_sentence(rows, iris):
         ParameterCurveDisplay.from_predictions([1, 2, 3], [1.0, 2.0])
     with pytest.raises(ValueError, match=r"spread has shape \(1,\)"):
         ParameterCurveDisplay.from_predictions([1, 2], [1.0, 2.0], spread=[1.0])
+
+
+def test_a_second_curve_joins_the_first(pyplot):
+    ax = pyplot.subplots()[1]
+    options = {"param_name": "beta", "score_name": "ARI", "ax": ax}
+    first = ParameterCurveDisplay.from_predictions([1, 2], [0.1, 0.2], label="AWK", **options)
+    assert len(ax.get_legend().get_texts()) == 1
+    second = ParameterCurveDisplay.from_predictions([1, 2], [0.4, 0.3], label="WK", **options)
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["AWK", "best: beta = 2 (0.2)", "WK", "best: beta = 1 (0.4)"]
+    assert first.line_.get_color() != second.line_.get_color()
+    assert second.best_.get_markerfacecolor() == second.line_.get_color()
+    assert second.best_.get_markeredgecolor() != second.line_.get_color()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("beta", "ARI")
+    ParameterCurveDisplay.from_predictions([3, 4], [1, 2], param_name="p", ax=ax)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("parameter", "score")
+
+
+def test_repeats_without_a_score_are_left_out():
+    scores = [[0.2, np.nan, 0.4], [np.nan, np.nan, np.nan], [0.1, 0.1, 0.1]]
+    display = ParameterCurveDisplay.from_predictions([1, 2, 3], scores)
+    np.testing.assert_allclose(display.scores, [0.3, np.nan, 0.1])
+    np.testing.assert_allclose(display.spread, [0.1, np.nan, 0.0], atol=1e-12)
+    assert display.best_index_ == 0

@@ -87,3 +87,17 @@ def test_bad_input_gets_a_sentence(rows):
         show({"a": [0, 1], "b": [0, 1], "c": [0, 1]}, kind="contingency")
     with pytest.raises(TypeError, match="expected a dict with the name of each fitted model"):
         PartitionAgreementDisplay.from_estimators(KMeans(2).fit(rows))
+
+
+def test_a_model_is_compared_with_classes(iris, rows):
+    model = KMeans(3, random_state=0).fit(rows)
+    display = PartitionAgreementDisplay.from_estimator(model, rows, iris.target, y_name="species")
+    assert display.names == ["species", "KMeans"]
+    assert display.counts.sum() == 150
+    assert display.agreement[0, 1] == pytest.approx(adjusted_rand_score(iris.target, model.labels_))
+    again = PartitionAgreementDisplay.from_estimator(model, None, iris.target)
+    np.testing.assert_array_equal(again.counts, display.counts)
+    with pytest.raises(ValueError, match="y has 3 labels for 150 rows"):
+        PartitionAgreementDisplay.from_estimator(model, rows, [0, 1, 2])
+    with pytest.raises(ValueError, match="name and y_name are both 'a'"):
+        PartitionAgreementDisplay.from_estimator(model, rows, iris.target, name="a", y_name="a")

@@ -46,8 +46,9 @@ class AWKMeans(BaseFeatureWeightedKMeans):
     Notes
     -----
     A feature without dispersion in a cluster takes all the cluster's weight there: on discrete or
-    nearly constant columns clusters then swallow every row that shares one value. Use
-    ``smoothing="frozen"`` if that happens. Cost of an iteration O(N K M).
+    nearly constant columns clusters then swallow every row that shares one value. Leave such
+    columns out; ``smoothing="frozen"`` prevents it too, but what it finds is then often about what
+    `KMeans` finds. Cost of an iteration O(N K M).
 
     References
     ----------

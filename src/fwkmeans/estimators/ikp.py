@@ -58,8 +58,8 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
     Numbers and categories are summed: bring numbers to range one first, for example with
     `fwkmeans.preprocessing.RangeStandardizer`. Shines on tables in which categories carry the
     groups and no single category dominates a cluster; fails when a nearly constant column takes the
-    weight, or one of two values along which clusters part (``zero="huang"`` helps). Cost of an
-    iteration O(N K M), whatever the number of categories.
+    weight, or one of two values along which clusters part (``zero="huang"`` helps only where they
+    part exactly). Cost of an iteration O(N K M), whatever the number of categories.
 
     References
     ----------

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.utils import estimator_html_repr
 
 from fwkmeans._typing import FloatArray, IntArray
+from fwkmeans.estimators.shares import counted_weights, has_group_weights
 
-#: Features and clusters that are shown; the heaviest features come first.
-MOST_FEATURES, MOST_CLUSTERS = 8, 20
+#: Features, groups of them and clusters that are shown; the heaviest features come first.
+MOST_FEATURES, MOST_GROUPS, MOST_CLUSTERS = 8, 6, 20
 
 # A blue that is more or less transparent can be read on light and on dark paper, with the text in
 # whatever color the notebook has.
@@ -34,17 +35,22 @@ def html_repr(model: Any) -> str:
 
 
 def summary(model: Any) -> str:
-    """Return a table of the clusters, their sizes and the weights of the heaviest features."""
-    weights = np.asarray(model.feature_weights_, dtype=np.float64)
+    """Return a table of the clusters, their sizes and the weights of the heaviest features.
+
+    Weights of features are multiplied by those of their groups, which are shown beside them.
+    """
+    weights, groups = counted_weights(model), _group_weights(model)
     sizes = np.bincount(model.labels_, minlength=len(weights))
     shared = len(weights) > 1 and bool((weights == weights[:1]).all())
     order = np.argsort(-weights.mean(axis=0), kind="stable")[:MOST_FEATURES]
-    table = _head(model, order) + "<tbody>"
-    if shared:
-        table += _row(f"all {len(weights)}", _listed(sizes), weights[0, order], weights.max())
-    else:
-        for k in range(min(len(weights), MOST_CLUSTERS)):
-            table += _row(str(k), str(sizes[k]), weights[k, order], weights.max())
+    table = _head(model, order, list(groups)) + "<tbody>"
+    shares = np.stack([*groups.values()], axis=1) if groups else np.zeros((len(weights), 0))
+    for k in range(1 if shared else min(len(weights), MOST_CLUSTERS)):
+        table += _row(
+            f"all {len(weights)}" if shared else str(k),
+            _listed(sizes) if shared else str(sizes[k]),
+            _cells(weights[k, order], weights.max()) + _cells(shares[k], 1.0),
+        )
     table += "</tbody>"
     return (
         f'{_STYLE}<div class="fwkmeans-summary">{_sentence(model, sizes)}'
@@ -61,25 +67,45 @@ def _sentence(model: Any, sizes: IntArray) -> str:
     )
 
 
-def _head(model: Any, order: IntArray) -> str:
+def _group_weights(model: Any) -> dict[Any, FloatArray]:
+    """Return the weights of the first groups of features in each cluster, by name."""
+    if not (has_group_weights(model) and hasattr(model, "groups_")):
+        return {}
+    weights = np.atleast_2d(np.asarray(model.group_weights_, dtype=np.float64))
+    weights = np.broadcast_to(weights, (len(model.feature_weights_), weights.shape[1]))
+    return dict(zip(list(model.groups_)[:MOST_GROUPS], weights.T, strict=False))
+
+
+def _head(model: Any, order: IntArray, groups: list[Any]) -> str:
     names = getattr(model, "feature_names_in_", None)
     cells = "".join(_name(f"x{v}" if names is None else str(names[v])) for v in order)
+    cells += "".join(_name(str(name)) for name in groups)
+    kind = "feature weights times group weights" if has_group_weights(model) else "feature weights"
+    more = f'<th colspan="{len(groups)}">{_group_title(model)}</th>' if groups else ""
     return (
         '<thead><tr><th rowspan="2">cluster</th><th rowspan="2">rows</th>'
-        f'<th colspan="{len(order)}">feature weights</th></tr><tr>{cells}</tr></thead>'
+        f'<th colspan="{len(order)}">{kind}</th>{more}</tr><tr>{cells}</tr></thead>'
     )
+
+
+def _group_title(model: Any) -> str:
+    left_out = len(model.groups_) - MOST_GROUPS
+    return f"group weights ({left_out} more)" if left_out > 0 else "group weights"
 
 
 def _name(name: str) -> str:
     return f'<th title="{escape(name)}">{escape(name)}</th>'
 
 
-def _row(cluster: str, rows: str, weights: FloatArray, heaviest: float) -> str:
+def _cells(weights: FloatArray, heaviest: float) -> str:
     shades = 0.55 * weights / (heaviest or 1.0)
-    cells = "".join(
+    return "".join(
         f'<td style="background: rgba(0, 114, 178, {shade:.2f})">{weight:.3f}</td>'
         for weight, shade in zip(weights, shades, strict=True)
     )
+
+
+def _row(cluster: str, rows: str, cells: str) -> str:
     return f"<tr><th>{cluster}</th><td>{rows}</td>{cells}</tr>"
 
 

@@ -77,14 +77,14 @@ def write_values(ax: Any, image: Any, texts: Sequence[Sequence[str]], room: int)
     size = min(9.0, 0.7 * height, width / (0.65 * room))
     if size < _SMALLEST:
         return []
-    red, green, blue, _ = np.moveaxis(image.to_rgba(values, norm=True), -1, 0)
-    light = 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
+    red, green, blue, opaque = np.moveaxis(image.to_rgba(values, norm=True), -1, 0)
+    light = (0.299 * red + 0.587 * green + 0.114 * blue) * opaque
+    light = light + (1.0 - opaque) * _lightness(ax) > 0.5  # cells without a number show the paper
     written = []
     for (i, j), is_light in np.ndenumerate(light):
         color = "black" if is_light else "white"
-        written.append(
-            ax.text(j, i, texts[i][j], ha="center", va="center", color=color, fontsize=size)
-        )
+        text = texts[i][j].replace("$", r"\$")
+        written.append(ax.text(j, i, text, ha="center", va="center", color=color, fontsize=size))
     return written
 
 
@@ -104,16 +104,31 @@ def line_style(given: dict[str, Any], **own: Any) -> dict[str, Any]:
     return own | named
 
 
+def scatter_style(given: dict[str, Any], **own: Any) -> dict[str, Any]:
+    """Return how points are drawn: as the user says, whatever the word (``lw``), else so."""
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.collections import PathCollection
+
+    named: dict[str, Any] = normalize_kwargs(given, PathCollection)
+    if "c" in named:
+        own.pop("color", None)
+    return own | named
+
+
 def matrix_size(
-    rows: Sequence[Any], columns: Sequence[Any], cell: float = 0.62
+    rows: Sequence[Any], columns: Sequence[Any], label: str, cell: float = 0.62
 ) -> tuple[float, float]:
-    """Return the size in inches of a figure for a matrix with these names beside it."""
+    """Return the size in inches of a figure for a matrix with these names beside it.
+
+    It is at least as tall as the label of the colors is long.
+    """
     left, below = (_LETTER * _longest(names) for names in (rows, columns))
     if len(columns) * below <= 9.0:
         cell = max(cell, below + _LETTER)
     return (
         float(np.clip(1.6 + left + cell * len(columns), 4.0, 16.0)),
-        float(np.clip(0.8 + 0.34 * len(rows), 1.6, 14.0) + (below if below > cell else 0.2)),
+        float(np.clip(0.8 + 0.34 * len(rows), 0.7 + _LETTER * _longest(label.splitlines()), 14.0))
+        + (below if below > cell else 0.2),
     )
 
 
@@ -121,11 +136,21 @@ def add_colorbar(ax: Any, image: Any, label: str) -> Any:
     """Add the scale of the colors beside an image, not taller than it need be."""
     tall = ax.get_window_extent().height / ax.figure.dpi
     shrink = min(1.0, 5.0 / tall)
-    return ax.figure.colorbar(image, ax=ax, label=label, shrink=shrink, aspect=max(8.0, 5.0 * tall))
+    bar = ax.figure.colorbar(image, ax=ax, shrink=shrink, aspect=max(8.0, 5.0 * tall))
+    letters = max(map(len, label.splitlines()))
+    bar.set_label(label, fontsize=float(np.clip(10.0 * tall / (_LETTER * letters), 6.0, 10.0)))
+    return bar
 
 
 def _longest(names: Sequence[Any]) -> int:
     return max((len(shorten(name)) for name in names), default=0)
+
+
+def _lightness(ax: Any) -> float:
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = to_rgb(ax.get_facecolor())
+    return 0.299 * red + 0.587 * green + 0.114 * blue
 
 
 def _room(ax: Any) -> tuple[float, float]:

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 
 from fwkmeans._checks import check_power
-from fwkmeans._columns import as_table, read_numeric, resolve_columns
+from fwkmeans._columns import read_numeric, resolve_columns
 from fwkmeans._typing import FloatArray, IntArray
-from fwkmeans.plotting.axes import open_axes, plain
+from fwkmeans.plotting.axes import open_axes, plain, scatter_style
 from fwkmeans.plotting.models import (
     Metric,
     check_labels,
@@ -19,6 +19,7 @@ from fwkmeans.plotting.models import (
     names_in,
     names_of,
     rows_of,
+    table_of,
 )
 from fwkmeans.plotting.planes import (
     Plane,
@@ -181,7 +182,7 @@ class ClusterMapDisplay:
         labels = model.predict(table)
         metric = metric_of(model, shapes=shapes)
         numeric = metric.numeric
-        rows = read_numeric(as_table(table), numeric).astype(np.float64)
+        rows = read_numeric(table_of(table), numeric).astype(np.float64)
         round_spaces = getattr(model, "_unit_spaces", None) or []
         chosen = _chosen(features, names, numeric)
         if round_spaces:
@@ -242,7 +243,7 @@ class ClusterMapDisplay:
             The display, drawn.
         """
         check_power(p)
-        table = as_table(X)
+        table = table_of(X)
         rows = read_numeric(table, np.arange(table.shape[1])).astype(np.float64)
         names = names_in(table)
         if feature_names is not None:
@@ -281,22 +282,21 @@ class ClusterMapDisplay:
         own_figure = ax is None
         ax = open_axes(ax, (6.4, 4.6), type(self).__name__)
         self.ax_, self.figure_ = ax, ax.figure
+        others = _limits_with_data(ax)
         self.scatters_, self.outlines_, self.centers_ = [], [], []
         names = range(len(self.centers)) if self.cluster_names is None else self.cluster_names
         size = float(np.clip(4000.0 / len(self.points), 5.0, 24.0))
         for k, name in enumerate(names):
             own = self.points[self.labels == k]
             look = {"color": color_of(k), "marker": marker_of(k), "s": size, "alpha": 0.7}
-            look |= {"linewidths": 0, "label": f"{plain(name)} ({len(own)})"}
-            look |= {"rasterized": len(self.points) > 5000} | style
-            if "c" in style:
-                del look["color"]
-            self.scatters_.append(ax.scatter(*own.T, **look))
+            look |= {"linewidth": 0, "label": f"{plain(name)} ({len(own)})"}
+            look |= {"rasterized": len(self.points) > 5000}
+            self.scatters_.append(ax.scatter(*own.T, **scatter_style(style, **look)))
             if self.outlines is not None:
                 line = ax.plot(*self.outlines[k].T, color=color_of(k), lw=1.5, zorder=3)
                 self.outlines_ += line
             self.centers_.append(_number(ax, self.centers[k], plain(name, 12), color_of(k)))
-        self._set_limits()
+        self._set_limits(others)
         ax.set(xlabel=plain(self.axis_names[0], 60), ylabel=plain(self.axis_names[1], 60))
         self.legend_ = None
         if legend and len(names) <= 30:
@@ -351,8 +351,11 @@ class ClusterMapDisplay:
             equal=chosen is None,
         )
 
-    def _set_limits(self) -> None:
-        """Show all rows and centers, and of shapes that go on and on only the beginning."""
+    def _set_limits(self, others: FloatArray) -> None:
+        """Show all rows and centers, and of shapes that go on and on only the beginning.
+
+        What the axes, or axes that share their limits, had to show before stays in the picture.
+        """
         every = np.concatenate([self.points, self.centers])
         every = every[np.isfinite(every).all(axis=1)]
         low, high = every.min(axis=0), every.max(axis=0)
@@ -363,11 +366,28 @@ class ClusterMapDisplay:
             )
             every = np.concatenate([every, inside])
         low, high = every.min(axis=0) - 0.04 * span, every.max(axis=0) + 0.04 * span
+        low, high = np.fmin(low, others[0]), np.fmax(high, others[1])
         if self.equal:
-            self.ax_.set_aspect("equal", adjustable="datalim")
+            # limits that are shared both ways cannot give way, so the box must
+            box = all(len(_sharing(self.ax_, which)) > 1 for which in "xy")
+            self.ax_.set_aspect("equal", adjustable="box" if box else "datalim")
         # not fixed: matplotlib widens one of them to give both axes the same unit
         self.ax_.set_xlim(low[0], high[0], auto=self.equal)
         self.ax_.set_ylim(low[1], high[1], auto=self.equal)
+
+
+def _sharing(ax: Any, which: str) -> list[Any]:
+    """Return all axes that have the limits of these along x or y, these among them."""
+    return list(getattr(ax, f"get_shared_{which}_axes")().get_siblings(ax))
+
+
+def _limits_with_data(ax: Any) -> FloatArray:
+    """Return low and high limits of what is drawn already: (2, 2), NaN where there is nothing."""
+    limits = np.full((2, 2), np.nan)
+    for v, which in enumerate("xy"):
+        if any(one.has_data() for one in _sharing(ax, which)):
+            limits[:, v] = getattr(ax, f"get_{which}lim")()
+    return limits
 
 
 def _radii(

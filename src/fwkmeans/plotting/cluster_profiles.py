@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils import check_scalar
 
 from fwkmeans._columns import (
-    as_table,
     is_missing,
     read_categorical,
     read_numeric,
@@ -25,7 +24,14 @@ from fwkmeans.plotting.axes import (
     shorten,
     write_values,
 )
-from fwkmeans.plotting.models import check_labels, check_names, model_of, names_in
+from fwkmeans.plotting.models import (
+    categorical_of,
+    check_labels,
+    check_names,
+    model_of,
+    names_in,
+    table_of,
+)
 from fwkmeans.plotting.style import DIVERGING
 
 
@@ -119,7 +125,14 @@ class ClusterProfilesDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, *, feature_names: Any = None, ax: Any = None, **style: Any
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        feature_names: Any = None,
+        categorical_features: Any = "from_model",
+        ax: Any = None,
+        **style: Any,
     ) -> Self:
         """Draw the profiles of the clusters that a fitted model finds in a table.
 
@@ -132,6 +145,10 @@ class ClusterProfilesDisplay:
             The rows. To see other columns of them, or other units, use `from_predictions`.
         feature_names : sequence of str, default=None
             Names of the columns; None takes those of the frame.
+        categorical_features : "from_model", "from_dtype", array-like or None, default="from_model"
+            The categorical columns of `X`: names, positions or a mask; "from_dtype" looks at their
+            types. "from_model" takes those of the model, or of the `TableEncoder` before it; with
+            steps that may rearrange the columns it is "from_dtype".
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         **style : dict
@@ -143,12 +160,11 @@ class ClusterProfilesDisplay:
             The display, drawn.
         """
         model = model_of(estimator)
-        labels = estimator.predict(X)
-        categorical: Any = "from_dtype"
-        if model is estimator:
-            categorical = model._table.layout.categorical
+        labels = estimator.predict(table_of(X))
+        if isinstance(categorical_features, str) and categorical_features == "from_model":
+            categorical_features = categorical_of(estimator)
         clusters = list(range(model.n_clusters_))
-        display = cls._of(X, labels, clusters, feature_names, categorical)
+        display = cls._of(X, labels, clusters, feature_names, categorical_features)
         return display.plot(ax, **style)
 
     @classmethod
@@ -231,7 +247,8 @@ class ClusterProfilesDisplay:
         columns = [f"all ({sizes.sum()})"]
         columns += [f"{k} ({n})" for k, n in zip(self.cluster_names, sizes, strict=True)]
         names = [self.feature_names[v] for v in self.features_]
-        size = matrix_size(names, columns, cell=max(0.62, 0.1 * longest))
+        label = "difference from all rows\n(standard deviations)"
+        size = matrix_size(names, columns, label, cell=max(0.62, 0.1 * longest))
         ax = open_axes(ax, size, type(self).__name__)
         self.ax_, self.figure_ = ax, ax.figure
         limit = float(np.nanmax(np.abs(shown), initial=0.0)) or 1.0
@@ -239,7 +256,6 @@ class ClusterProfilesDisplay:
         self.image_ = ax.imshow(shown, **style)
         self.colorbar_ = None
         if colorbar:
-            label = "difference from all rows\n(standard deviations)"
             self.colorbar_ = add_colorbar(ax, self.image_, label)
         name_ticks(ax, "x", columns)
         name_ticks(ax, "y", names)
@@ -260,7 +276,7 @@ class ClusterProfilesDisplay:
         categorical_features: Any,
     ) -> Self:
         """Return the display of a table and numbered clusters."""
-        table = as_table(X)
+        table = table_of(X)
         check_labels(labels, table.shape[0])
         names = names_in(table)
         if feature_names is not None:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_array, check_scalar
 
 from fwkmeans._typing import FloatArray
+from fwkmeans.estimators.shares import counted_weights, has_group_weights
 from fwkmeans.plotting.axes import (
     add_colorbar,
     image_style,
@@ -35,6 +36,8 @@ class FeatureWeightsDisplay:
         Names of the features; None calls them x0, x1, ...
     sizes : sequence of int, default=None
         Number of rows of each cluster, written beside its number.
+    weight_name : str, default="feature weight"
+        What the numbers are, written beside the scale of the colors.
 
     Attributes
     ----------
@@ -55,6 +58,12 @@ class FeatureWeightsDisplay:
     --------
     ClusterProfilesDisplay : What the clusters are like.
 
+    Notes
+    -----
+    In `FGKMeans` and `SYNCLUS` groups of features have weights as well. What counts in a distance
+    is the product of the feature's weight and its group's, so that is what `from_estimator` shows,
+    divided by its sum over the features.
+
     Examples
     --------
     >>> from fwkmeans import AWKMeans
@@ -72,11 +81,17 @@ class FeatureWeightsDisplay:
     """
 
     def __init__(
-        self, weights: FloatArray, *, feature_names: Any = None, sizes: Any = None
+        self,
+        weights: FloatArray,
+        *,
+        feature_names: Any = None,
+        sizes: Any = None,
+        weight_name: str = "feature weight",
     ) -> None:
         self.weights = weights
         self.feature_names = feature_names
         self.sizes = sizes
+        self.weight_name = weight_name
 
     @classmethod
     def from_estimator(
@@ -87,7 +102,8 @@ class FeatureWeightsDisplay:
         Parameters
         ----------
         estimator : estimator of fwkmeans, or Pipeline that ends with one
-            The fitted model. Weights that are the same in all clusters become one row.
+            The fitted model. Weights that are the same in all clusters become one row. Weights of
+            features are multiplied by those of their groups, where there are several.
         feature_names : sequence of str, default=None
             Names of the features; None takes those seen in `fit` or given by the pipeline.
         ax : matplotlib Axes, default=None
@@ -102,10 +118,14 @@ class FeatureWeightsDisplay:
         """
         model = model_of(estimator)
         names = names_of(estimator, feature_names)
-        weights = model.feature_weights_
+        weights = counted_weights(model)
         if (weights == weights[:1]).all():
             weights = weights[:1]
-        return cls(weights, feature_names=names, sizes=sizes_of(model)).plot(ax, **style)
+        kind = (
+            "feature weight\ntimes group weight" if has_group_weights(model) else "feature weight"
+        )
+        display = cls(weights, feature_names=names, sizes=sizes_of(model), weight_name=kind)
+        return display.plot(ax, **style)
 
     @classmethod
     def from_predictions(
@@ -114,6 +134,7 @@ class FeatureWeightsDisplay:
         *,
         feature_names: Any = None,
         sizes: Any = None,
+        weight_name: str = "feature weight",
         ax: Any = None,
         **style: Any,
     ) -> Self:
@@ -127,6 +148,8 @@ class FeatureWeightsDisplay:
             Names of the features; None calls them x0, x1, ...
         sizes : array-like of shape (n_clusters,), default=None
             Number of rows of each cluster.
+        weight_name : str, default="feature weight"
+            What the numbers are.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         **style : dict
@@ -151,7 +174,8 @@ class FeatureWeightsDisplay:
             )
         if feature_names is not None:
             feature_names = check_names(feature_names, values.shape[1])
-        return cls(values, feature_names=feature_names, sizes=sizes).plot(ax, **style)
+        display = cls(values, feature_names=feature_names, sizes=sizes, weight_name=weight_name)
+        return display.plot(ax, **style)
 
     def plot(
         self,
@@ -192,13 +216,13 @@ class FeatureWeightsDisplay:
         weights = weights[:, self.features_]
         shown = [names[v] for v in self.features_]
         clusters = self._clusters(len(weights))
-        ax = open_axes(ax, matrix_size(clusters, shown), type(self).__name__)
+        ax = open_axes(ax, matrix_size(clusters, shown, self.weight_name), type(self).__name__)
         style = image_style(style, cmap=SEQUENTIAL, vmin=0.0)
         self.ax_, self.figure_ = ax, ax.figure
         self.image_ = ax.imshow(weights, **style)
         self.colorbar_ = None
         if colorbar:
-            self.colorbar_ = add_colorbar(ax, self.image_, "feature weight")
+            self.colorbar_ = add_colorbar(ax, self.image_, self.weight_name)
         name_ticks(ax, "x", shown)
         name_ticks(ax, "y", clusters)
         left_out = len(names) - len(shown)

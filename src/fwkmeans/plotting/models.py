@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from fwkmeans._columns import column_names
+from fwkmeans._columns import as_table, column_names
 from fwkmeans._typing import FloatArray, IntArray
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.preprocessing import TableEncoder
 
 
 class Metric(NamedTuple):
@@ -42,9 +46,36 @@ def model_of(estimator: Any) -> Any:
     return model
 
 
+def table_of(X: Any) -> Any:
+    """Return a frame, or an array of two dimensions; raise if it is the name of a file."""
+    if isinstance(X, str | PathLike):
+        raise TypeError(
+            f"X is the path {str(X)!r}; displays show rows that are in memory. Give the rows, or "
+            "some of them: numpy.load(path, mmap_mode='r')[::100]."
+        )
+    return as_table(X)
+
+
+def categorical_of(estimator: Any) -> Any:
+    """Return which columns of the table before all steps are categorical, as far as one can tell.
+
+    They are those of the model, or those of a `TableEncoder` before it, if all other steps keep the
+    columns where they are; else "from_dtype".
+    """
+    for step in [step for _, step in estimator.steps[:-1]] if _is_pipeline(estimator) else []:
+        if isinstance(step, TableEncoder):
+            return step.categorical_features_
+        if not (isinstance(step, OneToOneFeatureMixin) or step in (None, "passthrough")):
+            return "from_dtype"
+    known = model_of(estimator)._table.layout.categorical
+    return known if known.size or not _is_pipeline(estimator) else "from_dtype"
+
+
 def rows_of(estimator: Any, X: Any) -> Any:
     """Return the rows as the model sees them: through the steps before it, in a pipeline."""
-    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
+    if isinstance(X, str | PathLike):
+        table_of(X)
+    if _is_pipeline(estimator) and len(estimator.steps) > 1:
         return estimator[:-1].transform(X)
     return X
 
@@ -57,7 +88,7 @@ def names_of(estimator: Any, feature_names: Any = None) -> list[Any]:
         return check_names(feature_names, n_features)
     if hasattr(model, "feature_names_in_"):
         return list(model.feature_names_in_)
-    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
+    if _is_pipeline(estimator) and len(estimator.steps) > 1:
         try:
             return list(estimator[:-1].get_feature_names_out())
         except (AttributeError, ValueError):  # a step that does not tell
@@ -97,6 +128,13 @@ def check_labels(labels: Any, n_rows: int | None = None, what: str = "labels") -
         )
     if n_rows is not None and labels.size != n_rows:
         raise ValueError(f"{what} has {labels.size} labels for {n_rows} rows. Give one for each.")
+    if labels.dtype == object:
+        kinds = {"text" if isinstance(one, str) else _kind_of_label(one) for one in labels}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"{what} has {' and '.join(sorted(kinds))}, which have no common order. Use one "
+                "kind of label; name the rows without one, such as 'none'."
+            )
     return labels
 
 
@@ -118,6 +156,16 @@ def metric_of(model: Any, *, shapes: bool = True) -> Metric:
     weights = layout.numbers_of(assignment.weights[0] * assignment.scale[0])
     centers = layout.numbers_of(np.asarray(model.cluster_centers_, dtype=np.float64))
     return Metric(centers, np.broadcast_to(weights, centers.shape), float(p or 2.0), layout.numeric)
+
+
+def _kind_of_label(label: Any) -> str:
+    if label is None:
+        return "None"
+    return "numbers" if isinstance(label, Real) else f"values of type {type(label).__name__}"
+
+
+def _is_pipeline(estimator: Any) -> bool:
+    return isinstance(estimator, Pipeline)
 
 
 def _kind(thing: Any) -> str:

@@ -120,7 +120,7 @@ class ObjectiveHistoryDisplay:
             Whether to divide each run by the absolute value it starts from, so that objectives of
             different algorithms can be seen together. A run that starts from 0 stays as it is.
         legend : bool, default=True
-            Whether to name the lines if there are several.
+            Whether to name the lines if there are several, those that the axes had among them.
         **style : dict
             Passed on to matplotlib's ``plot``.
 
@@ -131,7 +131,8 @@ class ObjectiveHistoryDisplay:
         """
         ax = open_axes(ax, (5.5, 3.8), type(self).__name__)
         self.ax_, self.figure_, self.lines_ = ax, ax.figure, []
-        for number, (name, run) in enumerate(self.histories.items()):
+        before = sum(not line.get_label().startswith("_") for line in ax.lines)
+        for number, (name, run) in enumerate(self.histories.items(), before):
             values = run / (abs(run[0]) or 1.0) if relative else run
             look = {"color": color_of(number), "marker": marker_of(number), "markersize": 4}
             look = line_style(style, label=plain(name), **look)
@@ -141,9 +142,10 @@ class ObjectiveHistoryDisplay:
         if np.ptp(shown) <= 1e-9 * level:  # nothing but rounding, which would fill the picture
             ax.set_ylim(shown[0] - 0.05 * (level or 1.0), shown[0] + 0.05 * (level or 1.0))
         ax.xaxis.get_major_locator().set_params(integer=True)
-        only = next(iter(self.histories)) if len(self.histories) == 1 else "objective"
+        n_lines = before + len(self.histories)
+        only = next(iter(self.histories)) if n_lines == 1 else "objective"
         what = only if only == "objective" else f"objective of {plain(only)}"
         ax.set(xlabel="iteration", ylabel=f"{what}, divided by its first" if relative else what)
-        if legend and len(self.histories) > 1:
-            ax.legend(frameon=False, fontsize="small", ncols=1 + len(self.histories) // 10)
+        if legend and n_lines > 1:
+            ax.legend(frameon=False, fontsize="small", ncols=1 + n_lines // 10)
         return self

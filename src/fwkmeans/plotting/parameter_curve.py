@@ -12,11 +12,11 @@ from sklearn.metrics import adjusted_rand_score, get_scorer, silhouette_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_scalar
 
-from fwkmeans._columns import as_table, categorical_by_dtype, read_numeric
+from fwkmeans._columns import categorical_by_dtype, read_numeric
 from fwkmeans._typing import FloatArray
 from fwkmeans.plotting.axes import line_style, open_axes, plain
-from fwkmeans.plotting.models import check_labels, rows_of
-from fwkmeans.plotting.style import ACCENT, color_of
+from fwkmeans.plotting.models import check_labels, rows_of, table_of
+from fwkmeans.plotting.style import ACCENT, COLORS
 
 
 class ParameterCurveDisplay:
@@ -122,7 +122,8 @@ class ParameterCurveDisplay:
             only one cluster, and needs time that grows with the square of the number of rows.
         n_repeats : int, default=1
             Number of fits for each value, with ``random_state`` 0, 1, ...; the line then is the
-            mean, the band one standard deviation. With 1 the estimator's own is used.
+            mean, the band one standard deviation; scores that are NaN are left out of both. With 1
+            the estimator's own is used.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         **style : dict
@@ -144,11 +145,11 @@ class ParameterCurveDisplay:
                 if n_repeats > 1:
                     _seed(model, repeat)
                 scores[at, repeat] = scorer(model.fit(X), X, y)
-        spread = scores.std(axis=1) if n_repeats > 1 else None
+        means, spread = _of_repeats(scores)
         display = cls(
             values,
-            scores.mean(axis=1),
-            spread=spread,
+            means,
+            spread=spread if n_repeats > 1 else None,
             param_name=param_name.rpartition("__")[2],
             score_name=score_name,
         )
@@ -174,7 +175,7 @@ class ParameterCurveDisplay:
             Values of the parameter.
         scores : array-like of shape (n_values,) or (n_values, n_repeats)
             Score of each; the higher, the better. Of repeats the mean is drawn, and a band of one
-            standard deviation.
+            standard deviation; those that are NaN are left out of both.
         spread : array-like of shape (n_values,), default=None
             Half the height of a band around the line.
         param_name : str, default="parameter"
@@ -198,8 +199,8 @@ class ParameterCurveDisplay:
                 "value, and one score (or one row of repeats) for each."
             )
         if scores.ndim == 2:
-            spread = scores.std(axis=1) if spread is None else spread
-            scores = scores.mean(axis=1)
+            scores, own = _of_repeats(scores)
+            spread = own if spread is None else spread
         if spread is not None:
             spread = np.asarray(spread, dtype=np.float64)
             if spread.shape != scores.shape:
@@ -210,14 +211,15 @@ class ParameterCurveDisplay:
         return display.plot(ax, **style)
 
     def plot(self, ax: Any = None, **style: Any) -> Self:
-        """Draw the curve.
+        """Draw the curve, in the next color if the axes have one already.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         **style : dict
-            Passed on to matplotlib's ``plot``, for the line.
+            Passed on to matplotlib's ``plot``, for the line. If there are several curves in the
+            axes, the legend has their ``label``, which is the name of the score if none is given.
 
         Returns
         -------
@@ -230,7 +232,10 @@ class ParameterCurveDisplay:
         at = np.asarray(self.values, dtype=np.float64) if numbers else np.arange(len(self.values))
         order = np.argsort(at, kind="stable")
         x, y = at[order], np.asarray(self.scores)[order]
-        style = line_style(style, color=color_of(0), marker="o", markersize=4)
+        before = sum(line.get_linestyle() != "None" for line in ax.lines)
+        colors = [color for color in COLORS if color != ACCENT]  # which is that of the marks
+        look = {"color": colors[before % len(colors)], "label": plain(self.score_name, 60)}
+        style = line_style(style, marker="o", markersize=4, **look)
         (self.line_,) = ax.plot(x, y, **style)
         self.band_ = None
         if self.spread is not None:
@@ -241,8 +246,16 @@ class ParameterCurveDisplay:
             ax.set_xticks(at, [plain(value) for value in self.values])
             if sum(len(plain(value)) for value in self.values) > 45:
                 ax.tick_params(axis="x", rotation=90)
-        ax.set(xlabel=plain(self.param_name), ylabel=plain(self.score_name, 60))
+        names = {"xlabel": plain(self.param_name), "ylabel": plain(self.score_name, 60)}
+        if before and ax.get_xlabel() not in ("", names["xlabel"]):
+            names["xlabel"] = "parameter"
+        if before and ax.get_ylabel() not in ("", names["ylabel"]):
+            names["ylabel"] = "score"
+        ax.set(**names)
         self._mark_best(at)
+        handles = ax.get_legend_handles_labels()[0] if before else [self.best_]
+        if self.best_ is not None or before:
+            ax.legend(handles=handles, frameon=False, fontsize="small")
         return self
 
     def _mark_best(self, at: Any) -> None:
@@ -259,12 +272,20 @@ class ParameterCurveDisplay:
             linestyle="none",
             marker="o",
             markersize=9,
-            markerfacecolor="none",
+            markerfacecolor=self.line_.get_color(),
             markeredgecolor=ACCENT,
             markeredgewidth=2,
             label=f"best: {plain(self.param_name)} = {shown} ({scores[best]:.3g})",
         )
-        self.ax_.legend(handles=[self.best_], frameon=False, fontsize="small")
+
+
+def _of_repeats(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return mean and standard deviation of the repeats that have a score, NaN where none has."""
+    there = ~np.isnan(scores)
+    counts = np.where(there.any(axis=1), there.sum(axis=1), np.nan)
+    means = np.where(there, scores, 0.0).sum(axis=1) / counts
+    squares = np.where(there, scores - means[:, None], 0.0) ** 2
+    return means, np.sqrt(squares.sum(axis=1) / counts)
 
 
 def _is_finite_number(value: Any) -> bool:
@@ -306,7 +327,7 @@ def _rand(model: Any, X: Any, y: Any) -> float:
 
 
 def _silhouette(model: Any, X: Any, y: Any) -> float:
-    labels, table = _labels(model), as_table(rows_of(model, X))
+    labels, table = _labels(model), table_of(rows_of(model, X))
     rows = np.full((1, 1), np.nan)
     if not (_has_categories(model) or categorical_by_dtype(table).size):
         rows = read_numeric(table, np.arange(table.shape[1]))

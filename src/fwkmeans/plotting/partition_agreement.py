@@ -29,8 +29,8 @@ _KINDS = ("auto", "agreement", "contingency")
 class PartitionAgreementDisplay:
     """Matrix of adjusted Rand indices between partitions, or the counts shared by two of them.
 
-    Use `from_estimators` or `from_predictions`, which compute and draw. The constructor only keeps
-    its arguments; `plot` draws them.
+    Use `from_estimator`, `from_estimators` or `from_predictions`, which compute and draw. The
+    constructor only keeps its arguments; `plot` draws them.
 
     Parameters
     ----------
@@ -88,6 +88,50 @@ class PartitionAgreementDisplay:
         self.agreement = agreement
         self.counts = counts
         self.clusters = clusters
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        name: str | None = None,
+        y_name: str = "classes",
+        ax: Any = None,
+        **style: Any,
+    ) -> Self:
+        """Draw the counts that the clusters of a fitted model share with known classes.
+
+        Parameters
+        ----------
+        estimator : estimator of fwkmeans, or Pipeline that ends with one
+            The fitted model.
+        X : array-like or frame of shape (n_samples, n_features), or None
+            Rows whose labels are predicted; None takes the labels of the rows of `fit`.
+        y : array-like of shape (n_samples,)
+            Classes of these rows, or another partition of them.
+        name : str, default=None
+            Name of the clusters; None takes that of the model's class.
+        y_name : str, default="classes"
+            Name of the classes.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **style : dict
+            Passed on to `plot`.
+
+        Returns
+        -------
+        display : PartitionAgreementDisplay
+            The display, drawn: classes are rows, clusters are columns.
+        """
+        model = model_of(estimator)
+        labels = model.labels_ if X is None else estimator.predict(X)
+        name = type(model).__name__ if name is None else name
+        if name == y_name:
+            raise ValueError(f"name and y_name are both {name!r}; give two different ones.")
+        partitions = {y_name: check_labels(y, len(labels), "y"), name: labels}
+        return cls.from_predictions(partitions, ax=ax, **style)
 
     @classmethod
     def from_estimators(
@@ -191,12 +235,12 @@ class PartitionAgreementDisplay:
         pair = self.counts is not None and kind != "agreement"
         matrix = np.asarray(self.counts if pair else self.agreement)
         rows, columns = self.clusters if pair else (self.names, self.names)
-        ax = open_axes(ax, matrix_size(rows, columns), type(self).__name__)
+        label = "rows" if pair else "adjusted Rand index"
+        ax = open_axes(ax, matrix_size(rows, columns, label), type(self).__name__)
         limits = {} if pair else {"vmax": 1.0}
         style = image_style(style, cmap=SEQUENTIAL, vmin=0.0, **limits)
         self.ax_, self.figure_ = ax, ax.figure
         self.image_ = ax.imshow(matrix, **style)
-        label = "rows" if pair else "adjusted Rand index"
         self.colorbar_ = add_colorbar(ax, self.image_, label) if colorbar else None
         name_ticks(ax, "x", columns)
         name_ticks(ax, "y", rows)

@@ -49,7 +49,9 @@ def plane_of_components(rows: FloatArray, scales: FloatArray) -> Plane:
     """Return the plane of the first two principal components of rows scaled like this."""
     origin = rows.mean(axis=0)
     triangle = np.linalg.qr((rows - origin) * scales, mode="r")
-    _, lengths, directions = np.linalg.svd(triangle, full_matrices=True)
+    _, lengths, directions = np.linalg.svd(triangle, full_matrices=False)
+    if len(directions) == 1:  # a single row
+        directions = np.concatenate([directions, _across(directions)])
     variances = np.zeros(2)
     variances[: min(2, lengths.size)] = lengths[:2] ** 2
     total = float((lengths**2).sum())
@@ -61,6 +63,15 @@ def plane_of_components(rows: FloatArray, scales: FloatArray) -> Plane:
     back[used] = directions[used] / scales[used, None]
     onto = directions * scales[:, None]
     return Plane(origin, onto, back, variances / (total or 1.0))
+
+
+def _across(direction: FloatArray) -> FloatArray:
+    """Return a direction at right angles to one of length 1, both of shape (1, M)."""
+    other = np.zeros_like(direction)
+    other[0, np.abs(direction[0]).argmin()] = 1.0
+    other -= (other @ direction.T) * direction
+    across: FloatArray = other / np.linalg.norm(other)
+    return across
 
 
 def mean_scales(metric: Metric, sizes: FloatArray) -> FloatArray:

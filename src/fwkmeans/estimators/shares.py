@@ -1,0 +1,36 @@
+"""Feature weights as they count, where groups of features have weights of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fwkmeans._typing import FloatArray
+from fwkmeans.weighting import GroupEntropyWeights, StressWeights
+
+__all__ = ["counted_weights", "has_group_weights"]
+
+
+def has_group_weights(model: Any) -> bool:
+    """Tell whether the weights of features are multiplied by weights of several groups."""
+    rule = getattr(getattr(model, "_parts", None), "weighting", None)
+    if not isinstance(rule, GroupEntropyWeights | StressWeights) or rule.groups is None:
+        return False
+    return bool(np.unique(np.asarray(rule.groups)).size > 1)
+
+
+def counted_weights(model: Any) -> FloatArray:
+    """Return the weights of a fitted model that can be compared between features: (K, M).
+
+    These are its feature weights. Where groups have weights too it is the product of both, divided
+    by its sum: a feature that is alone in a group of little weight would otherwise look heavy.
+    """
+    weights = np.asarray(model.feature_weights_, dtype=np.float64)
+    if not has_group_weights(model):
+        return weights
+    product = model._parts.weighting.effective(model._weights()).values[0]
+    product = np.broadcast_to(product, weights.shape)
+    total = product.sum(axis=1, keepdims=True)
+    shares: FloatArray = product / np.where(total > 0, total, 1.0)
+    return shares
