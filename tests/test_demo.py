@@ -148,14 +148,16 @@ def test_weights_are_listed_with_noise_last(text):
 
 
 def test_no_line_is_too_long(text):
-    assert max(map(len, text.splitlines())) <= 100
+    lines = [line for line in text.splitlines() if "fwkmeans-demo.html" not in line]  # a path
+    assert max(map(len, lines)) <= 100
 
 
 def test_tables_can_be_chosen(capsys):
     text = run(capsys, "--table", "heart", "500x4-2", "--draws", "1", "--no-report")
     assert all(len(cells) == 3 for cells in rows_of(text).values())
     assert "one draw" in text
-    assert max(map(len, text.splitlines())) <= 100
+    lines = [line for line in text.splitlines() if "fwkmeans-demo.html" not in line]  # a path
+    assert max(map(len, lines)) <= 100
 
 
 def test_one_table_has_no_mean(capsys):
