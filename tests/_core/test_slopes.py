@@ -197,6 +197,8 @@ def sum_of_powers(values, s, c, p):
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_roots_are_minimisers(kernels, dtype, layout, discrete, missing):
     """No point of a fine grid, and no value, has a lower sum of powers."""
+    if kernels == "twin" and (dtype is np.float32 or layout != "C"):
+        pytest.skip("the twin takes any array alike")
     n, m, k = (60, 3, 3) if kernels == "compiled" else (25, 2, 2)
     block, points, labels = case(
         3, n, m, k, dtype, layout=layout, discrete=discrete, missing=missing
