@@ -21,7 +21,7 @@ from fwkmeans.cli.options import (
     json_option,
     model_options,
 )
-from fwkmeans.cli.output import check_out, echo_json, write_columns
+from fwkmeans.cli.output import check_apart, check_out, echo_json, write_columns
 from fwkmeans.cli.progress import each
 from fwkmeans.cli.run import fitted
 
@@ -70,6 +70,9 @@ def compare(
     different algorithms cannot be compared, so none is called the best: look at the columns they
     chose, at known classes (--labels), and at the clusters that several of them find.
     """
+    if as_json and out == "-":
+        raise click.UsageError("--json and --out - would both print: give --out a file.")
+    check_apart({"the table": table}, {"--out": out})
     check_out(out)
     name = "stdin" if table == "-" else click.format_filename(table, shorten=True)
     chosen = choose_columns(read_table(table, how, roles.categorical), roles, name)

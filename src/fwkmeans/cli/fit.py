@@ -18,7 +18,14 @@ from fwkmeans.cli.options import (
     json_option,
     model_options,
 )
-from fwkmeans.cli.output import check_folder, check_out, check_report, echo_json, write_columns
+from fwkmeans.cli.output import (
+    check_apart,
+    check_folder,
+    check_out,
+    check_report,
+    echo_json,
+    write_columns,
+)
 from fwkmeans.cli.progress import working
 from fwkmeans.cli.result import result_lines
 from fwkmeans.cli.run import fitted
@@ -86,6 +93,7 @@ def fit(
     """
     if as_json and out == "-":
         raise click.UsageError("--json and --out - would both print: give --out a file.")
+    check_apart({"the table": table}, {"--out": out, "--model": model, "--report": report})
     check_out(out)
     check_folder(model)
     check_report(report)

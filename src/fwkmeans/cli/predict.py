@@ -12,7 +12,7 @@ from fwkmeans._text import count
 from fwkmeans.cli.columns import match_columns
 from fwkmeans.cli.errors import InputError
 from fwkmeans.cli.options import SectionedCommand, format_options, json_option
-from fwkmeans.cli.output import check_out, echo_json, note, write_columns
+from fwkmeans.cli.output import check_apart, check_out, echo_json, note, write_columns
 
 __all__ = ["Known", "predict", "read_for"]
 
@@ -57,6 +57,7 @@ def predict(
     MODEL is a file that fwkmeans fit --model wrote; it holds no code and is safe to open. Columns
     are found by name, in any order; further columns are ignored. TABLE may be - for stdin.
     """
+    check_apart({"the model": model, "the table": table}, {"--out": out})
     check_out(out)
     pipeline = load(model)
     frame, features = read_for(pipeline, table, how)

@@ -9,7 +9,7 @@ import click
 from fwkmeans._tables import Format
 from fwkmeans.cli.columns import Roles, choose_classes
 from fwkmeans.cli.options import SectionedCommand, format_options, json_option, labels_option
-from fwkmeans.cli.output import check_report, echo_json
+from fwkmeans.cli.output import check_apart, check_report, echo_json
 from fwkmeans.cli.predict import load, read_for
 from fwkmeans.cli.progress import working
 
@@ -55,6 +55,7 @@ def report(
     With --json the same content is printed instead, unless --out asks for both.
     """
     page = out if out is not None or as_json else str(Path(model).with_suffix(".html"))
+    check_apart({"the model": model, "the table": table}, {"--out": page})
     check_report(page)
     pipeline = load(model)
     frame, features = read_for(pipeline, table, how)
