@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import numpy as np
@@ -10,16 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from fwkmeans._tables import Format, read_table
+from fwkmeans._tables import Format, Remarks, read_table
 
 from .conftest import columns_of
 
 
-def rows_of(n=40, seed=0, **columns):
+def rows_of(n_rows=40, seed=0, **columns):
     """Return CSV lines with two columns that cluster, and others given by functions of the row."""
     rng = np.random.default_rng(seed)
     lines = [",".join(["x", "y", *columns])]
-    for i in range(n):
+    for i in range(n_rows):
         cells = [f"{i % 2 + rng.random() / 9:.4f}", f"{rng.random():.4f}"]
         lines.append(",".join([*cells, *(str(make(i)) for make in columns.values())]))
     return "\n".join(lines) + "\n"
@@ -56,3 +55,163 @@ def test_outputs_never_replace_each_other(run, refuse, plain, tmp_path):
     assert "would replace the table" in refuse("report", "m.html", plain, "--out", plain)
     assert "would replace the table" in refuse("predict", "m.html", plain, "--out", "t.csv")
     assert (tmp_path / "m.html").read_bytes() == before
+
+
+# ---- keys and classes to the letter -------------------------------------------------------------
+
+
+KEYS = ["00392", "NA", "12345678901234567890123", "1e5", "", " a ", "true", "2020-01-01"]
+
+
+def test_keys_are_kept_to_the_letter(run, write):
+    path = write("t.csv", rows_of(8, code=lambda i: KEYS[i]))
+    run("fit", path, "-k", 2, "--id", "code", "--out", "o.csv", "--model", "m.fwk")
+    assert columns_of("o.csv")["code"] == KEYS
+    run("predict", "m.fwk", path, "--id", "code", "--out", "p.csv")
+    assert columns_of("p.csv")["code"] == KEYS
+    run("compare", path, "-k", 2, "--id", "code", "--out", "c.csv", "-a", "awk")
+    assert columns_of("c.csv")["code"] == KEYS
+
+
+def test_classes_are_kept_to_the_letter(run, refuse, write):
+    path = write("t.csv", rows_of(c=lambda i: ["01", "1", "NA", "NaN"][i % 4]))
+    found = run("fit", path, "-k", 2, "--labels", "c", "--json", "--model", "m.fwk").json
+    assert sorted(found["agreement"]["classes"]) == ["01", "1", "NA", "NaN"]
+    page = run("report", "m.fwk", path, "--labels", "c", "--json", "--starts", 0).json
+    assert sorted(page["agreement"]["classes"]) == ["01", "1", "NA", "NaN"]
+    assert "20 missing cells" in refuse("fit", path, "-k", 2, "--labels", "c", "--na", "01,1")
+
+
+def test_types_of_keys_stay_in_binary_files(run, tmp_path):
+    table = {"k": list(range(10, 0, -1)), "a": [0.0, 1.0] * 5, "b": np.arange(10) ** 2}
+    pyarrow.parquet.write_table(pa.table(table), tmp_path / "t.parquet")
+    run("fit", "t.parquet", "-k", 2, "--id", "k", "--out", "o.parquet")
+    assert pyarrow.parquet.read_table(tmp_path / "o.parquet")["k"].to_pylist() == table["k"]
+
+
+def test_keys_never_have_the_name_of_an_output(run, refuse, write):
+    path = write("t.csv", rows_of(cluster=lambda i: f"k{i}", distance_1=lambda i: f"d{i}"))
+    run("fit", path, "-k", 2, "--id", "cluster", "--model", "m.fwk")
+    for arguments in (
+        ("fit", path, "-k", 2, "--out", "o.csv", "--id", "cluster"),
+        ("predict", "m.fwk", path, "--id", "cluster"),
+        ("predict", "m.fwk", path, "--distances", "--id", "distance_1"),
+    ):
+        assert f"--id {arguments[-1]}: the output has a column" in refuse(*arguments)
+    other = write("u.csv", rows_of(AWK=lambda i: f"k{i}"))
+    arguments = ("compare", other, "-k", 2, "-a", "awk", "--id", "AWK", "--out", "o.csv")
+    assert "the output has a column 'AWK'" in refuse(*arguments)
+
+
+# ---- numbers as people write them ---------------------------------------------------------------
+
+
+def read(path, how=Format(), **options):  # noqa: B008
+    remarks = Remarks()
+    table = read_table(str(path), how, remarks=remarks, **options)
+    return table.to_pydict(), remarks.sentences(table.column_names)
+
+
+def test_decimal_commas_are_guessed(run, write):
+    content = "a;b;c\n1,5;2;New, York\n-2,25;3;x\n;4;y\n3;5;z\n"
+    found, told = read(write("t.csv", content))
+    assert found["a"] == [1.5, -2.25, None, 3.0]
+    assert found["c"][0] == "New, York"
+    assert told == [
+        "Column 'a': commas were taken as decimal commas (1,5 is 1.5; --decimal . keeps them as "
+        "text)."
+    ]
+    assert read(write("t.csv", content), Format(decimal="."))[0]["a"][0] == "1,5"
+    assert read(write("t.csv", content), Format(), text=["a"])[0]["a"][0] == "1,5"
+    euro = rows_of().replace(",", ";").replace(".", ",")
+    assert "decimal commas" in run("fit", write("e.csv", euro), "-k", 2).out
+
+
+@pytest.mark.parametrize(
+    ("content", "expected", "word"),
+    [
+        ('a,b\n"1,234",1\n950,2\n"-12,345,678.5",3\n', [1234.0, 950.0, -12345678.5], "thousands"),
+        ("a\tb\n1,234\t1\n950\t2\n", [1234.0, 950.0], "thousands"),
+        ("a;b\n1,234,567\t;1\n950;2\n".replace("\t", ""), [1234567.0, 950.0], "thousands"),
+        ("a;b\n5,081;1\n950;2\n", [5.081, 950.0], "decimal commas"),
+        ('a,b\n"0,123",1\n950,2\n', ["0,123", "950"], None),
+        ("a,b\n45%,1\n3.5 %,2\n,3\n", [45.0, 3.5, None], "45%"),
+        ("a,b\n45%,1\n3,2\n", ["45%", "3"], None),
+        ("a,b\n00392,1\n707,2\n", ["00392", "707"], "codes"),
+        ("a,b\n0,1\n10,2\n-0.5,3\n", [0.0, 10.0, -0.5], None),
+    ],
+)
+def test_numbers_with_signs_of_people(content, expected, word, write):
+    found, told = read(write("t.csv", content))
+    assert found["a"] == expected
+    assert (word is None) == (told == [])
+    assert word is None or word in told[0]
+
+
+def test_thousands_are_no_decimal_commas(run, write):
+    path = write("t.csv", rows_of(n=lambda i: f'"{i % 7 + 1},{100 + i}"' if i else "n.d."))
+    notes = " ".join(run("fit", path, "-k", 2, "--json").json["notes"])
+    assert "--decimal" not in notes
+    assert "--na" in notes
+    found = run("fit", path, "-k", 2, "--json", "--na", "n.d.").json
+    assert {one["type"] for one in found["features"]} == {"numeric"}
+
+
+# ---- what columns are ---------------------------------------------------------------------------
+
+
+def test_keys_are_no_features(run, write, tmp_path):
+    path = write("t.csv", rows_of(customer_id=lambda i: (i * 7919) % 1009, n=lambda i: i % 9))
+    left_out = run("fit", path, "-k", 2, "--json").json["left_out"]
+    assert list(left_out) == ["customer_id"]
+    table = {
+        "code": pa.array([1, 2, 3, 1, 2, 3]).dictionary_encode(),
+        "x": [1.0, 2.0, 1.5, 7.0, 6.0, 5.5],
+        "y": [4, 2, 4, 2, 1, 1],
+        "__index_level_0__": [5, 3, 9, 1, 0, 4],
+    }
+    pyarrow.parquet.write_table(pa.table(table), tmp_path / "t.parquet")
+    found = run("fit", "t.parquet", "-k", 2, "--json", "--model", "m.fwk").json
+    assert list(found["left_out"]) == ["__index_level_0__"]
+    assert {one["name"]: one["type"] for one in found["features"]}["code"] == "categorical"
+    assert run("predict", "m.fwk", "t.parquet").err == ""
+
+
+@pytest.mark.parametrize("algorithm", ["AWK", "SYNCLUS"])
+@pytest.mark.parametrize("words", [("true", "false"), ("True", "FALSE"), ("1", "0")])
+def test_stray_cells_do_not_change_other_truth_values(algorithm, words, run, write):
+    path = write("t.csv", rows_of(flag=lambda i: str(i % 3 == 0).lower()))
+    run("fit", path, "-k", 2, "-a", algorithm, "--model", "m.fwk")
+    expected = run("predict", "m.fwk", path, "--distances").out.splitlines()
+    stray = rows_of(flag=lambda i: "unknown" if i == 5 else words[0 if i % 3 == 0 else 1])
+    done = run("predict", "m.fwk", write("u.csv", stray), "--distances")
+    found = done.out.splitlines()
+    assert [i for i, line in enumerate(found) if line != expected[i]] in ([6], [])
+    assert "('unknown')" in done.err
+    report = run("report", "m.fwk", "u.csv", "--json", "--starts", 0)
+    assert report.json["n_rows"] == 40
+    same = rows_of(flag=lambda i: words[0 if i % 3 == 0 else 1])
+    again = run("predict", "m.fwk", write("v.csv", same), "--distances")
+    assert again.out.splitlines() == expected
+    assert again.err == ""
+
+
+# ---- what is printed ----------------------------------------------------------------------------
+
+
+def test_json_has_stdout_for_itself(refuse, plain):
+    sentence = refuse("compare", plain, "-k", 2, "--json", "--out", "-", code=2)
+    assert "would both print" in sentence
+
+
+def test_json_of_dates_and_gaps(run, plain, tmp_path):
+    run("fit", plain, "-k", 2, "--model", "m.fwk")
+    table = read_table(str(plain), Format()).slice(0, 3)
+    when = pa.array([0, 1, None], pa.date32())
+    odd = pa.array([1.5, float("nan"), float("inf")])
+    table = table.append_column("when", when).append_column("odd", odd)
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    found = run("predict", "m.fwk", "t.parquet", "--id", "when", "--json").json
+    assert found["columns"]["when"] == ["1970-01-01", "1970-01-02", None]
+    found = run("predict", "m.fwk", "t.parquet", "--id", "odd", "--json").json
+    assert found["columns"]["odd"] == [1.5, None, None]

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from fwkmeans._tables import Format, read_table
+from fwkmeans._tables import Format
 from fwkmeans._text import aligned, count, has_blocks, percent, shortened
-from fwkmeans.cli.columns import Chosen, Roles, choose_columns
+from fwkmeans.cli.columns import Chosen, Roles, check_key, read_columns
 from fwkmeans.cli.errors import InputError
 from fwkmeans.cli.models import Choice, Wish, build, choose, every_choice
 from fwkmeans.cli.options import (
@@ -75,8 +75,10 @@ def compare(
     check_apart({"the table": table}, {"--out": out})
     check_out(out)
     name = "stdin" if table == "-" else click.format_filename(table, shorten=True)
-    chosen = choose_columns(read_table(table, how, roles.categorical), roles, name)
     choices = [choose(one) for one in algorithms] or every_choice()
+    if out is not None:
+        check_key(roles.id, [one.title for one in choices])
+    chosen = read_columns(table, how, roles, name)
     result = compared(choices, wish, chosen)
     if not result["algorithms"]:
         reasons = {one["reason"] for one in result["skipped"]}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import click
 
-from fwkmeans._tables import Format, read_table
-from fwkmeans.cli.columns import Roles, choose_columns
+from fwkmeans._tables import Format
+from fwkmeans.cli.columns import Roles, check_key, read_columns
 from fwkmeans.cli.models import Wish, build, choose
 from fwkmeans.cli.options import (
     SectionedCommand,
@@ -97,7 +97,9 @@ def fit(
     check_out(out)
     check_folder(model)
     check_report(report)
-    chosen = choose_columns(read_table(table, how, roles.categorical), roles, _name(table))
+    if out is not None:
+        check_key(roles.id, ["cluster"])
+    chosen = read_columns(table, how, roles, _name(table))
     choice = choose(algorithm, parameters)
     pipeline = build(choice, wish, chosen.features, chosen.n_missing)
     with working(f"{choice.name} clusters {chosen.features.num_rows} rows"):

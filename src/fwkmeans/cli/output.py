@@ -124,7 +124,23 @@ def _write_csv(columns: Mapping[str, Sequence[Any]], stream: TextIO, separator: 
 
 def echo_json(content: Mapping[str, Any]) -> None:
     """Print for machines."""
-    click.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(_for_json(content), indent=2, ensure_ascii=False, allow_nan=False)
+    click.echo(text)
+
+
+def _for_json(value: Any) -> Any:
+    """Return a value as JSON can hold it: NaN as null, dates as ISO text, the rest as text."""
+    if isinstance(value, Mapping):
+        return {str(key): _for_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_for_json(one) for one in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return str(value)
 
 
 def note(text: str) -> None:
