@@ -30,12 +30,12 @@ HEAD = 1 << 18  # bytes looked at to guess the separator
 
 #: A number whose zeros in front would be lost: a code.
 _CODE = r"^-?0\d+$"
-_PLAIN = r"^[+-]?\d+(\.\d+)?$"
+_PLAIN = r"^-?\d+(\.\d+)?$"
 _THOUSANDS = r"^-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$"
 _SEVERAL = r"^-?[1-9]\d{0,2}(,\d{3}){2,}(\.\d+)?$"
-_DECIMAL_COMMA = r"^[+-]?\d+,\d+$"
-_WHOLE = r"^[+-]?\d+$"
-_PERCENT = r"^[+-]?\d+([.,]\d+)?[ \x{a0}\x{202f}]?%$"
+_DECIMAL_COMMA = r"^-?\d+,\d+$"
+_WHOLE = r"^-?\d+$"
+_PERCENT = r"^-?\d+([.,]\d+)?[ \x{a0}\x{202f}]?%$"
 
 
 class Format(NamedTuple):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from fwkmeans._tables import Format, Remarks, read_table
+from fwkmeans.cli import progress
 
 from .conftest import columns_of
 
@@ -215,3 +219,84 @@ def test_json_of_dates_and_gaps(run, plain, tmp_path):
     assert found["columns"]["when"] == ["1970-01-01", "1970-01-02", None]
     found = run("predict", "m.fwk", "t.parquet", "--id", "odd", "--json").json
     assert found["columns"]["odd"] == [1.5, None, None]
+
+
+# ---- many categories ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def levels(write):
+    """Return a table in which a column of noise has far more categories than the rest columns."""
+    rng = np.random.default_rng(1)
+    return write("l.csv", rows_of(200, noise=lambda _: f"L{rng.integers(60)}"))
+
+
+def test_columns_of_many_categories_do_not_matter_most(run, levels):
+    arguments = ("fit", levels, "-k", 2)
+    found, text = run(*arguments, "--json").json, run(*arguments).out
+    times = [one["weight"] / one["equal_weight"] for one in found["features"]]
+    assert times == sorted(times, reverse=True)
+    equal = {one["name"]: one["equal_weight"] for one in found["features"]}
+    for cluster in found["clusters"]:
+        own = [share / equal[name] for name, share in cluster["top"]]
+        assert own == sorted(own, reverse=True)
+        assert f"{own[0]:.1f} times" in text
+    assert "would be equal" not in text
+    assert "times what equal weights would give" in text
+    assert any("'noise' has" in note and "--drop noise" in note for note in found["notes"])
+    assert "noise" not in found["headline"][1]
+    assert any("Each category of noise" in one for one in found["warnings"])
+    assert not any("nearly all the weight" in one for one in found["warnings"])
+    compared = run("compare", levels, "-k", 2, "-a", "ewkm")
+    assert "--drop noise" in compared.out
+    assert re.search(r"^EW-KM .*% \(\d\.\dx\)", compared.out, flags=re.MULTILINE)
+
+
+def test_algorithms_without_weights_list_no_columns(run, levels, iris_path):
+    for path, *options in ((levels,), (iris_path, "--drop", "class")):
+        text = run("fit", path, "-k", 2, "-a", "k-means", *options).out
+        assert "matter most" not in text
+        assert "does not weight" in text
+        assert "all alike" in run("compare", path, "-k", 2, "-a", "k-means", *options).out
+
+
+# ---- long work ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_ctrl_c_that_a_library_swallows_still_stops(fails, run, plain, monkeypatch, tmp_path):
+    from fwkmeans.cli import fit
+
+    original = fit.read_columns
+
+    def swallowing(*arguments):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        except KeyboardInterrupt:
+            if fails:
+                raise ImportError("half a module") from None
+        return original(*arguments)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr(fit, "read_columns", swallowing)
+    try:
+        done = run("fit", plain, "-k", 2, "--out", "o.csv", code=130)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "Stopped" in done.err
+    assert done.out == ""
+    assert not (tmp_path / "o.csv").exists()
+    run("fit", plain, "-k", 2)
+
+
+def test_long_work_is_told_off_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    with progress.working("Something"):
+        time.sleep(0.2)
+    for _ in progress.each(["one"], 1, str):
+        time.sleep(0.2)
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert "Something: 0 s so far" in found.err
+    assert "one (1 of 1): 0 s so far" in found.err

@@ -29,6 +29,8 @@ CLASSES = {"class", "classes", "cluster", "label", "labels", "species", "target"
 
 #: Names of columns that hold keys of rows, if their cells differ.
 _KEYS = re.compile(r"(?i:(.*[_ .-])?(id|key|nr|no|number|index))|.*[a-z](Id|ID)")
+#: So many texts are fine in a table of any size; beyond, there should be ten rows for each.
+MOST_LEVELS = 20
 #: What pandas calls an index without a name in a file.
 _INDEX = re.compile(r"__index_level_\d+__")
 
@@ -277,10 +279,11 @@ def _doubts(arrow: Any, values: Any, column: str) -> list[str]:
             f"Column {column!r} is used as categories because of {listing(stray, 3)}; if it holds "
             f"numbers, add --numeric {_quoted(column)} --na {_quoted(','.join(stray[:3]))}."
         ]
-    if len(values) >= 20 and len(texts) * 2 > len(values):
+    if len(texts) > max(MOST_LEVELS, len(values) / 10):
         return [
-            f"Column {column!r} has {len(texts)} different texts in {count(len(values), 'row')}; "
-            f"leave it out with --drop {_quoted(column)} if it is no category."
+            f"Column {column!r} has {len(texts)} different texts in {count(len(values), 'row')}, "
+            "too many to form groups, and most algorithms take each as a column of its own; leave "
+            f"it out with --drop {_quoted(column)} if it is no category."
         ]
     return []
 

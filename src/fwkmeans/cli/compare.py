@@ -140,6 +140,7 @@ def _one(choice: Choice, wish: Wish, chosen: Chosen) -> dict[str, Any]:
         "parameters": summary["parameters"],
         "sizes": [cluster["size"] for cluster in summary["clusters"]],
         "weights": {feature["name"]: feature["weight"] for feature in summary["features"]},
+        "equal_weights": {one["name"]: one["equal_weight"] for one in summary["features"]},
         "ari": float(adjusted_rand_score(chosen.classes, labels)) if known else None,
         "objective": summary["objective"],
         "converged": summary["converged"],
@@ -158,13 +159,13 @@ def _lines(name: str, result: dict[str, Any], labels: str | None) -> Iterator[st
     )
     yield ""
     header = ["algorithm", "ARI" if labels is not None else "", "rows in clusters", "columns that"]
-    header[-1] += " matter most (share of the weight)"
+    header[-1] += " matter most (share of the weight, times equal weights)"
     rows = [
         [
             one["name"],
             f"{one['ari']:.2f}" if one["ari"] is not None else "",
             _sizes(one["sizes"]),
-            _heaviest(one["weights"]),
+            _heaviest(one["weights"], one["equal_weights"]),
         ]
         for one in done
     ]
@@ -190,12 +191,16 @@ def _sizes(sizes: Sequence[int]) -> str:
     return " ".join(map(str, ordered[:MOST_SIZES])) + more
 
 
-def _heaviest(weights: dict[str, float]) -> str:
-    shares = list(weights.values())
-    if max(shares) - min(shares) < 1e-9:
+def _heaviest(weights: dict[str, float], equal: dict[str, float]) -> str:
+    if all(abs(share - equal[name]) < 1e-9 for name, share in weights.items()):
         return "all alike"
-    top = sorted(weights.items(), key=lambda pair: -pair[1])[:MOST_FEATURES]
-    return ", ".join(f"{shortened(name, 20)} {percent(share)}" for name, share in top if share > 0)
+    times = {name: share / equal[name] for name, share in weights.items() if equal[name] > 0}
+    top = sorted(times, key=lambda name: -times[name])[:MOST_FEATURES]
+    return ", ".join(
+        f"{shortened(name, 20)} {percent(weights[name])} ({times[name]:.1f}x)"
+        for name in top
+        if times[name] > 1
+    )
 
 
 def _matrix(agreement: dict[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ import click
 
 from fwkmeans._files import replacing
 from fwkmeans._tables import need
-from fwkmeans.cli.errors import InputError
+from fwkmeans.cli.errors import InputError, raise_if_stopped
 
 __all__ = [
     "check_apart",
@@ -100,6 +100,7 @@ def check_report(path: str | None) -> None:
 
 def write_columns(columns: Mapping[str, Sequence[Any]], path: str) -> None:
     """Write columns to a file, by its suffix, or to stdout as CSV."""
+    raise_if_stopped()
     if path == "-":
         _write_csv(columns, sys.stdout, ",")
         return
