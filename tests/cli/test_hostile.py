@@ -287,6 +287,7 @@ def test_ctrl_c_that_a_library_swallows_still_stops(fails, run, plain, monkeypat
     assert "Stopped" in done.err
     assert done.out == ""
     assert not (tmp_path / "o.csv").exists()
+    monkeypatch.setattr(fit, "read_columns", original)
     run("fit", plain, "-k", 2)
 
 
@@ -300,3 +301,76 @@ def test_long_work_is_told_off_a_terminal(monkeypatch, capsys):
     assert found.out == ""
     assert "Something: 0 s so far" in found.err
     assert "one (1 of 1): 0 s so far" in found.err
+
+
+def test_slow_algorithms_are_skipped_on_very_wide_tables(run, write):
+    rng = np.random.default_rng(0)
+    path = write("w.csv", rows_of(90, noise=lambda _: f"L{rng.integers(200)}"))
+    arguments = ("compare", path, "-k", 2, "--starts", 1, "--json")
+    found = run(*arguments).json
+    assert [one["name"] for one in found["skipped"]] == ["CK-Means"]
+    assert "since each category is one" in found["skipped"][0]["reason"]
+    assert run(*arguments, "-a", "ck-means").json["skipped"] == []
+
+
+# ---- names, seeds, sheets, headers --------------------------------------------------------------
+
+
+def test_names_do_not_scramble_the_terminal(run, refuse, write):
+    path = write("t.csv", rows_of().replace("x,y", "a\u202eb,c\x1b[2J"))
+    for done in (
+        run("fit", path, "-k", 2),
+        run("compare", path, "-k", 2, "-a", "awk"),
+        run("fit", path, "-k", 2, "--model", "m.fwk"),
+    ):
+        assert "\u202e" not in done.text
+        assert "\x1b" not in done.text
+    sentence = refuse("predict", "m.fwk", write("u.csv", "c,d\u202e\n1,2\n"))
+    assert "\u202e" not in sentence
+
+
+def test_seeds_that_cannot_be_are_wrong_usage(refuse, plain):
+    assert "--seed" in refuse("fit", plain, "-k", 2, "--seed", -1, code=2)
+
+
+def test_sheets_are_told(run, refuse, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "cover"
+    book.active.append(["only"])
+    book.active.append([1])
+    sheet = book.create_sheet("rows")
+    for row in (["id", "a", "b"], ["NA", 1, 2.5], ["x", 3, 4], ["y", 3, 1]):
+        sheet.append(row)
+    book.save(tmp_path / "t.xlsx")
+    sentence = refuse("fit", "t.xlsx", "-k", 2)
+    assert "Read the first sheet of t.xlsx, 'cover'; it also has 'rows' (--sheet)" in sentence
+    run("fit", "t.xlsx", "-k", 2, "--sheet", "rows", "--id", "id", "--out", "o.csv")
+    assert columns_of("o.csv")["id"] == ["NA", "x", "y"]
+
+
+def test_headers_of_several_lines_and_titles(refuse, write):
+    found, _ = read(write("t.csv", 'a,"b\n(cm)"\n1,01\n2,3\n'))
+    assert list(found) == ["a", "b\n(cm)"]
+    assert found["b\n(cm)"] == ["01", "3"]
+    sentence = refuse("fit", write("t.csv", "My title\na,b\n1,2\n"), "-k", 2)
+    assert "If the first line ('My title') is a title, remove it." in sentence
+
+
+def test_only_close_names_are_proposed(refuse, plain):
+    assert "did you mean" not in refuse("fit", plain, "-k", 2, "--drop", "xyz")
+
+
+def test_folders_that_cannot_be_written_are_told_first(refuse, plain, monkeypatch):
+    monkeypatch.setattr("fwkmeans.cli.output.os.access", lambda *_: False)
+    for option, name in (("--out", "o.csv"), ("--model", "m.fwk"), ("--report", "r.html")):
+        assert f"{name} cannot be written" in refuse("fit", plain, "-k", 2, option, name)
+
+
+def test_errors_of_writing_name_the_file_that_is_wanted(refuse, plain, monkeypatch):
+    def full(**_):
+        raise OSError(28, "No space left on device", ".o.1234.csv")
+
+    monkeypatch.setattr("fwkmeans._files.tempfile.mkstemp", full)
+    sentence = refuse("fit", plain, "-k", 2, "--out", "o.csv")
+    assert sentence == "o.csv: No space left on device."

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from fwkmeans._tables import Format
-from fwkmeans._text import aligned, count, has_blocks, percent, shortened
+from fwkmeans._text import aligned, count, harmless, has_blocks, percent, shortened
 from fwkmeans.cli.columns import Chosen, Roles, check_key, read_columns
 from fwkmeans.cli.errors import InputError
 from fwkmeans.cli.models import Choice, Wish, build, choose, every_choice
@@ -28,6 +28,9 @@ from fwkmeans.cli.run import fitted
 MOST_SIZES = 6
 MOST_FEATURES = 3
 DOT = "·"
+#: Columns, as the algorithm sees them, beyond which it would take far longer than all others: the
+#: work of both grows with their square.
+WIDEST = {"CK-Means": 64, "SYNCLUS": 256}
 
 
 @click.command(
@@ -79,7 +82,7 @@ def compare(
     if out is not None:
         check_key(roles.id, [one.title for one in choices])
     chosen = read_columns(table, how, roles, name)
-    result = compared(choices, wish, chosen)
+    result = compared(choices, wish, chosen, patient=bool(algorithms))
     if not result["algorithms"]:
         reasons = {one["reason"] for one in result["skipped"]}
         raise InputError(next(iter(reasons)) if len(reasons) == 1 else " ".join(sorted(reasons)))
@@ -91,21 +94,28 @@ def compare(
         echo_json({"table": name} | result | {"notes": chosen.notes, "left_out": chosen.left_out})
         return
     for line in _lines(name, result, roles.labels):
-        click.echo(line, err=out == "-")
+        click.echo(harmless(line), err=out == "-")
     if out not in (None, "-"):
         click.echo(f"\nWrote the clusters to {out}")
     for text in chosen.notes:
-        click.echo(f"\nNote: {text}", err=out == "-")
+        click.echo(harmless(f"\nNote: {text}"), err=out == "-")
 
 
-def compared(choices: Sequence[Choice], wish: Wish, chosen: Chosen) -> dict[str, Any]:
-    """Return sizes, weights and agreement of the partitions, ready for JSON but for the labels."""
+def compared(
+    choices: Sequence[Choice], wish: Wish, chosen: Chosen, *, patient: bool = False
+) -> dict[str, Any]:
+    """Return sizes, weights and agreement of the partitions, ready for JSON but for the labels.
+
+    Unless `patient`, algorithms that tables of very many columns slow down are skipped.
+    """
     from sklearn.metrics import adjusted_rand_score
 
     done: list[dict[str, Any]] = []
     skipped = []
     for choice in each(choices, len(choices), lambda one: one.title):
         try:
+            if not patient:
+                _refuse_width(choice, chosen)
             done.append(_one(choice, wish, chosen))
         except (ValueError, TypeError) as error:
             reason = " ".join(str(error).split())
@@ -120,6 +130,22 @@ def compared(choices: Sequence[Choice], wish: Wish, chosen: Chosen) -> dict[str,
         "skipped": skipped,
         "agreement": {"names": [one["name"] for one in done], "ari": agreement},
     }
+
+
+def _refuse_width(choice: Choice, chosen: Chosen) -> None:
+    """Raise if an algorithm would take very long."""
+    if choice.name not in WIDEST:
+        return
+    width = sum(
+        len(values.drop_null().unique()) if str(values.type) in ("string", "bool") else 1
+        for values in chosen.features.columns
+    )
+    if width > WIDEST[choice.name]:
+        raise InputError(
+            f"{choice.name} would see {width} columns, since each category is one, and take very "
+            f"long (more than {WIDEST[choice.name]}): leave out columns of many categories with "
+            f"--drop, or ask for it with -a {choice.name}."
+        )
 
 
 def _one(choice: Choice, wish: Wish, chosen: Chosen) -> dict[str, Any]:

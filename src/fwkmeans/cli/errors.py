@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from fwkmeans._text import InputError
+from fwkmeans._text import InputError, harmless
 
 __all__ = ["InputError", "debug_option", "raise_if_stopped", "sentences"]
 
@@ -61,11 +61,12 @@ def _remembering() -> Iterator[None]:
         _stopped.set()
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, stop)
+    before = signal.signal(signal.SIGINT, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        # pyarrow sends the signal once more, which must not kill what is about to say goodbye
+        signal.signal(signal.SIGINT, signal.SIG_IGN if _stopped.is_set() else before)
 
 
 @contextlib.contextmanager
@@ -84,7 +85,7 @@ def sentences(ctx: click.Context) -> Iterator[None]:
             _say_stopped(ctx)
         if ctx.meta.get(_KEY) or os.environ.get(VARIABLE, "") not in ("", "0"):
             raise
-        raise click.ClickException(sentence_of(error)) from error
+        raise click.ClickException(harmless(sentence_of(error))) from error
 
 
 def _say_stopped(ctx: click.Context) -> NoReturn:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import click
 
 from fwkmeans._tables import Format
+from fwkmeans._text import harmless
 from fwkmeans.cli.columns import Roles, check_key, read_columns
 from fwkmeans.cli.models import Wish, build, choose
 from fwkmeans.cli.options import (
@@ -134,9 +135,9 @@ def fit(
         return
     beside = out == "-"
     for line in result_lines(summary, _name(table), choice.title, roles.labels):
-        click.echo(line, err=beside)
+        click.echo(harmless(line), err=beside)
     for line in _endings(written, [text for text in notes if not _TWICE.search(text)]):
-        click.echo(line, err=beside)
+        click.echo(harmless(line), err=beside)
 
 
 def _name(table: str) -> str:

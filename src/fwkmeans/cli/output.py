@@ -16,6 +16,7 @@ import click
 
 from fwkmeans._files import replacing
 from fwkmeans._tables import need
+from fwkmeans._text import harmless
 from fwkmeans.cli.errors import InputError, raise_if_stopped
 
 __all__ = [
@@ -146,4 +147,4 @@ def _for_json(value: Any) -> Any:
 
 def note(text: str) -> None:
     """Say something beside the result."""
-    click.echo(f"Note: {text}", err=True)
+    click.echo(harmless(f"Note: {text}"), err=True)
