@@ -64,12 +64,12 @@ def shortened(name: str, width: int) -> str:
 
 
 def harmless(text: str) -> str:
-    """Return a text without characters that a terminal obeys, or that turn the direction of it.
+    """Return a text without characters that a terminal obeys, or that turn its direction.
 
     Examples
     --------
-    >>> harmless("a\\u202eb\\x1b[2J\\n")
-    'a?b?[2J\\n'
+    >>> harmless("a" + chr(0x202E) + "b" + chr(27) + "[2J")
+    'a?b?[2J'
     """
     return "".join(
         "?" if unicodedata.category(c) in ("Cc", "Cf") and c not in "\n\t" else c for c in text

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import time
+import zipfile
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
 
 from fwkmeans._tables import Format, Remarks, read_table
-from fwkmeans.cli import progress
+from fwkmeans.cli import main, progress
 
 from .conftest import columns_of
 
@@ -362,7 +365,7 @@ def test_only_close_names_are_proposed(refuse, plain):
 
 
 def test_folders_that_cannot_be_written_are_told_first(refuse, plain, monkeypatch):
-    monkeypatch.setattr("fwkmeans.cli.output.os.access", lambda *_: False)
+    monkeypatch.setattr("fwkmeans.cli.output.os.access", lambda _, mode: not mode & os.W_OK)
     for option, name in (("--out", "o.csv"), ("--model", "m.fwk"), ("--report", "r.html")):
         assert f"{name} cannot be written" in refuse("fit", plain, "-k", 2, option, name)
 
@@ -374,3 +377,27 @@ def test_errors_of_writing_name_the_file_that_is_wanted(refuse, plain, monkeypat
     monkeypatch.setattr("fwkmeans._files.tempfile.mkstemp", full)
     sentence = refuse("fit", plain, "-k", 2, "--out", "o.csv")
     assert sentence == "o.csv: No space left on device."
+
+
+def test_models_that_do_not_fit_together_are_called_damaged(run, write, tmp_path):
+    path = write("t.csv", rows_of(flag=lambda i: "ab"[i % 2]))
+    run("fit", path, "-k", 2, "--model", "m.fwk")
+    with zipfile.ZipFile(tmp_path / "m.fwk") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    content = json.loads(members["model.json"])
+    (_, encoder), _ = (step["items"] for step in content["model"]["fields"]["steps"])
+    damaged = 0
+    for name in list(encoder["fields"]):
+        held = encoder["fields"][name]
+        for wrong in (7, "odd", None, {"kind": "tuple", "items": []}):
+            encoder["fields"][name] = wrong
+            with zipfile.ZipFile(tmp_path / "w.fwk", "w") as archive:
+                for member, data in members.items():
+                    text = json.dumps(content).encode()
+                    archive.writestr(member, text if member == "model.json" else data)
+            result = CliRunner().invoke(main, ["predict", "w.fwk", str(path)])
+            assert result.exit_code in (0, 1)
+            assert "please report" not in result.stderr, (name, wrong)
+            damaged += result.exit_code
+        encoder["fields"][name] = held
+    assert damaged > 10

@@ -225,7 +225,7 @@ def _heaviest(weights: dict[str, float], equal: dict[str, float]) -> str:
     return ", ".join(
         f"{shortened(name, 20)} {percent(weights[name])} ({times[name]:.1f}x)"
         for name in top
-        if times[name] > 1
+        if times[name] > 0
     )
 
 

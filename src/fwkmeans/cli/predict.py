@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -16,7 +17,7 @@ from fwkmeans.cli.errors import InputError
 from fwkmeans.cli.options import SectionedCommand, format_options, json_option
 from fwkmeans.cli.output import check_apart, check_out, echo_json, note, write_columns
 
-__all__ = ["Known", "predict", "read_for"]
+__all__ = ["Known", "predict", "read_for", "using"]
 
 
 class Known(NamedTuple):
@@ -69,7 +70,7 @@ def predict(
     frame, features, remarks = read_for(pipeline, table, how, () if key is None else (key,))
     if key is not None and key not in frame.column_names:
         raise InputError(f"--id {key}: the table has no such column.")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), using(model):
         warnings.simplefilter("ignore")
         labels = pipeline.predict(features).tolist()
         columns: dict[str, Any] = {} if key is None else {key: frame[key].to_pylist()}
@@ -87,6 +88,20 @@ def predict(
     write_columns(columns, out)
     if out != "-" and not as_json:
         click.echo(f"Wrote the clusters of {count(len(labels), 'row')} to {out}")
+
+
+@contextlib.contextmanager
+def using(path: str) -> Iterator[None]:
+    """Say that a model is damaged if using it fails in ways that no table can cause."""
+    try:
+        yield
+    except (ValueError, OSError, ImportError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{path} is damaged: what it holds does not fit together ({type(error).__name__}). "
+            "Fit the model again."
+        ) from error
 
 
 def load(path: str) -> Any:
@@ -113,7 +128,8 @@ def read_for(
     pipeline: Any, table: str, how: Format, keys: Sequence[str]
 ) -> tuple[Any, Any, list[str]]:
     """Return a table, the columns of the model in it, and what was guessed about them."""
-    known, remarks = _known(pipeline), Remarks()
+    with using("The model"):
+        known, remarks = _known(pipeline), Remarks()
     frame = read_table(table, how, known.text, keys=keys, remarks=remarks)
     name = "stdin" if table == "-" else click.format_filename(table, shorten=True)
     if known.names:

@@ -11,7 +11,7 @@ from fwkmeans._tables import Format
 from fwkmeans.cli.columns import Roles, choose_classes
 from fwkmeans.cli.options import SectionedCommand, format_options, json_option, labels_option
 from fwkmeans.cli.output import check_apart, check_report, echo_json, note
-from fwkmeans.cli.predict import load, read_for
+from fwkmeans.cli.predict import load, read_for, using
 from fwkmeans.cli.progress import working
 
 
@@ -69,7 +69,8 @@ def report(
 
     with working("Writing the report"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        summary = summarize(pipeline, features, classes=classes, title=title, starts=starts)
+        with using(model):
+            summary = summarize(pipeline, features, classes=classes, title=title, starts=starts)
         if page is not None:
             write_report(summary, page)
     if as_json:
