@@ -487,3 +487,13 @@ def test_loading_does_not_need_the_model_in_memory(saved, tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "awkmeans\n"
+
+
+@pytest.mark.parametrize("name", ["mean_", "range_"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_transformers_without_finite_numbers_are_refused(name, value, tmp_path):
+    model = TableEncoder().fit(np.random.default_rng(0).random((9, 3)))
+    getattr(model, name)[1] = value
+    save_model(model, tmp_path / "m.fwk")
+    with pytest.raises(ValueError, match="does not fit the rest"):
+        load_model(tmp_path / "m.fwk")

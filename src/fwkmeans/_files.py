@@ -47,9 +47,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             f"There is no folder {target.parent}; make it, or write to another one."
         )
     target = target.resolve()  # what a link points at is replaced, not the link
-    handle, name = tempfile.mkstemp(
-        prefix=f".{target.stem}.", suffix=target.suffix, dir=target.parent
-    )
+    try:
+        handle, name = tempfile.mkstemp(
+            prefix=f".{target.stem}.", suffix=target.suffix, dir=target.parent
+        )
+    except OSError as error:  # about the file that is wanted, not about one nobody knows
+        raise type(error)(error.errno, error.strerror, str(path)) from None
     os.close(handle)
     temporary = Path(name)
     try:

@@ -5,6 +5,7 @@ The kind of a file is told by its first bytes, so a pipe needs no name.
 
 from __future__ import annotations
 
+import base64
 import csv
 import difflib
 import gzip
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 
 from fwkmeans._text import InputError, count, listing
 
-__all__ = ["Format", "need", "read_table"]
+__all__ = ["Format", "Remarks", "has_thousands", "need", "read_table"]
 
 SEPARATORS = (",", ";", "\t", "|")
 SEPARATOR_NAMES = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
@@ -27,15 +28,53 @@ SEPARATOR_NAMES = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None")
 HEAD = 1 << 18  # bytes looked at to guess the separator
 
+#: A number whose zeros in front would be lost: a code.
+_CODE = r"^-?0\d+$"
+_PLAIN = r"^-?\d+(\.\d+)?$"
+_THOUSANDS = r"^-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$"
+_SEVERAL = r"^-?[1-9]\d{0,2}(,\d{3}){2,}(\.\d+)?$"
+_DECIMAL_COMMA = r"^-?\d+,\d+$"
+_WHOLE = r"^-?\d+$"
+_PERCENT = r"^-?\d+([.,]\d+)?[ \x{a0}\x{202f}]?%$"
+
 
 class Format(NamedTuple):
     """How a file is to be read, where that is not to be guessed."""
 
     sep: str | None = None
-    decimal: str = "."
+    decimal: str | None = None
     encoding: str = "utf-8"
     sheet: str | None = None
     missing: Sequence[str] = MISSING
+
+
+class Remarks:
+    """What was guessed while a table was read.
+
+    Attributes
+    ----------
+    general : list of str
+        Sentences about the table.
+    columns : dict of str to list of str
+        For the end of a sentence the columns that it is about.
+    """
+
+    def __init__(self) -> None:
+        self.general: list[str] = []
+        self.columns: dict[str, list[str]] = {}
+
+    def about(self, column: str, what: str) -> None:
+        """Remember something about a column."""
+        self.columns.setdefault(what, []).append(column)
+
+    def sentences(self, used: Sequence[str]) -> list[str]:
+        """Return the sentences, of columns only those that are used."""
+        told = []
+        for what, columns in self.columns.items():
+            names = [column for column in columns if column in used]
+            if names:
+                told.append(f"Column{'s' if len(names) > 1 else ''} {listing(names, 5)}: {what}")
+        return [*self.general, *told]
 
 
 def need(module: str, what: str, extra: str) -> Any:
@@ -49,7 +88,14 @@ def need(module: str, what: str, extra: str) -> Any:
         ) from None
 
 
-def read_table(path: str, how: Format, text: Sequence[str] = ()) -> Any:
+def read_table(
+    path: str,
+    how: Format,
+    text: Sequence[str] = (),
+    *,
+    keys: Sequence[str] = (),
+    remarks: Remarks | None = None,
+) -> Any:
     """Read a table.
 
     Parameters
@@ -60,6 +106,10 @@ def read_table(path: str, how: Format, text: Sequence[str] = ()) -> Any:
         What the user said about it.
     text : sequence of str, default=()
         Columns of a text file that hold text, whatever it looks like; the rest is inferred.
+    keys : sequence of str, default=()
+        Columns whose cells are kept to the letter, those that mean a missing cell included.
+    remarks : Remarks or None, default=None
+        Gets what was guessed.
 
     Returns
     -------
@@ -67,20 +117,22 @@ def read_table(path: str, how: Format, text: Sequence[str] = ()) -> Any:
         With at least one row, and names that differ.
     """
     name, content = _open(path)
+    remarks = Remarks() if remarks is None else remarks
     with content:
         arrow = need("pyarrow", "Tables", "io")
         start = content.read(8)
         content.seek(0)
         if start.startswith(b"PAR1"):
-            table = _binary(name, "Parquet", "pyarrow.parquet", "read_table", content)
+            table = _read_parquet(name, content)
         elif start.startswith((b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")):
             table = _read_arrow(name, content, start)
         elif start.startswith(b"PK\x03\x04"):
-            table = _read_excel(name, content, how)
+            table = _read_excel(name, content, how, keys, remarks)
         elif start.startswith(b"\xd0\xcf\x11\xe0"):
             raise InputError(f"{name} is an old Excel file (.xls): save it as .xlsx or CSV.")
         else:
-            table = _read_text(name, _decompressed(name, content, start), how, text)
+            source = _decompressed(name, content, start)
+            table = _read_text(name, source, how, text, keys, remarks)
     _check_names(name, table.column_names)
     if not table.num_rows:
         raise InputError(f"{name} has a header but no rows: there is nothing to cluster.")
@@ -112,6 +164,8 @@ def _plain(arrow: Any, column: Any) -> Any:
     if arrow.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
         kind = column.type
+        if arrow.types.is_integer(kind):  # somebody said that these numbers are categories
+            return column.cast(arrow.string())
     if arrow.types.is_large_string(kind) or getattr(arrow.types, "is_string_view", lambda _: False)(
         kind
     ):
@@ -145,6 +199,28 @@ def _binary(name: str, kind: str, module: str, function: str, content: Any) -> A
         ) from None
 
 
+def _read_parquet(name: str, content: Any) -> Any:
+    """Read the table, and categories that are numbers as dictionaries, which the format forgets."""
+    table = _binary(name, "Parquet", "pyarrow.parquet", "read_table", content)
+    arrow = need("pyarrow", "Parquet files", "io")
+    content.seek(0)
+    file = _binary(name, "Parquet", "pyarrow.parquet", "ParquetFile", content)
+    written = (file.metadata.metadata or {}).get(b"ARROW:schema")
+    if written is None:
+        return table
+    try:
+        schema = arrow.ipc.read_schema(arrow.py_buffer(base64.b64decode(written)))
+    except (arrow.ArrowException, OSError, ValueError):  # only a hint
+        return table
+    for field in schema:
+        at = table.schema.get_field_index(field.name)
+        if at >= 0 and arrow.types.is_dictionary(field.type):
+            values = table.column(at)
+            if not arrow.types.is_dictionary(values.type):
+                table = table.set_column(at, field.name, values.dictionary_encode())
+    return table
+
+
 def _read_arrow(name: str, content: Any, start: bytes) -> Any:
     if start.startswith(b"\xff\xff\xff\xff"):  # a stream
         arrow = need("pyarrow", "Arrow files", "io")
@@ -157,7 +233,7 @@ def _read_arrow(name: str, content: Any, start: bytes) -> Any:
     return _binary(name, "Arrow", "pyarrow.feather", "read_table", content)
 
 
-def _read_excel(name: str, content: Any, how: Format) -> Any:
+def _read_excel(name: str, content: Any, how: Format, keys: Sequence[str], remarks: Remarks) -> Any:
     arrow = need("pyarrow", "Tables", "io")
     openpyxl = need("openpyxl", "Excel files", "excel")
     try:
@@ -171,6 +247,11 @@ def _read_excel(name: str, content: Any, how: Format) -> Any:
             f"{name} has no sheet {how.sheet!r}: it has {listing(book.sheetnames)} (--sheet)."
         )
     sheet = book[book.sheetnames[0] if how.sheet is None else how.sheet]
+    if how.sheet is None and len(book.sheetnames) > 1:
+        others = listing(book.sheetnames[1:], 4)
+        remarks.general.append(
+            f"Read the first sheet of {name}, {sheet.title!r}; it also has {others} (--sheet)."
+        )
     rows = [row for row in sheet.iter_rows(values_only=True) if any(c is not None for c in row)]
     if not rows:
         raise InputError(f"Sheet {sheet.title!r} of {name} is empty: choose another with --sheet.")
@@ -182,13 +263,17 @@ def _read_excel(name: str, content: Any, how: Format) -> Any:
         if header[at] is not None or any(row[at] is not None for row in body)
     ]
     names = [str(header[at]) if header[at] is not None else f"column {at + 1}" for at in used]
-    columns = [_excel_column(arrow, [row[at] for row in body], how) for at in used]
+    missing = [() if one in keys else how.missing for one in names]
+    columns = [
+        _excel_column(arrow, [row[at] for row in body], texts)
+        for at, texts in zip(used, missing, strict=True)
+    ]
     return arrow.Table.from_arrays(columns, names=names)
 
 
-def _excel_column(arrow: Any, cells: list[Any], how: Format) -> Any:
+def _excel_column(arrow: Any, cells: list[Any], missing: Sequence[str]) -> Any:
     """Return the cells as one type: that of all of them, or text."""
-    cells = [None if isinstance(cell, str) and cell in how.missing else cell for cell in cells]
+    cells = [None if isinstance(cell, str) and cell in missing else cell for cell in cells]
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds <= {int, float} and float in kinds:
         return arrow.array(cells, type=arrow.float64())
@@ -212,12 +297,19 @@ def _decompressed(name: str, content: Any, start: bytes) -> Any:
         ) from None
 
 
-def _read_text(name: str, content: Any, how: Format, text: Sequence[str]) -> Any:
+def _read_text(
+    name: str,
+    content: Any,
+    how: Format,
+    text: Sequence[str],
+    keys: Sequence[str],
+    remarks: Remarks,
+) -> Any:
     head = content.read(HEAD)
     content.seek(0)
     lines = _lines(name, head, how.encoding)
     sep = _separator(lines) if how.sep is None else how.sep
-    header = next(csv.reader([lines[0]], delimiter=sep))
+    header = next(csv.reader([f"{line}\n" for line in lines], delimiter=sep))  # may be several
     _check_names(name, header)
     others = [one for one in SEPARATORS if one in lines[0]]
     if len(header) == 1 and others:
@@ -226,9 +318,100 @@ def _read_text(name: str, content: Any, how: Format, text: Sequence[str]) -> Any
             f"{name} has one column if cells are separated by {given}, but its header holds "
             f"{SEPARATOR_NAMES[others[0]]}: change or leave out --sep."
         )
-    table = _parsed(name, content, how, sep, header, text)
+    keys = [one for one in keys if one in header]
+    table = _parsed(name, content, how, sep, header, [*text, *keys])
     _check_text(name, table, how)
+    table = _with_codes(name, table, content, how, sep, header, remarks)
+    table = _with_numbers(table, how, sep, [*text, *keys], remarks)
+    if keys:
+        exact = _parsed(name, content, how, sep, header, keys, only=keys, verbatim=True)
+        for one in keys:
+            table = table.set_column(table.column_names.index(one), one, exact[one])
     return table
+
+
+def _with_codes(
+    name: str, table: Any, content: Any, how: Format, sep: str, header: list[str], remarks: Remarks
+) -> Any:
+    """Return the table with codes such as 01003 as text."""
+    arrow, compute = need("pyarrow", "CSV files", "io"), need("pyarrow.compute", "CSV files", "io")
+    numbers = [
+        one
+        for one in table.column_names
+        if arrow.types.is_integer(table[one].type) or arrow.types.is_floating(table[one].type)
+    ]
+    if not numbers:
+        return table
+    texts = _parsed(name, content, how, sep, header, numbers, only=numbers)
+    for one in numbers:
+        if compute.any(compute.match_substring_regex(texts[one], _CODE)).as_py():
+            table = table.set_column(table.column_names.index(one), one, texts[one])
+            remarks.about(
+                one,
+                "numbers with zeros in front are taken as codes, that is as categories (--numeric "
+                "takes them as numbers).",
+            )
+    return table
+
+
+def _with_numbers(table: Any, how: Format, sep: str, text: Sequence[str], remarks: Remarks) -> Any:
+    """Return the table with numbers that are written in ways of people as numbers."""
+    arrow, compute = need("pyarrow", "CSV files", "io"), need("pyarrow.compute", "CSV files", "io")
+    for at, one in enumerate(table.column_names):
+        if one in text or not arrow.types.is_string(table[one].type):
+            continue
+        cells = table[one]
+        found = _number_texts(compute, cells, how, sep)
+        if found is not None:
+            texts, what = found
+            table = table.set_column(at, one, texts.cast(arrow.float64()))
+            remarks.about(one, what)
+    return table
+
+
+def _number_texts(compute: Any, cells: Any, how: Format, sep: str) -> tuple[Any, str] | None:
+    """Return cells of text as what can be cast to numbers, and what they are; None if not."""
+
+    def every(*patterns: str) -> bool:
+        matches = [compute.match_substring_regex(cells, one) for one in patterns]
+        both = matches[0] if len(matches) == 1 else compute.or_(*matches)
+        return bool(compute.all(both).as_py())
+
+    def some(pattern: str) -> bool:
+        return bool(compute.any(compute.match_substring_regex(cells, pattern)).as_py())
+
+    if some("%") and every(_PERCENT):
+        plain = compute.replace_substring_regex(cells, r"[ \x{a0}\x{202f}]?%$", "")
+        return (
+            compute.replace_substring(plain, ",", "."),
+            "cells such as 45% were read as the number 45.",
+        )
+    if not some(","):
+        return None
+    commas = sep != "," and how.decimal is None and every(_DECIMAL_COMMA, _WHOLE)
+    thousands = how.decimal != "," and every(_THOUSANDS, _PLAIN)
+    if thousands and (not commas or sep != ";" or some(_SEVERAL)):
+        return (
+            compute.replace_substring(cells, ",", ""),
+            "commas were taken as separators of thousands (1,234 is 1234).",
+        )
+    if commas:
+        return (
+            compute.replace_substring(cells, ",", "."),
+            "commas were taken as decimal commas (1,5 is 1.5; --decimal . keeps them as text).",
+        )
+    return None
+
+
+def has_thousands(text: str) -> bool:
+    """Tell whether a text is a number with commas between thousands.
+
+    Examples
+    --------
+    >>> has_thousands("12,345.6"), has_thousands("1,5")
+    (True, False)
+    """
+    return re.match(_THOUSANDS, text) is not None
 
 
 def _lines(name: str, head: bytes, encoding: str) -> list[str]:
@@ -273,7 +456,15 @@ def _separator(lines: Sequence[str]) -> str:
 
 
 def _parsed(
-    name: str, content: Any, how: Format, sep: str, header: list[str], text: Sequence[str]
+    name: str,
+    content: Any,
+    how: Format,
+    sep: str,
+    header: list[str],
+    text: Sequence[str],
+    *,
+    only: Sequence[str] = (),
+    verbatim: bool = False,
 ) -> Any:
     """Parse the text; a column whose type turns out to be wrong later on is read as text."""
     arrow, reader = need("pyarrow", "CSV files", "io"), need("pyarrow.csv", "CSV files", "io")
@@ -298,9 +489,10 @@ def _parsed(
                 ),
                 convert_options=reader.ConvertOptions(
                     column_types=chosen,
-                    strings_can_be_null=True,
+                    include_columns=list(only),
+                    strings_can_be_null=not verbatim,
                     null_values=list(how.missing),
-                    decimal_point=how.decimal,
+                    decimal_point=how.decimal or ".",
                 ),
             )
         except arrow.ArrowInvalid as error:
@@ -325,10 +517,14 @@ def _parse_error(
     row = invalid[0]
     text = " ".join(str(row.text).split())
     shown = text if len(text) <= 40 else f"{text[:40]}..."
+    if row.actual_columns > len(header) and row.number in (None, 2):
+        title = f" If the first line ({listing(header, 2)}) is a title, remove it."
+    else:
+        title = ""
     return (
         f"{name} has a row of {count(row.actual_columns, 'cell')} where the header has "
         f"{len(header)} (separator {SEPARATOR_NAMES.get(sep, repr(sep))}): {shown!r}. "
-        "Repair the row, quote cells that hold the separator, or give another --sep."
+        f"Repair the row, quote cells that hold the separator, or give another --sep.{title}"
     )
 
 

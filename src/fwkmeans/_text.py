@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 from collections.abc import Collection, Sequence
 
-__all__ = ["InputError", "aligned", "bar", "count", "has_blocks", "listing", "percent", "shortened"]
+__all__ = [
+    "InputError",
+    "aligned",
+    "bar",
+    "count",
+    "harmless",
+    "has_blocks",
+    "listing",
+    "percent",
+    "shortened",
+]
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
@@ -48,8 +59,21 @@ def count(number: int, what: str) -> str:
 
 def shortened(name: str, width: int) -> str:
     """Return a name that is at most so long, on one line."""
-    name = " ".join(name.split())
+    name = harmless(" ".join(name.split()))
     return name if len(name) <= width else f"{name[: width - 1]}…" if has_blocks() else name[:width]
+
+
+def harmless(text: str) -> str:
+    """Return a text without characters that a terminal obeys, or that turn its direction.
+
+    Examples
+    --------
+    >>> harmless("a" + chr(0x202E) + "b" + chr(27) + "[2J")
+    'a?b?[2J'
+    """
+    return "".join(
+        "?" if unicodedata.category(c) in ("Cc", "Cf") and c not in "\n\t" else c for c in text
+    )
 
 
 def listing(names: Sequence[str], most: int = 8) -> str:

@@ -510,6 +510,7 @@ def _check_transformer(model: Any) -> None:
     for name in ("mean_", "range_"):
         values = getattr(model, name)
         _want(values.shape == numeric.shape and values.dtype == np.float64, name)
+        _want(np.isfinite(values).all(), name)
     if isinstance(model, RangeStandardizer):
         support = model.support_
         _want(support.shape == numeric.shape and support.dtype == np.bool_, "support_")

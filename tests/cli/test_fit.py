@@ -328,7 +328,7 @@ def test_errors_of_ours_are_told_from_those_of_users(refuse, iris_path, monkeypa
     def broken(*_, **__):
         raise KeyError("inside")
 
-    monkeypatch.setattr("fwkmeans.cli.fit.choose_columns", broken)
+    monkeypatch.setattr("fwkmeans.cli.fit.read_columns", broken)
     assert "please report it" in refuse("fit", iris_path, "-k", 2)
 
 

@@ -73,6 +73,7 @@ def test_small_words():
 def test_names_can_always_be_written():
     assert name_of("half \ud800, bell \x07, tab\t") == "half ?, bell \ufffd, tab "
     assert name_of(b"bytes \xff") == "bytes \ufffd"
+    assert name_of("turned \u202e, \u2066 around") == "turned \ufffd, \ufffd around"
     assert name_of(3) == "3"
     name_of("half \ud800").encode("utf-8")
 

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fwkmeans._tables import need
+from fwkmeans._tables import MISSING, Format, Remarks, has_thousands, need, read_table
 from fwkmeans._text import count, listing
 from fwkmeans.cli.errors import InputError
 
-__all__ = ["Chosen", "Roles", "choose_classes", "choose_columns", "match_columns"]
+__all__ = [
+    "Chosen",
+    "Roles",
+    "check_key",
+    "choose_classes",
+    "choose_columns",
+    "match_columns",
+    "read_columns",
+]
 
 #: Names of columns that often hold what clusters are compared with.
 CLASSES = {"class", "classes", "cluster", "label", "labels", "species", "target", "y"}
+
+#: Names of columns that hold keys of rows, if their cells differ.
+_KEYS = re.compile(r"(?i:(.*[_ .-])?(id|key|nr|no|number|index))|.*[a-z](Id|ID)")
+#: So many texts are fine in a table of any size; beyond, there should be ten rows for each.
+MOST_LEVELS = 20
+#: What pandas calls an index without a name in a file.
+_INDEX = re.compile(r"__index_level_\d+__")
 
 
 class Roles(NamedTuple):
@@ -40,7 +56,31 @@ class Chosen(NamedTuple):
     n_missing: int  # cells
 
 
-def choose_columns(table: Any, roles: Roles, name: str) -> Chosen:
+def read_columns(path: str, how: Format, roles: Roles, name: str) -> Chosen:
+    """Read a table and take the columns to cluster by out of it."""
+    remarks = Remarks()
+    keys = [one for one in (roles.id, roles.labels) if one is not None]
+    table = read_table(path, how, roles.categorical, keys=keys, remarks=remarks)
+    try:
+        chosen = choose_columns(table, roles, name, how.missing)
+    except InputError as error:
+        if any("--sheet" in text for text in remarks.general):
+            raise InputError(f"{error} {remarks.general[0]}") from None
+        raise
+    told = remarks.sentences(chosen.features.column_names)
+    return chosen._replace(notes=[*told, *chosen.notes])
+
+
+def check_key(key: str | None, columns: Iterable[str]) -> None:
+    """Raise if the key of the rows has the name of another column that is written."""
+    if key is not None and key in columns:
+        raise InputError(
+            f"--id {key}: the output has a column {key!r} of its own. Rename the column of the "
+            "table."
+        )
+
+
+def choose_columns(table: Any, roles: Roles, name: str, missing: Sequence[str] = MISSING) -> Chosen:
     """Take the columns to cluster by out of a table, each as numbers or categories.
 
     Numbers are numeric, text and truth values categorical, whatever is not overruled; dates, empty
@@ -60,7 +100,7 @@ def choose_columns(table: Any, roles: Roles, name: str) -> Chosen:
         elif column in roles.numeric:
             columns[column] = as_numbers(arrow, values, column, asked=True)
         else:
-            reason = _no_feature(arrow, values)
+            reason = _no_feature(arrow, values, column)
             if reason is None:
                 columns[column] = values
                 notes += _doubts(arrow, values, column)
@@ -77,7 +117,7 @@ def choose_columns(table: Any, roles: Roles, name: str) -> Chosen:
     features = arrow.table(columns)
     return Chosen(
         features,
-        choose_classes(table, roles, name),
+        choose_classes(table, roles, name, missing),
         None if roles.id is None else (roles.id, table[roles.id].to_pylist()),
         notes,
         left_out,
@@ -86,7 +126,12 @@ def choose_columns(table: Any, roles: Roles, name: str) -> Chosen:
 
 
 def match_columns(
-    table: Any, names: Sequence[str], text: Iterable[str], numbers: Iterable[str], name: str
+    table: Any,
+    names: Sequence[str],
+    text: Iterable[str],
+    numbers: Iterable[str],
+    truths: Iterable[str],
+    name: str,
 ) -> Any:
     """Return the columns of a model, by name, as what the model knows them as."""
     arrow = need("pyarrow", "Tables", "io")
@@ -100,7 +145,32 @@ def match_columns(
     columns = {one: table[one] for one in names}
     columns |= {one: as_text(arrow, table[one]) for one in text}
     columns |= {one: as_numbers(arrow, table[one], one, asked=False) for one in numbers}
-    return arrow.table(columns)
+    mended = {one: _as_truths(arrow, table[one]) for one in truths}
+    columns |= mended
+    if not any(isinstance(values, np.ndarray) for values in mended.values()):
+        return arrow.table(columns)
+    # cells that are no truth values stay what they are, which only objects can
+    rows = np.empty((table.num_rows, len(names)), dtype=object)
+    for v, one in enumerate(names):
+        values = columns[one]
+        rows[:, v] = values if isinstance(values, np.ndarray) else values.to_pylist()
+    return rows
+
+
+def _as_truths(arrow: Any, values: Any) -> Any:
+    """Return a column as truth values; as an array of objects if there are other cells."""
+    if arrow.types.is_boolean(values.type) or arrow.types.is_null(values.type):
+        return values.cast(arrow.bool_())
+    words = {"true": True, "false": False, "1": True, "0": False}
+    numbers = {1: True, 0: False}
+    cells = np.empty(len(values), dtype=object)
+    cells[:] = [
+        words.get(value.lower(), value) if isinstance(value, str) else numbers.get(value, value)
+        for value in values.to_pylist()
+    ]
+    if all(value is None or isinstance(value, bool) for value in cells):
+        return arrow.chunked_array([arrow.array(cells.tolist(), type=arrow.bool_())])
+    return cells
 
 
 def _check_roles(table: Any, roles: Roles, name: str) -> None:
@@ -116,7 +186,7 @@ def _check_roles(table: Any, roles: Roles, name: str) -> None:
     for option, columns in given.items():
         for column in columns:
             if column not in table.column_names:
-                near = difflib.get_close_matches(column, table.column_names, n=1)
+                near = difflib.get_close_matches(column, table.column_names, n=1, cutoff=0.66)
                 hint = f"did you mean {near[0]!r}?" if near else _has(table.column_names)
                 raise InputError(f"{option} {column}: {name} has no such column; {hint}")
             if role_of.setdefault(column, option) != option:
@@ -152,8 +222,10 @@ def _check_number(
 # ---- what a column is ---------------------------------------------------------------------------
 
 
-def _no_feature(arrow: Any, values: Any) -> str | None:
+def _no_feature(arrow: Any, values: Any, column: str) -> str | None:
     """Return why a column says nothing about clusters; None if it may."""
+    if _INDEX.fullmatch(column):
+        return "the index of a pandas table"
     types, kind, n_rows = arrow.types, values.type, len(values)
     if types.is_null(kind) or values.null_count == n_rows:
         return "no cell is filled"
@@ -164,13 +236,19 @@ def _no_feature(arrow: Any, values: Any) -> str | None:
     if n_rows < 3 or values.null_count:
         return None
     if types.is_string(kind) and len(values.unique()) == n_rows:
-        if _has_commas(values.to_pylist()):
+        texts = values.to_pylist()
+        if _has_commas(texts):
+            odd = [one for one in texts if not _is_comma_number(one)]
+            if odd:
+                return f"numbers, but for {listing(odd, 3)}? then name those with --na"
             return "numbers with a decimal comma? then add --decimal ,"
         return "every row has a text of its own, as a name or key"
     if types.is_integer(kind):
         numbers = values.to_numpy()
         if n_rows >= 5 and (np.diff(numbers.astype(np.int64)) == 1).all():
             return "it numbers the rows"
+        if n_rows >= 5 and _KEYS.fullmatch(column) and len(values.unique()) == n_rows:
+            return "every row has a number of its own, and its name is that of a key"
     return None
 
 
@@ -188,6 +266,12 @@ def _doubts(arrow: Any, values: Any, column: str) -> list[str]:
         return []
     texts = values.drop_null().unique().to_pylist()
     if _has_commas(texts):
+        odd = [one for one in texts if not _is_comma_number(one)]
+        if odd:
+            return [
+                f"Column {column!r} is used as categories because of {listing(odd, 3)}; if it "
+                f"holds numbers, add --na {_quoted(','.join(odd[:3]))}."
+            ]
         return [f"Column {column!r} looks like numbers with a decimal comma: add --decimal ,"]
     stray = [text for text in texts if not _is_float(text)]
     if len(texts) >= 4 and 0 < len(stray) * 4 <= len(texts):
@@ -195,17 +279,22 @@ def _doubts(arrow: Any, values: Any, column: str) -> list[str]:
             f"Column {column!r} is used as categories because of {listing(stray, 3)}; if it holds "
             f"numbers, add --numeric {_quoted(column)} --na {_quoted(','.join(stray[:3]))}."
         ]
-    if len(values) >= 20 and len(texts) * 2 > len(values):
+    if len(texts) > max(MOST_LEVELS, len(values) / 10):
         return [
-            f"Column {column!r} has {len(texts)} different texts in {count(len(values), 'row')}; "
-            f"leave it out with --drop {_quoted(column)} if it is no category."
+            f"Column {column!r} has {len(texts)} different texts in {count(len(values), 'row')}, "
+            "too many to form groups, and most algorithms take each as a column of its own; leave "
+            f"it out with --drop {_quoted(column)} if it is no category."
         ]
     return []
 
 
 def _has_commas(texts: Sequence[str]) -> bool:
-    """Tell whether most texts are numbers with a decimal comma."""
-    return 2 * sum("," in one and _is_float(one.replace(",", ".", 1)) for one in texts) > len(texts)
+    """Tell whether most texts are numbers with a comma."""
+    return 2 * sum("," in one and _is_comma_number(one) for one in texts) > len(texts)
+
+
+def _is_comma_number(text: str) -> bool:
+    return _is_float(text.replace(",", ".", 1)) or has_thousands(text)
 
 
 def _quoted(text: str) -> str:
@@ -269,13 +358,19 @@ def count_missing(arrow: Any, values: Any) -> int:
     return n
 
 
-def choose_classes(table: Any, roles: Roles, name: str) -> NDArray[Any] | None:
-    """Return the known classes, as text; None if no column holds them."""
+def choose_classes(
+    table: Any, roles: Roles, name: str, missing: Sequence[str] = MISSING
+) -> NDArray[Any] | None:
+    """Return the known classes, as text; None if no column holds them.
+
+    Classes may be called NA: only empty cells, and texts that the user named, are missing ones.
+    """
     if roles.labels is None:
         return None
     _check_roles(table, Roles(labels=roles.labels), name)
     values = table[roles.labels].to_pylist()
-    gaps = sum(value is None for value in values)
+    gap_texts = {"", *(set(missing) - set(MISSING))}
+    gaps = sum(value is None or value in gap_texts for value in values)
     if gaps:
         raise InputError(
             f"Column {roles.labels!r} (--labels) has {count(gaps, 'missing cell')}: every row "

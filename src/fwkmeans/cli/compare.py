@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from fwkmeans._tables import Format, read_table
-from fwkmeans._text import aligned, count, has_blocks, percent, shortened
-from fwkmeans.cli.columns import Chosen, Roles, choose_columns
+from fwkmeans._tables import Format
+from fwkmeans._text import aligned, count, harmless, has_blocks, percent, shortened
+from fwkmeans.cli.columns import Chosen, Roles, check_key, read_columns
 from fwkmeans.cli.errors import InputError
 from fwkmeans.cli.models import Choice, Wish, build, choose, every_choice
 from fwkmeans.cli.options import (
@@ -21,13 +21,16 @@ from fwkmeans.cli.options import (
     json_option,
     model_options,
 )
-from fwkmeans.cli.output import check_out, echo_json, write_columns
+from fwkmeans.cli.output import check_apart, check_out, echo_json, write_columns
 from fwkmeans.cli.progress import each
 from fwkmeans.cli.run import fitted
 
 MOST_SIZES = 6
 MOST_FEATURES = 3
 DOT = "·"
+#: Columns, as the algorithm sees them, beyond which it would take far longer than all others: the
+#: work of both grows with their square.
+WIDEST = {"CK-Means": 64, "SYNCLUS": 256}
 
 
 @click.command(
@@ -70,11 +73,16 @@ def compare(
     different algorithms cannot be compared, so none is called the best: look at the columns they
     chose, at known classes (--labels), and at the clusters that several of them find.
     """
+    if as_json and out == "-":
+        raise click.UsageError("--json and --out - would both print: give --out a file.")
+    check_apart({"the table": table}, {"--out": out})
     check_out(out)
     name = "stdin" if table == "-" else click.format_filename(table, shorten=True)
-    chosen = choose_columns(read_table(table, how, roles.categorical), roles, name)
     choices = [choose(one) for one in algorithms] or every_choice()
-    result = compared(choices, wish, chosen)
+    if out is not None:
+        check_key(roles.id, [one.title for one in choices])
+    chosen = read_columns(table, how, roles, name)
+    result = compared(choices, wish, chosen, patient=bool(algorithms))
     if not result["algorithms"]:
         reasons = {one["reason"] for one in result["skipped"]}
         raise InputError(next(iter(reasons)) if len(reasons) == 1 else " ".join(sorted(reasons)))
@@ -86,21 +94,28 @@ def compare(
         echo_json({"table": name} | result | {"notes": chosen.notes, "left_out": chosen.left_out})
         return
     for line in _lines(name, result, roles.labels):
-        click.echo(line, err=out == "-")
+        click.echo(harmless(line), err=out == "-")
     if out not in (None, "-"):
         click.echo(f"\nWrote the clusters to {out}")
     for text in chosen.notes:
-        click.echo(f"\nNote: {text}", err=out == "-")
+        click.echo(harmless(f"\nNote: {text}"), err=out == "-")
 
 
-def compared(choices: Sequence[Choice], wish: Wish, chosen: Chosen) -> dict[str, Any]:
-    """Return sizes, weights and agreement of the partitions, ready for JSON but for the labels."""
+def compared(
+    choices: Sequence[Choice], wish: Wish, chosen: Chosen, *, patient: bool = False
+) -> dict[str, Any]:
+    """Return sizes, weights and agreement of the partitions, ready for JSON but for the labels.
+
+    Unless `patient`, algorithms that tables of very many columns slow down are skipped.
+    """
     from sklearn.metrics import adjusted_rand_score
 
     done: list[dict[str, Any]] = []
     skipped = []
     for choice in each(choices, len(choices), lambda one: one.title):
         try:
+            if not patient:
+                _refuse_width(choice, chosen)
             done.append(_one(choice, wish, chosen))
         except (ValueError, TypeError) as error:
             reason = " ".join(str(error).split())
@@ -115,6 +130,22 @@ def compared(choices: Sequence[Choice], wish: Wish, chosen: Chosen) -> dict[str,
         "skipped": skipped,
         "agreement": {"names": [one["name"] for one in done], "ari": agreement},
     }
+
+
+def _refuse_width(choice: Choice, chosen: Chosen) -> None:
+    """Raise if an algorithm would take very long."""
+    if choice.name not in WIDEST:
+        return
+    width = sum(
+        len(values.drop_null().unique()) if str(values.type) in ("string", "bool") else 1
+        for values in chosen.features.columns
+    )
+    if width > WIDEST[choice.name]:
+        raise InputError(
+            f"{choice.name} would see {width} columns, since each category is one, and take very "
+            f"long (more than {WIDEST[choice.name]}): leave out columns of many categories with "
+            f"--drop, or ask for it with -a {choice.name}."
+        )
 
 
 def _one(choice: Choice, wish: Wish, chosen: Chosen) -> dict[str, Any]:
@@ -135,6 +166,7 @@ def _one(choice: Choice, wish: Wish, chosen: Chosen) -> dict[str, Any]:
         "parameters": summary["parameters"],
         "sizes": [cluster["size"] for cluster in summary["clusters"]],
         "weights": {feature["name"]: feature["weight"] for feature in summary["features"]},
+        "equal_weights": {one["name"]: one["equal_weight"] for one in summary["features"]},
         "ari": float(adjusted_rand_score(chosen.classes, labels)) if known else None,
         "objective": summary["objective"],
         "converged": summary["converged"],
@@ -153,13 +185,13 @@ def _lines(name: str, result: dict[str, Any], labels: str | None) -> Iterator[st
     )
     yield ""
     header = ["algorithm", "ARI" if labels is not None else "", "rows in clusters", "columns that"]
-    header[-1] += " matter most (share of the weight)"
+    header[-1] += " matter most (share of the weight, times equal weights)"
     rows = [
         [
             one["name"],
             f"{one['ari']:.2f}" if one["ari"] is not None else "",
             _sizes(one["sizes"]),
-            _heaviest(one["weights"]),
+            _heaviest(one["weights"], one["equal_weights"]),
         ]
         for one in done
     ]
@@ -185,12 +217,16 @@ def _sizes(sizes: Sequence[int]) -> str:
     return " ".join(map(str, ordered[:MOST_SIZES])) + more
 
 
-def _heaviest(weights: dict[str, float]) -> str:
-    shares = list(weights.values())
-    if max(shares) - min(shares) < 1e-9:
+def _heaviest(weights: dict[str, float], equal: dict[str, float]) -> str:
+    if all(abs(share - equal[name]) < 1e-9 for name, share in weights.items()):
         return "all alike"
-    top = sorted(weights.items(), key=lambda pair: -pair[1])[:MOST_FEATURES]
-    return ", ".join(f"{shortened(name, 20)} {percent(share)}" for name, share in top if share > 0)
+    times = {name: share / equal[name] for name, share in weights.items() if equal[name] > 0}
+    top = sorted(times, key=lambda name: -times[name])[:MOST_FEATURES]
+    return ", ".join(
+        f"{shortened(name, 20)} {percent(weights[name])} ({times[name]:.1f}x)"
+        for name in top
+        if times[name] > 0
+    )
 
 
 def _matrix(agreement: dict[str, Any]) -> list[str]:

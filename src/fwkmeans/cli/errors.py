@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
-from fwkmeans._text import InputError
+from fwkmeans._text import InputError, harmless
 
-__all__ = ["InputError", "debug_option", "sentences"]
+__all__ = ["InputError", "debug_option", "raise_if_stopped", "sentences"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -37,20 +39,58 @@ def debug_option(command: Command) -> Command:
     )(command)
 
 
+_stopped = threading.Event()
+
+
+def raise_if_stopped() -> None:
+    """Raise a Ctrl-C that something swallowed, as imports of some libraries do."""
+    if _stopped.is_set():
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _remembering() -> Iterator[None]:
+    """Remember a Ctrl-C for `raise_if_stopped`; one that comes after it changes nothing."""
+    _stopped.clear()
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        _stopped.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        # pyarrow sends the signal once more, which must not kill what is about to say goodbye
+        signal.signal(signal.SIGINT, signal.SIG_IGN if _stopped.is_set() else before)
+
+
 @contextlib.contextmanager
 def sentences(ctx: click.Context) -> Iterator[None]:
     """Turn an error into one sentence on stderr, and the exit code."""
     try:
-        yield
+        with _remembering():
+            yield
+            raise_if_stopped()
     except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
         raise
     except KeyboardInterrupt:
-        click.echo("\nStopped. Files that were not finished are gone.", err=True)
-        ctx.exit(130)
+        _say_stopped(ctx)
     except Exception as error:
+        if _stopped.is_set():  # an import that failed because of it, for one
+            _say_stopped(ctx)
         if ctx.meta.get(_KEY) or os.environ.get(VARIABLE, "") not in ("", "0"):
             raise
-        raise click.ClickException(sentence_of(error)) from error
+        raise click.ClickException(harmless(sentence_of(error))) from error
+
+
+def _say_stopped(ctx: click.Context) -> NoReturn:
+    click.echo("\nStopped. Files that were not finished are gone.", err=True)
+    ctx.exit(130)
 
 
 def sentence_of(error: Exception) -> str:

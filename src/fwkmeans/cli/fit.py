@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import click
 
-from fwkmeans._tables import Format, read_table
-from fwkmeans.cli.columns import Roles, choose_columns
+from fwkmeans._tables import Format
+from fwkmeans._text import harmless
+from fwkmeans.cli.columns import Roles, check_key, read_columns
 from fwkmeans.cli.models import Wish, build, choose
 from fwkmeans.cli.options import (
     SectionedCommand,
@@ -18,7 +19,14 @@ from fwkmeans.cli.options import (
     json_option,
     model_options,
 )
-from fwkmeans.cli.output import check_folder, check_out, check_report, echo_json, write_columns
+from fwkmeans.cli.output import (
+    check_apart,
+    check_folder,
+    check_out,
+    check_report,
+    echo_json,
+    write_columns,
+)
 from fwkmeans.cli.progress import working
 from fwkmeans.cli.result import result_lines
 from fwkmeans.cli.run import fitted
@@ -86,10 +94,13 @@ def fit(
     """
     if as_json and out == "-":
         raise click.UsageError("--json and --out - would both print: give --out a file.")
+    check_apart({"the table": table}, {"--out": out, "--model": model, "--report": report})
     check_out(out)
     check_folder(model)
     check_report(report)
-    chosen = choose_columns(read_table(table, how, roles.categorical), roles, _name(table))
+    if out is not None:
+        check_key(roles.id, ["cluster"])
+    chosen = read_columns(table, how, roles, _name(table))
     choice = choose(algorithm, parameters)
     pipeline = build(choice, wish, chosen.features, chosen.n_missing)
     with working(f"{choice.name} clusters {chosen.features.num_rows} rows"):
@@ -124,9 +135,9 @@ def fit(
         return
     beside = out == "-"
     for line in result_lines(summary, _name(table), choice.title, roles.labels):
-        click.echo(line, err=beside)
+        click.echo(harmless(line), err=beside)
     for line in _endings(written, [text for text in notes if not _TWICE.search(text)]):
-        click.echo(line, err=beside)
+        click.echo(harmless(line), err=beside)
 
 
 def _name(table: str) -> str:

@@ -130,8 +130,7 @@ def format_options(command: Command) -> Command:
         click.option(
             "--decimal",
             type=click.Choice([".", ","]),
-            default=".",
-            help="Decimal point of numbers in text (default: .).",
+            help="Decimal point of numbers in text (default: ., or guessed).",
         ),
         click.option(
             "--sep",
@@ -145,7 +144,7 @@ def format_options(command: Command) -> Command:
 
 
 def _format(
-    sep: str | None, decimal: str, encoding: str, sheet: str | None, na: list[str] | None
+    sep: str | None, decimal: str | None, encoding: str, sheet: str | None, na: list[str] | None
 ) -> Format:
     return Format(sep, decimal, encoding, sheet, (*MISSING, *(na or ())))
 
@@ -205,7 +204,13 @@ def model_options(command: Command) -> Command:
     command = _gathered("wish", fields, Wish)(command)
     for option in (
         click.option("--jobs", type=int, metavar="N", help="Threads (default: all cores)."),
-        click.option("--seed", type=int, default=0, metavar="N", help="Random seed (default: 0)."),
+        click.option(
+            "--seed",
+            type=click.IntRange(0, 2**32 - 1),
+            default=0,
+            metavar="N",
+            help="Random seed (default: 0).",
+        ),
         click.option(
             "--starts",
             type=click.IntRange(min=1),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import json
+import math
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,9 +16,18 @@ import click
 
 from fwkmeans._files import replacing
 from fwkmeans._tables import need
-from fwkmeans.cli.errors import InputError
+from fwkmeans._text import harmless
+from fwkmeans.cli.errors import InputError, raise_if_stopped
 
-__all__ = ["check_folder", "check_out", "check_report", "echo_json", "note", "write_columns"]
+__all__ = [
+    "check_apart",
+    "check_folder",
+    "check_out",
+    "check_report",
+    "echo_json",
+    "note",
+    "write_columns",
+]
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 
@@ -34,10 +46,49 @@ def check_out(path: str | None) -> None:
 
 def check_folder(path: str | None) -> None:
     """Raise before any work if a file could not be written."""
-    if path is not None and not Path(path).parent.is_dir():
+    if path is None:
+        return
+    if not Path(path).parent.is_dir():
         raise InputError(f"There is no folder {Path(path).parent}: make it, or write elsewhere.")
-    if path is not None and Path(path).is_dir():
+    if Path(path).is_dir():
         raise InputError(f"{path} is a folder: give the name of a file.")
+    folder = Path(path).resolve().parent  # what a link points at is replaced
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(
+            f"{path} cannot be written: the folder {folder} does not allow it. Write elsewhere."
+        )
+
+
+def check_apart(read: Mapping[str, str | None], written: Mapping[str, str | None]) -> None:
+    """Raise before any work if an output would replace an input, or another output.
+
+    Parameters
+    ----------
+    read, written : mapping of str to str or None
+        Files by what they are in the words of the command line; None and ``-`` are no files.
+    """
+    seen: list[tuple[str, str]] = [
+        (what, path) for what, path in read.items() if path is not None and path != "-"
+    ]
+    for what, path in written.items():
+        if path is None or path == "-":
+            continue
+        for other, taken in seen:
+            if _is_same_file(path, taken):
+                raise InputError(
+                    f"{what} {path} would replace {other} ({taken}): give it another name."
+                )
+        seen.append((f"what {what} writes", path))
+
+
+def _is_same_file(one: str, other: str) -> bool:
+    """Tell whether two names stand for one file, through links and on any file system."""
+    if Path(one).resolve() == Path(other).resolve():
+        return True
+    try:
+        return Path(one).samefile(other)
+    except OSError:  # one is not there yet
+        return False
 
 
 def check_report(path: str | None) -> None:
@@ -50,6 +101,7 @@ def check_report(path: str | None) -> None:
 
 def write_columns(columns: Mapping[str, Sequence[Any]], path: str) -> None:
     """Write columns to a file, by its suffix, or to stdout as CSV."""
+    raise_if_stopped()
     if path == "-":
         _write_csv(columns, sys.stdout, ",")
         return
@@ -74,9 +126,25 @@ def _write_csv(columns: Mapping[str, Sequence[Any]], stream: TextIO, separator: 
 
 def echo_json(content: Mapping[str, Any]) -> None:
     """Print for machines."""
-    click.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(_for_json(content), indent=2, ensure_ascii=False, allow_nan=False)
+    click.echo(text)
+
+
+def _for_json(value: Any) -> Any:
+    """Return a value as JSON can hold it: NaN as null, dates as ISO text, the rest as text."""
+    if isinstance(value, Mapping):
+        return {str(key): _for_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_for_json(one) for one in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return str(value)
 
 
 def note(text: str) -> None:
     """Say something beside the result."""
-    click.echo(f"Note: {text}", err=True)
+    click.echo(harmless(f"Note: {text}"), err=True)

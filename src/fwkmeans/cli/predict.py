@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import click
+import numpy as np
 
-from fwkmeans._tables import Format, read_table
+from fwkmeans._tables import Format, Remarks, read_table
 from fwkmeans._text import count
-from fwkmeans.cli.columns import match_columns
+from fwkmeans.cli.columns import check_key, match_columns
 from fwkmeans.cli.errors import InputError
 from fwkmeans.cli.options import SectionedCommand, format_options, json_option
-from fwkmeans.cli.output import check_out, echo_json, note, write_columns
+from fwkmeans.cli.output import check_apart, check_out, echo_json, note, write_columns
 
-__all__ = ["Known", "predict", "read_for"]
+__all__ = ["Known", "predict", "read_for", "using"]
 
 
 class Known(NamedTuple):
@@ -23,6 +26,7 @@ class Known(NamedTuple):
     names: list[str]
     text: list[str]
     numbers: list[str]
+    truths: list[str]
 
 
 @click.command(
@@ -57,29 +61,47 @@ def predict(
     MODEL is a file that fwkmeans fit --model wrote; it holds no code and is safe to open. Columns
     are found by name, in any order; further columns are ignored. TABLE may be - for stdin.
     """
+    check_apart({"the model": model, "the table": table}, {"--out": out})
     check_out(out)
     pipeline = load(model)
-    frame, features = read_for(pipeline, table, how)
+    n_clusters = len(pipeline[-1].cluster_centers_)
+    apart_names = [f"distance_{k}" for k in range(n_clusters)] if distances else []
+    check_key(key, ["cluster", *apart_names])
+    frame, features, remarks = read_for(pipeline, table, how, () if key is None else (key,))
     if key is not None and key not in frame.column_names:
         raise InputError(f"--id {key}: the table has no such column.")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), using(model):
         warnings.simplefilter("ignore")
         labels = pipeline.predict(features).tolist()
         columns: dict[str, Any] = {} if key is None else {key: frame[key].to_pylist()}
         columns["cluster"] = labels
         if distances:
             apart = pipeline.transform(features)
-            columns |= {f"distance_{k}": apart[:, k].tolist() for k in range(apart.shape[1])}
-    for text in _unseen(pipeline, features):
+            columns |= {name: apart[:, k].tolist() for k, name in enumerate(apart_names)}
+    for text in [*remarks, *_unseen(pipeline, features)]:
         note(text)
     if as_json:
-        sizes = [labels.count(k) for k in range(len(pipeline[-1].cluster_centers_))]
+        sizes = [labels.count(k) for k in range(n_clusters)]
         echo_json({"n_rows": len(labels), "sizes": sizes, "columns": columns})
         if out == "-":
             return
     write_columns(columns, out)
     if out != "-" and not as_json:
         click.echo(f"Wrote the clusters of {count(len(labels), 'row')} to {out}")
+
+
+@contextlib.contextmanager
+def using(path: str) -> Iterator[None]:
+    """Say that a model is damaged if using it fails in ways that no table can cause."""
+    try:
+        yield
+    except (ValueError, OSError, ImportError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{path} is damaged: what it holds does not fit together ({type(error).__name__}). "
+            "Fit the model again."
+        ) from error
 
 
 def load(path: str) -> Any:
@@ -102,26 +124,32 @@ def load(path: str) -> Any:
     return pipeline
 
 
-def read_for(pipeline: Any, table: str, how: Format) -> tuple[Any, Any]:
-    """Return a table, and the columns of the model in it."""
-    known = _known(pipeline)
-    frame = read_table(table, how, known.text)
+def read_for(
+    pipeline: Any, table: str, how: Format, keys: Sequence[str]
+) -> tuple[Any, Any, list[str]]:
+    """Return a table, the columns of the model in it, and what was guessed about them."""
+    with using("The model"):
+        known, remarks = _known(pipeline), Remarks()
+    frame = read_table(table, how, known.text, keys=keys, remarks=remarks)
     name = "stdin" if table == "-" else click.format_filename(table, shorten=True)
     if known.names:
-        return frame, match_columns(frame, *known, name)
+        told = remarks.sentences(known.numbers)
+        return frame, match_columns(frame, *known, name), told
     if frame.num_columns != pipeline.n_features_in_:
         raise InputError(
             f"{name} has {count(frame.num_columns, 'column')}, the model was fitted to "
             f"{pipeline.n_features_in_} without names: give the same columns in the same order."
         )
-    return frame, match_columns(frame, frame.column_names, [], frame.column_names, name)
+    columns = frame.column_names
+    features = match_columns(frame, columns, [], columns, [], name)
+    return frame, features, remarks.sentences(columns)
 
 
 def _known(pipeline: Any) -> Known:
     """Return the columns of a model: those it compares as text, and those that are numbers."""
     first = pipeline.steps[0][1]
     if not hasattr(first, "feature_names_in_"):
-        return Known([], [], [])
+        return Known([], [], [], [])
     names = [str(name) for name in first.feature_names_in_]
     places, categories = _categories(first)
     text = [
@@ -129,8 +157,13 @@ def _known(pipeline: Any) -> Known:
         for v, values in zip(places, categories, strict=True)
         if any(isinstance(value, str) for value in values)
     ]
+    truths = [
+        names[v]
+        for v, values in zip(places, categories, strict=True)
+        if len(values) and all(isinstance(value, bool | np.bool_) for value in values)
+    ]
     categorical = {names[v] for v in places}
-    return Known(names, text, [name for name in names if name not in categorical])
+    return Known(names, text, [name for name in names if name not in categorical], truths)
 
 
 def _categories(step: Any) -> tuple[Any, Any]:
@@ -143,10 +176,11 @@ def _categories(step: Any) -> tuple[Any, Any]:
 def _unseen(pipeline: Any, features: Any) -> list[str]:
     """Return a sentence on categories that the model has never seen."""
     places, categories = _categories(pipeline.steps[0][1])
-    columns = features.column_names
+    columns = [str(name) for name in getattr(pipeline.steps[0][1], "feature_names_in_", ())]
     strange = {}
     for v, values in zip(places, categories, strict=True):
-        new = set(features[columns[v]].drop_null().unique().to_pylist()) - set(values)
+        cells = features[:, v] if isinstance(features, np.ndarray) else features[int(v)].to_pylist()
+        new = {one for one in set(cells) - set(values) if one is not None and one == one}
         if new:
             strange[columns[v]] = sorted(map(str, new))
     return [

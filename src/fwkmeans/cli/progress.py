@@ -1,17 +1,26 @@
-"""Signs of life on a terminal; nothing at all anywhere else."""
+"""Signs of life: on a terminal as they come, elsewhere a line when work takes long."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from typing import TypeVar
 
+import click
+
+from fwkmeans.cli.errors import raise_if_stopped
+
 __all__ = ["each", "working"]
 
 Item = TypeVar("Item")
+
+#: Seconds of work after which a line is written off a terminal, and after which the next one.
+PATIENCE = 20.0
 
 
 def _is_shown() -> bool:
@@ -21,8 +30,11 @@ def _is_shown() -> bool:
 @contextlib.contextmanager
 def working(what: str) -> Iterator[None]:
     """Show that something is being done, and what the algorithm reports of it."""
+    raise_if_stopped()
     if not _is_shown():
-        yield
+        with _lines_about(what):
+            yield
+        raise_if_stopped()
         return
     from rich.console import Console
 
@@ -36,6 +48,27 @@ def working(what: str) -> Iterator[None]:
         finally:
             logger.removeHandler(handler)
             logger.setLevel(level)
+    raise_if_stopped()
+
+
+@contextlib.contextmanager
+def _lines_about(what: str) -> Iterator[None]:
+    """Say on stderr, now and then, that something is still being done."""
+    done, begin = threading.Event(), time.monotonic()
+
+    def tell() -> None:
+        wait = PATIENCE
+        while not done.wait(wait):
+            click.echo(f"{what}: {time.monotonic() - begin:.0f} s so far", err=True)
+            wait *= 2
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 class _Handler(logging.Handler):
@@ -51,7 +84,11 @@ class _Handler(logging.Handler):
 def each(items: Iterable[Item], total: int, name: Callable[[Item], str]) -> Iterator[Item]:
     """Yield the items, with a bar that names the one at work."""
     if not _is_shown():
-        yield from items
+        for at, item in enumerate(items, start=1):
+            raise_if_stopped()
+            with _lines_about(f"{name(item)} ({at} of {total})"):
+                yield item
+        raise_if_stopped()
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -65,6 +102,7 @@ def each(items: Iterable[Item], total: int, name: Callable[[Item], str]) -> Iter
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=total)
         for item in items:
+            raise_if_stopped()
             progress.update(task, description=name(item))
             yield item
             progress.advance(task)

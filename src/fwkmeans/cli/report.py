@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import click
@@ -9,8 +10,8 @@ import click
 from fwkmeans._tables import Format
 from fwkmeans.cli.columns import Roles, choose_classes
 from fwkmeans.cli.options import SectionedCommand, format_options, json_option, labels_option
-from fwkmeans.cli.output import check_report, echo_json
-from fwkmeans.cli.predict import load, read_for
+from fwkmeans.cli.output import check_apart, check_report, echo_json, note
+from fwkmeans.cli.predict import load, read_for, using
 from fwkmeans.cli.progress import working
 
 
@@ -55,14 +56,21 @@ def report(
     With --json the same content is printed instead, unless --out asks for both.
     """
     page = out if out is not None or as_json else str(Path(model).with_suffix(".html"))
+    check_apart({"the model": model, "the table": table}, {"--out": page})
     check_report(page)
     pipeline = load(model)
-    frame, features = read_for(pipeline, table, how)
-    classes = choose_classes(frame, Roles(labels=labels), click.format_filename(table))
+    keys = () if labels is None else (labels,)
+    frame, features, remarks = read_for(pipeline, table, how, keys)
+    name = click.format_filename(table)
+    classes = choose_classes(frame, Roles(labels=labels), name, how.missing)
+    for text in remarks:
+        note(text)
     from fwkmeans.reports import summarize, write_report
 
-    with working("Writing the report"):
-        summary = summarize(pipeline, features, classes=classes, title=title, starts=starts)
+    with working("Writing the report"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        with using(model):
+            summary = summarize(pipeline, features, classes=classes, title=title, starts=starts)
         if page is not None:
             write_report(summary, page)
     if as_json:

@@ -24,19 +24,22 @@ def result_lines(
         f"{count(len(clusters), 'cluster')} by {title}"
     )
     yield ""
-    share = percent(1 / max(1, len(summary["features"])))
-    if _has_one_list(clusters):
+    equal = {feature["name"]: feature["equal_weight"] for feature in summary["features"]}
+    if _is_equal(clusters, equal) or _has_one_list(clusters):
         yield "Sizes"
         for cluster in clusters:
             yield f"  {_heading(cluster):<28}{bar(cluster['share'])}".rstrip()
         yield ""
-        yield f"Columns that matter most, in all clusters alike ({share} each would be equal)"
-        yield from _bars(clusters[0]["top"])
+        if _is_equal(clusters, equal):
+            yield summary["headline"][1]
+        else:
+            yield f"Columns that matter most, in all clusters alike ({_what_is_shown(equal)})"
+            yield from _bars(clusters[0]["top"], equal)
     else:
-        yield f"Columns that matter most in each cluster ({share} each would be equal)"
+        yield f"Columns that matter most in each cluster ({_what_is_shown(equal)})"
         for cluster in clusters[:MOST_CLUSTERS]:
             yield f"\n{_heading(cluster)}"
-            yield from _bars(cluster["top"])
+            yield from _bars(cluster["top"], equal)
         if len(clusters) > MOST_CLUSTERS:
             yield f"\n... and {len(clusters) - MOST_CLUSTERS} more clusters (--json lists all)"
     agreement = summary.get("agreement")
@@ -67,9 +70,37 @@ def _has_one_list(clusters: Sequence[dict[str, Any]]) -> bool:
     )
 
 
-def _bars(top: Sequence[Sequence[Any]]) -> Iterator[str]:
-    largest = max((share for _, share in top), default=1.0) or 1.0
+def _is_equal(clusters: Sequence[dict[str, Any]], equal: dict[str, float]) -> bool:
+    """Tell whether no column has more weight than equal weights give it."""
+    return all(
+        abs(weight - equal[name]) < 1e-9
+        for cluster in clusters
+        for name, weight in cluster["weights"].items()
+    )
+
+
+def _one_share(equal: dict[str, float]) -> float | None:
+    """Return the share that equal weights give every column that varies; None if they differ."""
+    present = [share for share in equal.values() if share > 0]
+    if not present or max(present) - min(present) > 1e-9:
+        return None
+    return present[0]
+
+
+def _what_is_shown(equal: dict[str, float]) -> str:
+    share = _one_share(equal)
+    if share is not None:
+        return f"{percent(share)} each would be equal"
+    return "share of the weight, and how many times what equal weights would give"
+
+
+def _bars(top: Sequence[Sequence[Any]], equal: dict[str, float]) -> Iterator[str]:
+    alike = _one_share(equal) is not None
+    times = [share / equal[name] if equal[name] > 0 else 0.0 for name, share in top]
+    largest = max(times, default=1.0) or 1.0
     width = min(NAME_WIDTH, max((len(str(name)) for name, _ in top), default=1))
-    for name, share in top[:MOST_FEATURES]:
+    for (name, share), multiple in list(zip(top, times, strict=True))[:MOST_FEATURES]:
         cells = f"  {shortened(str(name), width):<{width}}  {percent(share):>5}"
-        yield f"{cells}  {bar(share / largest)}"
+        if not alike:
+            cells += f"  {f'{multiple:.1f}':>4} times"
+        yield f"{cells}  {bar(multiple / largest)}"

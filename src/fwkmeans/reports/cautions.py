@@ -10,7 +10,7 @@ import numpy as np
 from fwkmeans._typing import FloatArray, IntArray
 from fwkmeans.reports.stability import NEAR
 from fwkmeans.reports.table import Column
-from fwkmeans.reports.weights import distance_from, is_uniform
+from fwkmeans.reports.weights import HEAVY, distance_from, heavy_columns, is_uniform
 from fwkmeans.reports.words import index, listing, number, percent, plural, short
 
 __all__ = ["Findings", "cautions"]
@@ -21,6 +21,8 @@ MOST_NAMES = 5
 DOMINANT = 0.9
 #: Share of weight that would have to move to make weights equal, below which they are.
 EVEN = 0.05
+#: Share of the encoded columns from which on one column of categories outnumbers the others.
+OUTNUMBERS = 0.5
 #: Agreement with other starts below which the clusters depend on the start.
 UNSTABLE = 0.8
 #: Ratio of the largest to the smallest spread of columns that were not standardised.
@@ -36,6 +38,7 @@ class Findings(NamedTuple):
     shares: FloatArray  # (K, columns)
     encoded: FloatArray  # (K, features of the algorithm)
     equal: FloatArray  # (features of the algorithm,) shares if weights were equal
+    equal_by_column: FloatArray  # (columns,)
     stability: dict[str, Any] | None
     objective: float
     is_same_table: bool
@@ -91,15 +94,27 @@ def _about_sizes(sizes: IntArray) -> list[str]:
 
 
 def _about_weights(found: Findings) -> list[str]:
-    shares, sizes = found.shares, found.sizes
-    used = np.flatnonzero(sizes > 0)
+    used = np.flatnonzero(found.sizes > 0)
     n_varying = sum(column.varies for column in found.columns)
     if n_varying < 2 or not used.size:
         return []
+    most = int(np.argmax(found.equal_by_column))
+    sentences = []
+    if n_varying > 2 and found.equal_by_column[most] >= OUTNUMBERS:
+        sentences.append(
+            f"Each category of {short(found.columns[most].name)} is a column to the algorithm, so "
+            f"it has {percent(float(found.equal_by_column[most]))} of all weight even if weights "
+            "are equal. Leave it out if it is no category, or use an algorithm for categories."
+        )
     if is_uniform(found.estimator):
-        return []
+        return sentences
+    return sentences + _about_learned_weights(found, used)
+
+
+def _about_learned_weights(found: Findings, used: IntArray) -> list[str]:
+    shares, equal = found.shares, found.equal_by_column
     top, owner = shares.max(axis=1), shares.argmax(axis=1)
-    alone = [int(k) for k in used if top[k] >= DOMINANT]
+    alone = [int(k) for k in used if top[k] >= max(DOMINANT, HEAVY * equal[owner[k]])]
     if alone:
         names = list(dict.fromkeys(short(found.columns[owner[k]].name) for k in alone))
         where = "every cluster" if len(alone) == used.size else _clusters(alone).lower()
@@ -109,7 +124,9 @@ def _about_weights(found: Findings) -> list[str]:
             "columns hardly count, and the clusters may only repeat what that column says. Compare "
             "with other parameters, or leave the column out."
         ]
-    if distance_from(found.equal, found.encoded)[used].max() < EVEN:
+    overall = shares.T @ (found.sizes / max(1, found.sizes.sum()))
+    is_even = distance_from(found.equal, found.encoded)[used].max() < EVEN
+    if is_even and not heavy_columns(overall, equal):
         return [
             "The weights are nearly equal, so they say little about which columns matter. The "
             "clusters are close to those of plain K-Means; another parameter may spread the "

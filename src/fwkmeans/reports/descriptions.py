@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fwkmeans._typing import FloatArray, IntArray
+from fwkmeans.reports.weights import heavy_columns
 from fwkmeans.reports.words import listing, number, percent, plural, short
 
 __all__ = ["describe_cluster", "headline"]
@@ -18,8 +19,6 @@ MOST_COLUMNS = 3
 LEAST_DIFFERENCE = 0.25
 #: Difference in standard deviations from which on a mean is high or low.
 CLEAR = 0.6
-#: A column matters if it has so many times the weight that equal weights would give it.
-HEAVY = 1.25
 #: Share of weight that differs between clusters, above which they have weights of their own.
 OWN_WEIGHTS = 0.1
 
@@ -62,10 +61,9 @@ def _about_uniform(equal: FloatArray) -> str:
 
 def _about_heavy(names: Sequence[str], overall: FloatArray, equal: FloatArray) -> str:
     """Return which columns have clearly more weight than equal weights would give them."""
-    order = [int(v) for v in np.argsort(-overall, kind="stable")]
-    heavy = [v for v in order if overall[v] > HEAVY * equal[v]][:3]
+    heavy = heavy_columns(overall, equal)[:3]
     if (equal > 0).sum() == 1:
-        heavy = order[:1]
+        heavy = [int(np.argmax(overall))]
     if not heavy:
         return "No column stands out: the weights are spread evenly."
     shares = [percent(float(overall[v]), fine=True) for v in heavy]
@@ -77,12 +75,15 @@ def _about_heavy(names: Sequence[str], overall: FloatArray, equal: FloatArray) -
 
 
 def describe_cluster(
-    names: Sequence[str], shares: FloatArray, profiles: dict[str, dict[str, Any]], size: int
+    names: Sequence[str], times: FloatArray, profiles: dict[str, dict[str, Any]], size: int
 ) -> str:
-    """Return what sets a cluster apart, such as ``high income (mean 5.1; all rows 3.2)``."""
+    """Return what sets a cluster apart, such as ``high income (mean 5.1; all rows 3.2)``.
+
+    `times` are the weights as multiples of what equal weights would be.
+    """
     if not size:
         return "This cluster has no rows."
-    relative = shares / max(float(shares.max(initial=0.0)), 1e-300)
+    relative = times / max(float(times.max(initial=0.0)), 1e-300)
     strengths = [
         max(_size_of(profiles[name]), _narrowness(profiles[name])) * float(w)
         for name, w in zip(names, relative, strict=True)

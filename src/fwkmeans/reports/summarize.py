@@ -25,6 +25,7 @@ from fwkmeans.reports.weights import (
     equal_shares,
     is_uniform,
     shares_by_column,
+    times_equal,
 )
 from fwkmeans.reports.words import clean, name_of, readable, unique
 
@@ -80,13 +81,15 @@ def summarize(
         preparation
             Sentences about what was done to the columns before.
         features
-            Columns by falling weight: name, type ("numeric" or "categorical"), weight (its share,
-            the mean over rows), equal_weight (its share if weights were equal; more for a column
-            that was encoded as several), whole (profile of the whole table).
+            Columns by falling weight, as a multiple of equal_weight: name, type ("numeric" or
+            "categorical"), weight (its share, the mean over rows), equal_weight (its share if
+            weights were equal; more for a column that was encoded as several), whole (profile of
+            the whole table).
         clusters
             For each cluster number (as in ``labels_``), size, share, description, weights (share
-            of each column, they sum to one), top (the largest of them), profile (for each column
-            the numbers or categories of the cluster, and whole: those of the whole table).
+            of each column, they sum to one), top (those with the largest multiples of
+            equal_weight), profile (for each column the numbers or categories of the cluster, and
+            whole: those of the whole table).
         pairs
             For each pair a, b of clusters the columns that separate them: name, strength, text.
         agreement
@@ -172,6 +175,7 @@ def summarize(
                 shares=shares,
                 encoded=encoded,
                 equal=equal,
+                equal_by_column=equal_by_column,
                 stability=stability,
                 objective=float(estimator.inertia_),
                 is_same_table=_is_same_table(estimator, prepared.rows),
@@ -222,7 +226,7 @@ def _features_and_clusters(
     sizes: IntArray,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     overall = shares.T @ (sizes / max(1, labels.size))
-    order = [int(v) for v in np.argsort(-overall, kind="stable")]
+    order = [int(v) for v in np.argsort(-times_equal(overall, equal), kind="stable")]
     names = [columns[v].name for v in order]
     features = []
     profiles: list[dict[str, Any]] = [{} for _ in sizes]
@@ -243,13 +247,14 @@ def _features_and_clusters(
     clusters = []
     for k, size in enumerate(sizes):
         own = shares[k, order]
-        heaviest = np.argsort(-own, kind="stable")[:MOST_TOP]
+        times = times_equal(own, equal[order])
+        heaviest = np.argsort(-times, kind="stable")[:MOST_TOP]
         clusters.append(
             {
                 "number": k,
                 "size": int(size),
                 "share": size / max(1, labels.size),
-                "description": describe_cluster(names, own, profiles[k], int(size)),
+                "description": describe_cluster(names, times, profiles[k], int(size)),
                 "weights": dict(zip(names, own, strict=True)),
                 "top": [[names[v], own[v]] for v in heaviest if own[v] > 0],
                 "profile": profiles[k],

@@ -14,9 +14,14 @@ __all__ = [
     "effective_weights",
     "encoded_shares",
     "equal_shares",
+    "heavy_columns",
     "is_uniform",
     "shares_by_column",
+    "times_equal",
 ]
+
+#: A column matters if it has so many times the weight that equal weights would give it.
+HEAVY = 1.25
 
 
 def effective_weights(estimator: Any) -> FloatArray:
@@ -58,6 +63,18 @@ def equal_shares(estimator: Any) -> FloatArray:
     varying = np.ones(n_features) if table is None else np.asarray(table.varying, dtype=np.float64)
     shares: FloatArray = varying / max(1.0, varying.sum())
     return shares
+
+
+def times_equal(shares: FloatArray, equal: FloatArray) -> FloatArray:
+    """Return how many times the share that equal weights would give; 0 where that is none."""
+    times: FloatArray = np.where(equal > 0, shares / np.where(equal > 0, equal, 1.0), 0.0)
+    return times.round(12)  # what is equal stays equal, and in the order of the table
+
+
+def heavy_columns(shares: FloatArray, equal: FloatArray) -> list[int]:
+    """Return the columns that matter, by falling weight relative to equal weights."""
+    times = times_equal(shares, equal)
+    return [int(v) for v in np.argsort(-times, kind="stable") if times[v] > HEAVY]
 
 
 def is_uniform(estimator: Any) -> bool:

@@ -110,11 +110,14 @@ def short(text: str, longest: int = LONGEST_NAME) -> str:
 
 
 def name_of(value: Any) -> str:
-    """Return any value as text that can be written: no control characters, no half characters."""
+    """Return any value as text that can be written: no control characters, no half characters.
+
+    Format characters go too: those that turn the direction of text scramble a whole line.
+    """
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     text = text.encode("utf-8", "replace").decode("utf-8")
     shown = (" " if c in "\t\n\r" else c for c in text)
-    return "".join("\ufffd" if unicodedata.category(c) == "Cc" else c for c in shown)
+    return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cf") else c for c in shown)
 
 
 def readable(value: Any) -> Any:
