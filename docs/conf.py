@@ -1,3 +1,4 @@
+import json
 import re
 import tomllib
 from importlib.util import find_spec
@@ -5,6 +6,8 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx_gallery.scrapers import matplotlib_scraper
+
+from fwkmeans.survey.report import render_html
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -91,7 +94,12 @@ html_sidebars = {
     )
 }
 html_static_path = ["_static"]
-html_extra_path = ["survey/report"]  # the whole comparison, a page of its own
+html_extra_path = ["survey/report"]  # the whole comparison, a page of its own, made from its data
+REPORT = ROOT / "docs" / "survey" / "report"
+REPORT.mkdir(exist_ok=True)
+content = json.loads((REPORT.parent / "content.json").read_text("utf-8"))
+(REPORT / "survey.html").write_text(render_html(content), encoding="utf-8")
+del content
 html_css_files = ["custom.css"]
 html_show_sourcelink = False
 

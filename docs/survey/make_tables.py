@@ -2,17 +2,20 @@
 
 ``python docs/survey/make_tables.py survey.sqlite`` writes beside itself: ``decision.rst`` and
 ``fixed.rst`` (which algorithm should I use?), ``agreement.rst``, ``noise_draws.rst`` and
-``variants.rst`` (replication), and ``survey.md`` and ``report/survey.html``, the whole comparison.
+``variants.rst`` (replication), and the whole comparison: ``survey.md``, and ``content.json``, of
+which the build makes a page.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +25,6 @@ from fwkmeans.survey.compare import Place, Results, summarize_cells
 from fwkmeans.survey.content import survey_content
 from fwkmeans.survey.markdown import render_markdown
 from fwkmeans.survey.published import published
-from fwkmeans.survey.report import render_html
 
 HERE = Path(__file__).parent
 
@@ -63,8 +65,16 @@ def main(path: str) -> None:
     for name, lines in pages.items():
         (HERE / name).write_text("\n".join([*lines, ""]), encoding="utf-8")
     (HERE / "survey.md").write_text(render_markdown(content), encoding="utf-8")
-    (HERE / "report").mkdir(exist_ok=True)
-    (HERE / "report" / "survey.html").write_text(render_html(content), encoding="utf-8")
+    (HERE / "content.json").write_text(json.dumps(_rounded(content)), encoding="utf-8")
+
+
+def _rounded(value: Any) -> Any:
+    """Return plain data with as many digits as a picture can show."""
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(one) for one in value]
+    return round(float(value), 4) if isinstance(value, float) else value
 
 
 def _content_without_variants(path: str) -> dict:

@@ -77,7 +77,7 @@ def test_quick_is_a_small_protocol_of_everything():
     ("arguments", "message"),
     [
         (("-t", "irsi"), "There is no table or file 'irsi'"),
-        (("-a", "AKW"), "Did you mean AWK"),
+        (("-a", "AKW"), "did you mean AWK"),
         (("--grid", "1:2"), "is no grid"),
         (("--grid", "1:inf:1"), "is no grid"),
         (("--grid", "0:1e9:0.001"), "too many values"),

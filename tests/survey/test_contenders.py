@@ -48,7 +48,7 @@ def test_settings_are_part_of_the_label():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("AWKK", "Did you mean AWK"),
+        ("AWKK", "did you mean AWK"),
         ("FWSA[beta=2]", "no setting of FWSA"),
         ("AWK[beta]", "no setting"),
         ("AWK[n_init=3]", "no setting"),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import inspect
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -77,11 +75,12 @@ class Choice(NamedTuple):
 def choose(name: str | None, parameters: Sequence[str] = ()) -> Choice:
     """Return an algorithm by any spelling of its name, with parameters like ``beta=3``."""
     from fwkmeans.estimators import ALGORITHMS
+    from fwkmeans.estimators.names import find_algorithm
 
     if name is None:
         title, preset = DEFAULT
     else:
-        title, preset = _find(name), {}
+        title, preset = find_algorithm(name), {}
     cls = ALGORITHMS[title]
     return Choice(title, cls, preset | dict(_parameter(one, title, cls) for one in parameters))
 
@@ -96,28 +95,10 @@ def every_choice() -> list[Choice]:
     return choices
 
 
-def _find(name: str) -> str:
-    from fwkmeans.estimators import ALGORITHMS
-
-    def key(text: str) -> str:
-        return re.sub(r"[^a-z0-9]", "", text.lower())
-
-    spellings = {key(title): title for title in ALGORITHMS}
-    spellings |= {key(cls.__name__): title for title, cls in ALGORITHMS.items()}
-    if key(name) in spellings:
-        return spellings[key(name)]
-    begun = {title for spelling, title in spellings.items() if spelling.startswith(key(name))}
-    if len(begun) == 1:
-        return begun.pop()
-    near = [one for one in spellings if spellings[one] in begun and key(name)]
-    near = near or difflib.get_close_matches(key(name), spellings, n=2, cutoff=0.5)
-    likely = list(dict.fromkeys(spellings[one] for one in near))
-    hint = f"did you mean {' or '.join(likely)}?" if likely else f"choose of {', '.join(NAMES)}."
-    raise InputError(f"There is no algorithm {name!r}: {hint}")
-
-
 def _parameter(text: str, title: str, cls: Any) -> tuple[str, Any]:
     """Read ``name=value``."""
+    from fwkmeans.estimators.names import parse_value
+
     name, equals, value = text.partition("=")
     name = name.strip()
     if not equals or not name:
@@ -132,22 +113,7 @@ def _parameter(text: str, title: str, cls: Any) -> tuple[str, Any]:
         near = difflib.get_close_matches(name, allowed, n=1)
         hint = f"Did you mean {near[0]}? " if near else ""
         raise InputError(f"{title} has no parameter {name!r}. {hint}It has {', '.join(allowed)}.")
-    return name, _value(value.strip())
-
-
-def _value(text: str) -> Any:
-    """Return a number, a truth value, None, a list or the text itself."""
-    words = {"true": True, "false": False, "none": None, "null": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        pass
-    try:
-        return float(text)  # inf
-    except ValueError:
-        return text
+    return name, parse_value(value.strip())
 
 
 def build(choice: Choice, wish: Wish, features: Any, n_missing: int) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fwkmeans._typing import FloatArray, IntArray
+from fwkmeans.estimators.shares import counted_weights
 from fwkmeans.weighting import UniformWeights
 
 __all__ = [
@@ -36,13 +37,13 @@ def effective_weights(estimator: Any) -> FloatArray:
 def encoded_shares(estimator: Any) -> FloatArray:
     """Return each feature's share of its cluster's weight; the shares of a cluster sum to one.
 
-    Where features have weights within groups, the weight of the group is multiplied in. With an
-    exponent of zero or below a large weight means little say: then it is the effect that is shared.
+    With an exponent of zero or below a large weight means little say: then it is the effect that
+    is shared.
     """
-    weights = np.asarray(estimator.feature_weights_, dtype=np.float64)
+    weights = counted_weights(estimator)
     rule = getattr(getattr(estimator, "_parts", None), "weighting", None)
     exponent = getattr(rule, "beta", getattr(estimator, "beta", 1.0))
-    if hasattr(estimator, "group_weights_") or np.all(np.asarray(exponent) <= 0):
+    if np.all(np.asarray(exponent) <= 0):
         weights = effective_weights(estimator)
     total = weights.sum(axis=1, keepdims=True)
     shares: FloatArray = np.where(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import math
 import re
 import warnings
@@ -13,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwkmeans.estimators import ALGORITHMS
+from fwkmeans.estimators.names import find_algorithm, parse_value
 
 #: The six algorithms of the survey's experiments, in the order of its tables.
 COMPARED = ("AWK", "WK-Means", "EW-KM", "IK-P", "iMWK-Means", "FWSA")
@@ -113,7 +112,7 @@ def parse_contender(
         raise ValueError(
             f"{text!r} names no algorithm; expected NAME or NAME[parameter=value,...]."
         )
-    name = _find_name(match[1])
+    name = find_algorithm(match[1])
     entry = _ENTRIES[name]
     given = _read_settings(match[2] or "", name)
     settings = {**entry.settings, **given}
@@ -156,21 +155,6 @@ class _Missing:
     """No value."""
 
 
-def _find_name(text: str) -> str:
-    def plain(word: str) -> str:
-        return re.sub(r"[^a-z0-9]", "", word.lower())
-
-    names = {plain(name): name for name in _ENTRIES}
-    names |= {plain(cls.__name__): name for name, cls in ALGORITHMS.items()}
-    if plain(text) not in names:
-        near = difflib.get_close_matches(plain(text), names, 1)
-        hint = f" Did you mean {names[near[0]]}?" if near else ""
-        raise ValueError(
-            f"There is no algorithm {text!r}; the names are {', '.join(_ENTRIES)}.{hint}"
-        )
-    return names[plain(text)]
-
-
 def _read_settings(text: str, name: str) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     known = [
@@ -183,10 +167,7 @@ def _read_settings(text: str, name: str) -> dict[str, Any]:
                 f"{part!r} is no setting of {name}; expected parameter=value with one of "
                 f"{', '.join(known)}."
             )
-        try:
-            settings[key] = json.loads(value)
-        except ValueError:
-            settings[key] = {"True": True, "False": False, "None": None}.get(value, value)
+        settings[key] = parse_value(value)
         if isinstance(settings[key], float) and settings[key].is_integer():
             settings[key] = int(settings[key])  # 2.0 is 2, and so is its label
     return settings

@@ -7,8 +7,6 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from fwkmeans.survey.contenders import COMPARED
-
 #: The eight characteristics as the survey prints them, in the order of `Traits`.
 PUBLISHED_TRAITS = {
     "SYNCLUS": (True, False, False, True, False, False, False, False),
@@ -58,8 +56,3 @@ def published() -> dict[tuple[str, bool, str], Published]:
 def published_tables() -> list[str]:
     """Return the names of the tables, in the survey's order."""
     return list(dict.fromkeys(table for table, _, _ in published()))
-
-
-def is_compared(algorithm: str) -> bool:
-    """Tell whether the survey has figures of it."""
-    return algorithm in COMPARED
