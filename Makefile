@@ -52,6 +52,7 @@ bench: $(VENV)/.dev  ## speed and memory beside scikit-learn and others (run it 
 	$(BIN)/python benchmarks/bench_memory.py
 	$(BIN)/python benchmarks/bench_contention.py
 	$(BIN)/python benchmarks/bench_minkowski.py
+	$(BIN)/python benchmarks/bench_roots.py
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/bench_mixed.py
 

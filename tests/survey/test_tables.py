@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fwkmeans.datasets import SURVEY_CONFIGURATIONS, list_uci, load_uci
-from fwkmeans.survey.tables import group_numbers, load_table, parse_table, prepare
+from fwkmeans.survey.tables import _read_file, group_numbers, load_table, parse_table, prepare
 
 # "Real-world data sets used in our comparison experiments": entities, clusters, numerical,
 # categorical
@@ -217,6 +217,18 @@ def test_own_files(tmp_path):
     path.write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="1 row"):
         parse_table(str(path))
+
+
+def test_files_are_found_from_another_folder(tmp_path, monkeypatch):
+    """Processes that run the units may have been started elsewhere."""
+    (tmp_path / "own.csv").write_text("a,kind\n1,x\n2,y\n3,x\n")
+    monkeypatch.chdir(tmp_path)
+    spec = parse_table("own.csv")
+    (tmp_path / "else").mkdir()
+    monkeypatch.chdir(tmp_path / "else")
+    load_table.cache_clear()
+    _read_file.cache_clear()
+    assert load_table(spec, 0, 0).rows.shape == (3, 1)
 
 
 def test_groups_follow_their_columns():

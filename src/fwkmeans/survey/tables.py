@@ -138,7 +138,7 @@ def _parse_file(path: Path, number: str, target: str | None) -> TableSpec:
     name += "" if target == last else f"[{target}]"
     seen = hashlib.sha256(f"{content}|{target}".encode()).hexdigest()[:16]
     return TableSpec(
-        _label(name, number, n_classes), int(number or n_classes), str(path), target, seen
+        _label(name, number, n_classes), int(number or n_classes), str(path.resolve()), target, seen
     )
 
 
