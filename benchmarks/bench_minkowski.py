@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from common import header, interleave, timed
 from fwkmeans import IMWKMeans
-from fwkmeans.engine import alternate, assignment_of
+from fwkmeans._engine import alternate, assignment_of
 from fwkmeans.sources import MemorySource
 
 N, M, K = 200_000, 20, 8

@@ -19,9 +19,9 @@ from sklearn.cluster import KMeans as PeerKMeans
 
 from common import header, interleave, timed
 from fwkmeans import EWKMeans, KMeans, WKMeans
+from fwkmeans._engine import alternate, bind_parts
+from fwkmeans._init import Seeds, random_entities
 from fwkmeans.datasets import load_uci
-from fwkmeans.engine import alternate, bind_parts
-from fwkmeans.init import Seeds, random_entities
 from fwkmeans.preprocessing import RangeStandardizer
 from fwkmeans.sources import MemorySource, describe
 

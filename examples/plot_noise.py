@@ -7,7 +7,7 @@ the same say, so it gets worse with every one of them. Feature-weighted K-Means 
 hold the clusters together. All algorithms with one weight per feature or in each cluster are shown
 with their default parameters, and two with a variant that the legend names. The best of ten starts
 is chosen by the objective. The two tables were picked for showing two different outcomes;
-``python -m fwkmeans.demo --table NAME`` shows the others.
+``python -m fwkmeans.cli.demonstration --table NAME`` shows the others.
 
 Run it with the name of an image file to write the figure of the README, which is the mean of ten
 draws of the noise; without a name two are enough::

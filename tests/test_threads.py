@@ -11,8 +11,8 @@ import pytest
 
 from _core.problems import python
 from fwkmeans import EWKMeans, KMeans
-from fwkmeans._threads import effective_n_threads
-from fwkmeans._typing import Block, Pass
+from fwkmeans._support.threads import effective_n_threads
+from fwkmeans.typing import Block, Pass
 
 compiled = pytest.importorskip("fwkmeans._core.compiled")
 
@@ -80,7 +80,7 @@ import joblib, multiprocessing, threading
 import numpy as np
 from test_threads import fitted, table
 from fwkmeans import KMeans
-from fwkmeans._threads import effective_n_threads
+from fwkmeans._support.threads import effective_n_threads
 X = table()
 expected = fitted(X)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans.engine import first_lowest
+from fwkmeans._engine import first_lowest
 from fwkmeans.survey import COMPARED, Cell, Store
 from fwkmeans.survey.compare import Place, Results, summarize_cells
 from fwkmeans.survey.content import survey_content

@@ -48,15 +48,15 @@ _FOLDERS = {
     "centers",
     "datasets",
     "dissimilarities",
-    "engine",
     "estimators",
-    "init",
     "persistence",
     "plotting",
     "preprocessing",
     "reports",
+    "selection",
     "sources",
     "survey",
+    "typing",
     "weighting",
 }
 

@@ -25,16 +25,16 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from fwkmeans import __version__
-from fwkmeans._coding import Coding
-from fwkmeans._files import replacing
-from fwkmeans._layout import Layout, numeric_layout
-from fwkmeans._typing import Description, Pass
+from fwkmeans._engine import Recipe
+from fwkmeans._support.files import replacing
+from fwkmeans._tabular.coding import Coding
+from fwkmeans._tabular.layout import Layout, numeric_layout
 from fwkmeans.centers import CENTER_RULES
 from fwkmeans.dissimilarities import DISSIMILARITIES
-from fwkmeans.engine import Recipe
 from fwkmeans.estimators import ALGORITHMS, FeatureWeightedKMeans
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
+from fwkmeans.typing import Description, Pass
 from fwkmeans.weighting import WEIGHT_RULES
 
 __all__ = ["load_model", "save_model"]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwkmeans._typing import Block, Pass
+from fwkmeans.typing import Block, Pass
 
 LAYOUTS = {
     "C": lambda n, m, dtype: np.empty((n, m), dtype),

@@ -17,7 +17,7 @@ from _core.problems import (
     relaid,
 )
 from fwkmeans._core import kernels_for, twin
-from fwkmeans._typing import Block
+from fwkmeans.typing import Block
 
 compiled = pytest.importorskip("fwkmeans._core.compiled")
 

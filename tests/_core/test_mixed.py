@@ -21,7 +21,7 @@ from _core.problems import (
     relaid,
 )
 from fwkmeans._core import twin
-from fwkmeans._typing import Block, LastLabels
+from fwkmeans.typing import Block, LastLabels
 
 compiled = pytest.importorskip("fwkmeans._core.compiled")
 
@@ -427,7 +427,7 @@ NO_NUMBERS = """
 import numpy as np
 from _core.problems import LAYOUTS
 from fwkmeans._core import compiled
-from fwkmeans._typing import Block
+from fwkmeans.typing import Block
 for layout in LAYOUTS.values():
     rows = layout(5000, 0, np.dtype(np.float64))
     assert compiled.describe(Block(rows, None), np.empty(0)).n_rows == 5000

@@ -7,8 +7,8 @@ from _core.problems import LAYOUTS, relaid
 from fwkmeans._core import twin
 from fwkmeans._core.passes import PowersAbout, SlopesAt
 from fwkmeans._core.twin import Slopes, join_slopes
-from fwkmeans._typing import Block
 from fwkmeans.sources import ChunkedSource, MemorySource
+from fwkmeans.typing import Block
 
 compiled = pytest.importorskip("fwkmeans._core.compiled")
 

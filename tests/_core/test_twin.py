@@ -7,7 +7,7 @@ import pytest
 
 from _core.problems import assert_same_statistics, make_problem
 from fwkmeans._core import kernels_for, twin
-from fwkmeans._typing import Pass
+from fwkmeans.typing import Pass
 
 
 @pytest.fixture(params=["array_api_strict", "torch"])

@@ -5,7 +5,7 @@ import pytest
 
 from _core.problems import make_problem
 from fwkmeans._core import compiled, twin
-from fwkmeans._typing import LastLabels
+from fwkmeans.typing import LastLabels
 
 KERNELS = {"compiled": compiled, "twin": twin}
 PARTS = ("mass", "rows", "sums", "squares")

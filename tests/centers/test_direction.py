@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from fwkmeans import FeatureWeightedKMeans
-from fwkmeans._typing import Assignment, Statistics
 from fwkmeans.centers import CENTER_RULES, DirectionCenter
 from fwkmeans.dissimilarities import DISSIMILARITIES, UnitSquaredEuclidean
 from fwkmeans.sources import MemorySource, describe
+from fwkmeans.typing import Assignment, Statistics
 
 SPACES = np.array([0, -1, 1, 0, 1])
 

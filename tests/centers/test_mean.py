@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from fwkmeans._typing import Assignment
 from fwkmeans.centers import CENTER_RULES, MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.sources import MemorySource, describe
+from fwkmeans.typing import Assignment
 
 
 @pytest.mark.parametrize("origin", [0.0, 1e6])

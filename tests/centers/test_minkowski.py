@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import reference
-from fwkmeans._layout import Layout
-from fwkmeans._typing import Assignment, LastLabels
+from fwkmeans._tabular.layout import Layout
 from fwkmeans.centers import CENTER_RULES, MeanCenter, MinkowskiCenter
 from fwkmeans.centers.minkowski import minkowski_centers
 from fwkmeans.dissimilarities import Minkowski, SquaredEuclidean
 from fwkmeans.sources import ChunkedSource, MemorySource, describe
+from fwkmeans.typing import Assignment, LastLabels
 
 POWERS = [1.0, 1.05, 1.1, 1.5, 1.9, 2.5, 4.0, 20.0, np.inf]
 MOST_PASSES = 80

@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
 from fwkmeans import AWKMeans, EWKMeans, FGKMeans, IMWKMeans, KMeans, WKMeans
-from fwkmeans._tables import Format, read_table
+from fwkmeans._tabular.reading import Format, read_table
 from fwkmeans.cli import main
 from fwkmeans.cli.columns import Roles, choose_columns
 from fwkmeans.cli.models import NAMES, choose
@@ -108,7 +108,7 @@ def test_weights_that_all_clusters_share_are_shown_once(run, iris_path):
 
 
 def test_bars_have_a_plain_form(run, iris_path, monkeypatch):
-    monkeypatch.setattr("fwkmeans._text.has_blocks", lambda: False)
+    monkeypatch.setattr("fwkmeans._support.text.has_blocks", lambda: False)
     text = run("fit", iris_path, "-k", 2, "--drop", "class").out
     assert "####" in text
     assert text.isascii()

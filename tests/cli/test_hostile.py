@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
 
-from fwkmeans._tables import Format, Remarks, read_table
+from fwkmeans._tabular.reading import Format, Remarks, read_table
 from fwkmeans.cli import main, progress
 
 from .conftest import columns_of
@@ -374,7 +374,7 @@ def test_errors_of_writing_name_the_file_that_is_wanted(refuse, plain, monkeypat
     def full(**_):
         raise OSError(28, "No space left on device", ".o.1234.csv")
 
-    monkeypatch.setattr("fwkmeans._files.tempfile.mkstemp", full)
+    monkeypatch.setattr("fwkmeans._support.files.tempfile.mkstemp", full)
     sentence = refuse("fit", plain, "-k", 2, "--out", "o.csv")
     assert sentence == "o.csv: No space left on device."
 

@@ -12,7 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from fwkmeans._tables import Format, read_table
+from fwkmeans._tabular.reading import Format, read_table
 from fwkmeans.cli.columns import Roles, choose_columns
 from fwkmeans.cli.errors import InputError
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from fwkmeans._typing import Assignment, Statistics
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import DISSIMILARITIES, SquaredEuclidean
 from fwkmeans.sources import MemorySource, describe
+from fwkmeans.typing import Assignment, Statistics
 
 
 class CountingSource(MemorySource):

@@ -57,7 +57,7 @@ def test_p_two_is_cluster_wk_means_with_beta_two(smoothing, start, rng, source):
     if start == "given":
         b = WKMeans(4, init=init, **wk).fit(source(X))
     else:
-        from fwkmeans.init import anomalous_start
+        from fwkmeans._init import anomalous_start
         from fwkmeans.sources import MemorySource, describe
 
         rows = MemorySource(X)

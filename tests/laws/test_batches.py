@@ -7,9 +7,9 @@ import pytest
 from sklearn.base import clone
 
 import fwkmeans.estimators.base
+from fwkmeans._engine import Recipe, alternate, bind_parts
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.engine import Recipe, alternate, bind_parts
 from fwkmeans.sources import ChunkedSource, MemorySource, describe
 from fwkmeans.weighting import (
     ClusterPowerWeights,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fwkmeans.init import INITIALISATIONS, Seeds
+from fwkmeans._init import INITIALISATIONS, Seeds
 from fwkmeans.sources import ChunkedSource, MemorySource, describe
 from laws.configurations import FEW, assert_identical, assert_same_fit, make_rows, name_of
 

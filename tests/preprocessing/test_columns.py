@@ -5,7 +5,7 @@ import pytest
 
 import fwkmeans.datasets
 import fwkmeans.preprocessing
-from fwkmeans._columns import is_missing, resolve_columns
+from fwkmeans._tabular.columns import is_missing, resolve_columns
 
 NAMES = ["a", "b", "c"]
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fwkmeans._typing import Assignment
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.sources import BLOCK_BYTES, ChunkedSource, MemorySource, describe
+from fwkmeans.typing import Assignment
 
 N, M, K, R = 101, 3, 4, 2
 

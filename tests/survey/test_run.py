@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from fwkmeans.engine import first_lowest
+from fwkmeans._engine import first_lowest
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.survey import (
     COMPARED,

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 from fwkmeans import EWKMeans, FeatureWeightedKMeans, FGKMeans, WKMeans
-from fwkmeans._typing import Weights
+from fwkmeans.typing import Weights
 from fwkmeans.weighting import (
     ClusterPowerWeights,
     EntropyWeights,

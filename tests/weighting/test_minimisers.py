@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fwkmeans._layout import numeric_layout
-from fwkmeans._typing import Description, WeightContext, Weights
+from fwkmeans._tabular.layout import numeric_layout
+from fwkmeans.typing import Description, WeightContext, Weights
 from fwkmeans.weighting import (
     ClusterPowerWeights,
     EntropyWeights,

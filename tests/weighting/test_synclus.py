@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fwkmeans._typing import WeightContext, Weights
 from fwkmeans.sources import MemorySource, describe
+from fwkmeans.typing import WeightContext, Weights
 from fwkmeans.weighting import StressWeights
 from laws.configurations import make_rows
 from pairs import Pairs

@@ -8,7 +8,7 @@ import numpy as np
 
 import fwkmeans._core._kernels as _kernels
 from fwkmeans._core.twin import Moments, Slopes
-from fwkmeans._typing import (
+from fwkmeans.typing import (
     Block,
     BoolArray,
     FloatArray,

@@ -10,7 +10,7 @@ import numpy as np
 
 from fwkmeans._core import kernels_for
 from fwkmeans._core.twin import Slopes, join_slopes
-from fwkmeans._typing import (
+from fwkmeans.typing import (
     Block,
     BoolArray,
     FloatArray,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device
 
-from fwkmeans._typing import Block, LastLabels, Pass, Statistics
+from fwkmeans.typing import Block, LastLabels, Pass, Statistics
 
 _CHUNK = 1 << 22  # numbers in the largest temporary, (rows, K, M)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fwkmeans._layout import Layout
-from fwkmeans._typing import FloatArray
+from fwkmeans._tabular.layout import Layout
+from fwkmeans.typing import FloatArray
 
 CATEGORIES = ("mode", "frequencies")
 

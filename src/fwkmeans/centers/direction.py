@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._typing import Dissimilarity, FloatArray, Source, Statistics
 from fwkmeans.centers.mean import MeanCenter
+from fwkmeans.typing import Dissimilarity, FloatArray, Source, Statistics
 
 
 class DirectionCenter(MeanCenter):

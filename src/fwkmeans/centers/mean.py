@@ -7,7 +7,8 @@ from typing import Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from fwkmeans._typing import (
+from fwkmeans.centers.categories import category_centers, check_categories
+from fwkmeans.typing import (
     Assignment,
     Description,
     Dissimilarity,
@@ -15,7 +16,6 @@ from fwkmeans._typing import (
     Source,
     Statistics,
 )
-from fwkmeans.centers.categories import category_centers, check_categories
 
 
 class MeanCenter(BaseEstimator):

@@ -7,11 +7,12 @@ from typing import Self
 
 import numpy as np
 
-from fwkmeans._checks import check_power
 from fwkmeans._core import compiled
 from fwkmeans._core.passes import RootsOf, SlopesAt
 from fwkmeans._core.twin import Slopes
-from fwkmeans._typing import (
+from fwkmeans._support.checks import check_power
+from fwkmeans.centers.mean import MeanCenter
+from fwkmeans.typing import (
     BoolArray,
     Description,
     FloatArray,
@@ -20,7 +21,6 @@ from fwkmeans._typing import (
     Source,
     Statistics,
 )
-from fwkmeans.centers.mean import MeanCenter
 
 _FEW = 20_000  # rows; more are passed over by all threads together
 _MOST = 300  # looks at the rows; bisection alone needs about 60

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fwkmeans._tables import MISSING, Format, Remarks, has_thousands, need, read_table
-from fwkmeans._text import count, listing
+from fwkmeans._support.text import count, listing
+from fwkmeans._tabular.reading import MISSING, Format, Remarks, has_thousands, need, read_table
 from fwkmeans.cli.errors import InputError
 
 __all__ = [

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from fwkmeans._tables import Format
-from fwkmeans._text import aligned, count, harmless, has_blocks, percent, shortened
+from fwkmeans._support.text import aligned, count, harmless, has_blocks, percent, shortened
+from fwkmeans._tabular.reading import Format
 from fwkmeans.cli.columns import Chosen, Roles, check_key, read_columns
 from fwkmeans.cli.errors import InputError
 from fwkmeans.cli.models import Choice, Wish, build, choose, every_choice

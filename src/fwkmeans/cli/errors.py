@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from fwkmeans._text import InputError, harmless
+from fwkmeans._support.text import InputError, harmless
 
 __all__ = ["InputError", "debug_option", "raise_if_stopped", "sentences"]
 

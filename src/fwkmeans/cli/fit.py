@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import click
 
-from fwkmeans._tables import Format
-from fwkmeans._text import harmless
+from fwkmeans._support.text import harmless
+from fwkmeans._tabular.reading import Format
 from fwkmeans.cli.columns import Roles, check_key, read_columns
 from fwkmeans.cli.models import Wish, build, choose
 from fwkmeans.cli.options import (

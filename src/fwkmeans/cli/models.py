@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from fwkmeans._text import count
+from fwkmeans._support.text import count
 from fwkmeans.cli.errors import InputError
 
 __all__ = ["NAMES", "Choice", "Wish", "build", "choose", "every_choice"]

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fwkmeans._tables import MISSING, Format
+from fwkmeans._tabular.reading import MISSING, Format
 from fwkmeans.cli.columns import Roles
 from fwkmeans.cli.errors import debug_option
 from fwkmeans.cli.models import NAMES, Wish

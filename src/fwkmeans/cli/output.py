@@ -14,9 +14,9 @@ from typing import Any, TextIO
 
 import click
 
-from fwkmeans._files import replacing
-from fwkmeans._tables import need
-from fwkmeans._text import harmless
+from fwkmeans._support.files import replacing
+from fwkmeans._support.text import harmless
+from fwkmeans._tabular.reading import need
 from fwkmeans.cli.errors import InputError, raise_if_stopped
 
 __all__ = [

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
-from fwkmeans._tables import Format, Remarks, read_table
-from fwkmeans._text import count
+from fwkmeans._support.text import count
+from fwkmeans._tabular.reading import Format, Remarks, read_table
 from fwkmeans.cli.columns import check_key, match_columns
 from fwkmeans.cli.errors import InputError
 from fwkmeans.cli.options import SectionedCommand, format_options, json_option

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from fwkmeans._tables import Format
+from fwkmeans._tabular.reading import Format
 from fwkmeans.cli.columns import Roles, choose_classes
 from fwkmeans.cli.options import SectionedCommand, format_options, json_option, labels_option
 from fwkmeans.cli.output import check_apart, check_report, echo_json, note

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fwkmeans._text import bar, count, percent, shortened
+from fwkmeans._support.text import bar, count, percent, shortened
 
 __all__ = ["result_lines"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state, check_scalar
 
-from fwkmeans import _columns
+from fwkmeans._tabular import columns as _columns
 
 __all__ = ["add_noise_features"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fwkmeans._typing import Assignment, BoolArray, Description, FloatArray, Source, Statistics
 from fwkmeans.dissimilarities.minkowski import SquaredEuclidean
+from fwkmeans.typing import Assignment, BoolArray, Description, FloatArray, Source, Statistics
 
 
 class UnitSquaredEuclidean(SquaredEuclidean):

@@ -7,7 +7,6 @@ from typing import Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from fwkmeans._checks import check_power
 from fwkmeans._core.passes import (
     Accumulation,
     Distances,
@@ -15,8 +14,9 @@ from fwkmeans._core.passes import (
     Labelling,
     PowersAbout,
 )
-from fwkmeans._layout import Layout
-from fwkmeans._typing import (
+from fwkmeans._support.checks import check_power
+from fwkmeans._tabular.layout import Layout
+from fwkmeans.typing import (
     Assignment,
     BoolArray,
     Description,

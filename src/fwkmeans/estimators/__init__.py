@@ -11,7 +11,6 @@ from fwkmeans.estimators.general import FeatureWeightedKMeans
 from fwkmeans.estimators.ikp import IKPrototypes
 from fwkmeans.estimators.imwk import IMWKMeans
 from fwkmeans.estimators.kmeans import KMeans
-from fwkmeans.estimators.sweep import Sweep, sweep
 from fwkmeans.estimators.synclus import SYNCLUS
 from fwkmeans.estimators.wk import WKMeans
 
@@ -41,7 +40,5 @@ __all__ = [
     "IKPrototypes",
     "IMWKMeans",
     "KMeans",
-    "Sweep",
     "WKMeans",
-    "sweep",
 ]

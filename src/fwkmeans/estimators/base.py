@@ -22,19 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state, check_scalar
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from fwkmeans._coding import Coding
-from fwkmeans._columns import as_table, describe_columns, read_categorical
-from fwkmeans._typing import (
-    Assignment,
-    Description,
-    FloatArray,
-    LabelArray,
-    Source,
-    WeightContext,
-    WeightRuleProtocol,
-    Weights,
-)
-from fwkmeans.engine import (
+from fwkmeans._engine import (
     Recipe,
     Run,
     alternate,
@@ -44,11 +32,23 @@ from fwkmeans.engine import (
     first_lowest,
     keeps_labels,
 )
+from fwkmeans._init import INITIALISATIONS, Seeds, anomalous_start, initial_weights
+from fwkmeans._tabular.coding import Coding
+from fwkmeans._tabular.columns import as_table, describe_columns, read_categorical
 from fwkmeans.estimators.inputs import check_rows, describe_rows, open_source
 from fwkmeans.estimators.notebook import html_repr
 from fwkmeans.estimators.traits import Traits
-from fwkmeans.init import INITIALISATIONS, Seeds, anomalous_start, initial_weights
 from fwkmeans.sources import describe, indicators
+from fwkmeans.typing import (
+    Assignment,
+    Description,
+    FloatArray,
+    LabelArray,
+    Source,
+    WeightContext,
+    WeightRuleProtocol,
+    Weights,
+)
 from fwkmeans.weighting.base import one_value_a_start
 
 logger = logging.getLogger("fwkmeans")
@@ -652,5 +652,5 @@ def _refuse_batches(recipe: Recipe) -> None:
     if batched:
         raise ValueError(
             f"{batched[0]} of {recipe.weighting!r} has one value a start; an estimator takes a "
-            "number. Sweeps over parameters run through fwkmeans.engine.alternate."
+            "number. Sweeps over parameters run through fwkmeans._engine.alternate."
         )

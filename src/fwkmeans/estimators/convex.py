@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._typing import BoolArray, Description, FloatArray, IntArray, Source
+from fwkmeans._engine import Recipe, Run
+from fwkmeans._init import Seeds
 from fwkmeans.centers import DirectionCenter, MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean, UnitSquaredEuclidean
-from fwkmeans.engine import Recipe, Run
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, Beginning
 from fwkmeans.estimators.convex_search import Search, Spaces, grid_of
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.groups import Groups, resolve_groups
 from fwkmeans.estimators.inputs import refuse_hollow_rows
 from fwkmeans.estimators.traits import Traits
-from fwkmeans.init import Seeds
 from fwkmeans.sources import count_observed, describe, observed_mass
 from fwkmeans.sources.directions import directed, unit_rows
+from fwkmeans.typing import BoolArray, Description, FloatArray, IntArray, Source
 from fwkmeans.weighting import FixedWeights
 
 _EXPONENTS = ("coverage", "one", "dimension")

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwkmeans._typing import BoolArray, Description, FloatArray, IntArray, Source, Weights
-from fwkmeans.engine import Outcome, Recipe, Run, alternate, assignment_of, first_lowest
-from fwkmeans.init import Seeds
+from fwkmeans._engine import Outcome, Recipe, Run, alternate, assignment_of, first_lowest
+from fwkmeans._init import Seeds
+from fwkmeans.typing import BoolArray, Description, FloatArray, IntArray, Source, Weights
 
 logger = logging.getLogger("fwkmeans")
 

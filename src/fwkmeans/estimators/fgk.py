@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._typing import Description, FloatArray, Source
+from fwkmeans._engine import Recipe, Run
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.engine import Recipe, Run
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.groups import Groups, resolve_groups
 from fwkmeans.estimators.traits import Traits
+from fwkmeans.typing import Description, FloatArray, Source
 from fwkmeans.weighting import GroupEntropyWeights
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from sklearn.base import clone
 
-from fwkmeans._typing import Description, Source
+from fwkmeans._engine import Recipe
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.engine import Recipe
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
+from fwkmeans.typing import Description, Source
 from fwkmeans.weighting import UniformWeights
 
 

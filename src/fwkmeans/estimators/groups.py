@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwkmeans._columns import describe_columns, resolve_columns
-from fwkmeans._typing import IntArray
+from fwkmeans._tabular.columns import describe_columns, resolve_columns
+from fwkmeans.typing import IntArray
 
 
 class Groups(NamedTuple):

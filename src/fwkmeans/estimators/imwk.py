@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._checks import check_power
-from fwkmeans._typing import Description, Source
+from fwkmeans._engine import Recipe
+from fwkmeans._support.checks import check_power
 from fwkmeans.centers import MinkowskiCenter
 from fwkmeans.dissimilarities import Minkowski
-from fwkmeans.engine import Recipe
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.traits import Traits
+from fwkmeans.typing import Description, Source
 from fwkmeans.weighting import ClusterPowerWeights, RadiusWeights, WeightRule
 
 

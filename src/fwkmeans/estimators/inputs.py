@@ -10,8 +10,9 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
-from fwkmeans._coding import Coding
-from fwkmeans._columns import (
+from fwkmeans._support.threads import effective_n_threads
+from fwkmeans._tabular.coding import Coding
+from fwkmeans._tabular.columns import (
     as_table,
     column_names,
     describe_columns,
@@ -21,8 +22,6 @@ from fwkmeans._columns import (
     read_numeric,
     refuse_text,
 )
-from fwkmeans._threads import effective_n_threads
-from fwkmeans._typing import Description, FloatArray, IntArray, RowArray, Source
 from fwkmeans.sources import (
     BLOCK_BYTES,
     ChunkedSource,
@@ -32,6 +31,7 @@ from fwkmeans.sources import (
     count_observed,
     describe,
 )
+from fwkmeans.typing import Description, FloatArray, IntArray, RowArray, Source
 
 
 def open_source(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> Source:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fwkmeans._typing import Description, Source
+from fwkmeans._engine import Recipe
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.engine import Recipe
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.traits import Traits
+from fwkmeans.typing import Description, Source
 from fwkmeans.weighting import UniformWeights
 
 

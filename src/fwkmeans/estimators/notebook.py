@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import estimator_html_repr
 
-from fwkmeans._typing import FloatArray, IntArray
 from fwkmeans.estimators.shares import counted_weights, has_group_weights
+from fwkmeans.typing import FloatArray, IntArray
 
 #: Features, groups of them and clusters that are shown; the heaviest features come first.
 MOST_FEATURES, MOST_GROUPS, MOST_CLUSTERS = 8, 6, 20

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._typing import FloatArray
+from fwkmeans.typing import FloatArray
 from fwkmeans.weighting import GroupEntropyWeights, StressWeights
 
 __all__ = ["counted_weights", "has_group_weights"]

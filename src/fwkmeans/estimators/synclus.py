@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._typing import (
+from fwkmeans._engine import Recipe, Run
+from fwkmeans._init import Seeds, initial_weights
+from fwkmeans.centers import MeanCenter
+from fwkmeans.dissimilarities import SquaredEuclidean
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, Beginning
+from fwkmeans.estimators.docstrings import documented
+from fwkmeans.estimators.groups import Groups, resolve_groups
+from fwkmeans.estimators.traits import Traits
+from fwkmeans.typing import (
     Description,
     FloatArray,
     LabelArray,
@@ -16,14 +24,6 @@ from fwkmeans._typing import (
     WeightRuleProtocol,
     Weights,
 )
-from fwkmeans.centers import MeanCenter
-from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.engine import Recipe, Run
-from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, Beginning
-from fwkmeans.estimators.docstrings import documented
-from fwkmeans.estimators.groups import Groups, resolve_groups
-from fwkmeans.estimators.traits import Traits
-from fwkmeans.init import Seeds, initial_weights
 from fwkmeans.weighting import StressWeights
 
 

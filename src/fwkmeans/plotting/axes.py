@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._typing import FloatArray
+from fwkmeans.typing import FloatArray
 
 #: Names longer than this are cut.
 LONGEST = 28

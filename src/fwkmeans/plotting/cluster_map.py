@@ -6,9 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from fwkmeans._checks import check_power
-from fwkmeans._columns import read_numeric, resolve_columns
-from fwkmeans._typing import FloatArray, IntArray
+from fwkmeans._support.checks import check_power
+from fwkmeans._tabular.columns import read_numeric, resolve_columns
 from fwkmeans.plotting.axes import open_axes, plain, scatter_style
 from fwkmeans.plotting.models import (
     Metric,
@@ -30,6 +29,7 @@ from fwkmeans.plotting.planes import (
 )
 from fwkmeans.plotting.style import color_of, marker_of
 from fwkmeans.sources.directions import unit_rows
+from fwkmeans.typing import FloatArray, IntArray
 
 
 class ClusterMapDisplay:

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils import check_scalar
 
-from fwkmeans._columns import (
+from fwkmeans._tabular.columns import (
     is_missing,
     read_categorical,
     read_numeric,
     resolve_categorical,
 )
-from fwkmeans._typing import FloatArray, IntArray
 from fwkmeans.plotting.axes import (
     add_colorbar,
     image_style,
@@ -33,6 +32,7 @@ from fwkmeans.plotting.models import (
     table_of,
 )
 from fwkmeans.plotting.style import DIVERGING
+from fwkmeans.typing import FloatArray, IntArray
 
 
 class Profile(NamedTuple):

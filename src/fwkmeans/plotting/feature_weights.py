@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_array, check_scalar
 
-from fwkmeans._typing import FloatArray
 from fwkmeans.estimators.shares import counted_weights, has_group_weights
 from fwkmeans.plotting.axes import (
     add_colorbar,
@@ -20,6 +19,7 @@ from fwkmeans.plotting.axes import (
 )
 from fwkmeans.plotting.models import check_names, default_names, model_of, names_of, sizes_of
 from fwkmeans.plotting.style import SEQUENTIAL
+from fwkmeans.typing import FloatArray
 
 
 class FeatureWeightsDisplay:

@@ -12,10 +12,10 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from fwkmeans._columns import as_table, column_names
-from fwkmeans._typing import FloatArray, IntArray
+from fwkmeans._tabular.columns import as_table, column_names
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.preprocessing import TableEncoder
+from fwkmeans.typing import FloatArray, IntArray
 
 
 class Metric(NamedTuple):

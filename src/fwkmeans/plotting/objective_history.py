@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from fwkmeans._typing import FloatArray
 from fwkmeans.plotting.axes import line_style, open_axes, plain
 from fwkmeans.plotting.models import model_of
 from fwkmeans.plotting.style import color_of, marker_of
+from fwkmeans.typing import FloatArray
 
 
 class ObjectiveHistoryDisplay:

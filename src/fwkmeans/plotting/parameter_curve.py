@@ -12,11 +12,11 @@ from sklearn.metrics import adjusted_rand_score, get_scorer, silhouette_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_scalar
 
-from fwkmeans._columns import categorical_by_dtype, read_numeric
-from fwkmeans._typing import FloatArray
+from fwkmeans._tabular.columns import categorical_by_dtype, read_numeric
 from fwkmeans.plotting.axes import line_style, open_axes, plain
 from fwkmeans.plotting.models import check_labels, rows_of, table_of
 from fwkmeans.plotting.style import ACCENT, COLORS
+from fwkmeans.typing import FloatArray
 
 
 class ParameterCurveDisplay:

@@ -10,7 +10,6 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.cluster import contingency_matrix
 
-from fwkmeans._typing import FloatArray
 from fwkmeans.plotting.axes import (
     add_colorbar,
     image_style,
@@ -22,6 +21,7 @@ from fwkmeans.plotting.axes import (
 )
 from fwkmeans.plotting.models import check_labels, model_of
 from fwkmeans.plotting.style import SEQUENTIAL
+from fwkmeans.typing import FloatArray
 
 _KINDS = ("auto", "agreement", "contingency")
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwkmeans._typing import FloatArray
 from fwkmeans.plotting.models import Metric
+from fwkmeans.typing import FloatArray
 
 _ANGLES = 720  # a multiple of eight: corners of diamonds and boxes are among the points
 

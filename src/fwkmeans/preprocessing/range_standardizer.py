@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fwkmeans._columns import float_types, refuse_text
+from fwkmeans._tabular.columns import float_types, refuse_text
 
 __all__ = ["RangeStandardizer", "find_mean_and_range", "standardize"]
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fwkmeans import _columns
+from fwkmeans._tabular import columns as _columns
 from fwkmeans.preprocessing.range_standardizer import (
     FloatArray,
     find_mean_and_range,

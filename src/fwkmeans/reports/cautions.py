@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwkmeans._typing import FloatArray, IntArray
 from fwkmeans.reports.stability import NEAR
 from fwkmeans.reports.table import Column
 from fwkmeans.reports.weights import HEAVY, distance_from, heavy_columns, is_uniform
 from fwkmeans.reports.words import index, listing, number, percent, plural, short
+from fwkmeans.typing import FloatArray, IntArray
 
 __all__ = ["Findings", "cautions"]
 

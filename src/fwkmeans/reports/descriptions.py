@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._typing import FloatArray, IntArray
 from fwkmeans.reports.weights import heavy_columns
 from fwkmeans.reports.words import listing, number, percent, plural, short
+from fwkmeans.typing import FloatArray, IntArray
 
 __all__ = ["describe_cluster", "headline"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._typing import FloatArray
 from fwkmeans.reports.words import number, of_reports, plural
+from fwkmeans.typing import FloatArray
 
 __all__ = ["COLORS", "draw_map", "draw_objective", "draw_stability", "sign_of"]
 

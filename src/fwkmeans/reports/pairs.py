@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwkmeans._typing import FloatArray, IntArray, LabelArray
 from fwkmeans.reports.profiles import mean_and_spread, shares_of, split_by
 from fwkmeans.reports.table import Column
 from fwkmeans.reports.words import number, percent, short
+from fwkmeans.typing import FloatArray, IntArray, LabelArray
 
 __all__ = ["separating_columns"]
 

@@ -10,11 +10,11 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from fwkmeans._typing import IntArray
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
 from fwkmeans.reports.table import names_of
 from fwkmeans.reports.words import name_of
+from fwkmeans.typing import IntArray
 
 __all__ = ["Prepared", "prepare", "split"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._typing import FloatArray, IntArray, LabelArray
 from fwkmeans.reports.table import Column
+from fwkmeans.typing import FloatArray, IntArray, LabelArray
 
 __all__ = ["column_profiles", "mean_and_spread", "shares_of"]
 

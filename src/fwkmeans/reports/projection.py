@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._columns import as_table, read_categorical, read_numeric
-from fwkmeans._typing import FloatArray, IntArray, LabelArray
+from fwkmeans._tabular.columns import as_table, read_categorical, read_numeric
 from fwkmeans.reports.table import code
 from fwkmeans.reports.words import listing, percent, plural, short
+from fwkmeans.typing import FloatArray, IntArray, LabelArray
 
 __all__ = ["project"]
 

@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from fwkmeans._typing import LabelArray
 from fwkmeans.reports.words import plural
+from fwkmeans.typing import LabelArray
 
 __all__ = ["NEAR", "is_deterministic", "run_starts"]
 

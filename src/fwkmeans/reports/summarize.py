@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
-from fwkmeans._typing import FloatArray, IntArray, LabelArray
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.preprocessing import TableEncoder
 from fwkmeans.reports.cautions import Findings, cautions
@@ -28,6 +27,7 @@ from fwkmeans.reports.weights import (
     times_equal,
 )
 from fwkmeans.reports.words import clean, name_of, readable, unique
+from fwkmeans.typing import FloatArray, IntArray, LabelArray
 
 __all__ = ["summarize"]
 

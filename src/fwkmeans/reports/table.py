@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fwkmeans._columns import (
+from fwkmeans._tabular.columns import (
     as_table,
     categorical_by_dtype,
     column_names,
@@ -16,8 +16,8 @@ from fwkmeans._columns import (
     read_categorical,
     read_numeric,
 )
-from fwkmeans._typing import FloatArray, IntArray, LabelArray
 from fwkmeans.reports.words import name_of, unique
+from fwkmeans.typing import FloatArray, IntArray, LabelArray
 
 __all__ = ["Column", "code", "names_of", "read_columns", "read_table"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._typing import FloatArray, IntArray
 from fwkmeans.estimators.shares import counted_weights
+from fwkmeans.typing import FloatArray, IntArray
 from fwkmeans.weighting import UniformWeights
 
 __all__ = [

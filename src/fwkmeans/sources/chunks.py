@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._coding import Coding
-from fwkmeans._layout import Layout, numeric_layout
-from fwkmeans._typing import (
+from fwkmeans._tabular.coding import Coding
+from fwkmeans._tabular.layout import Layout, numeric_layout
+from fwkmeans.sources.memory import in_whole_steps
+from fwkmeans.typing import (
     Block,
     FloatArray,
     IntArray,
@@ -21,7 +22,6 @@ from fwkmeans._typing import (
     Result,
     RowArray,
 )
-from fwkmeans.sources.memory import in_whole_steps
 
 #: Bytes of rows in one block, unless a source is told otherwise.
 BLOCK_BYTES = 64 * 2**20

@@ -9,7 +9,7 @@ import numpy as np
 
 from fwkmeans._core import kernels_for
 from fwkmeans._core.twin import Moments
-from fwkmeans._typing import Block, Description, FloatArray, IntArray, Source
+from fwkmeans.typing import Block, Description, FloatArray, IntArray, Source
 
 _PIECE = 8192  # rows looked at together where NumPy looks at them
 

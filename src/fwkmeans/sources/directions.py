@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from fwkmeans._typing import IntArray, RowArray, Source
 from fwkmeans.sources.chunks import ChunkedSource
 from fwkmeans.sources.memory import MemorySource
+from fwkmeans.typing import IntArray, RowArray, Source
 
 _CHUNK = 1 << 17  # numbers in the largest temporary
 

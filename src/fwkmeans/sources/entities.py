@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fwkmeans._layout import Layout
-from fwkmeans._typing import Description, FloatArray, IntArray, LabelArray, Source
+from fwkmeans._tabular.layout import Layout
+from fwkmeans.typing import Description, FloatArray, IntArray, LabelArray, Source
 
 
 def centers_at(source: Source, indices: IntArray, table: Description) -> FloatArray:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._layout import Layout, numeric_layout
-from fwkmeans._typing import (
+from fwkmeans._tabular.layout import Layout, numeric_layout
+from fwkmeans.typing import (
     Block,
     FloatArray,
     IntArray,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fwkmeans._typing import FloatArray
+from fwkmeans.typing import FloatArray
 
 
 def adjusted_rand(labels: NDArray[Any], classes: NDArray[Any]) -> FloatArray:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwkmeans._typing import FloatArray
 from fwkmeans.survey.contenders import COMPARED
 from fwkmeans.survey.published import Published, published, published_tables
 from fwkmeans.survey.store import Cell
+from fwkmeans.typing import FloatArray
 
 _ROUNDING = 0.005  # of figures printed with two decimals
 _NEAR = 2.0  # standard errors within which figures agree

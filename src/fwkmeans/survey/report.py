@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fwkmeans._files import replacing
+from fwkmeans._support.files import replacing
 from fwkmeans.reports.figures import series_color, svg
 from fwkmeans.reports.page import render_page
 from fwkmeans.survey.content import survey_content

@@ -14,8 +14,8 @@ import joblib
 import numpy as np
 
 import fwkmeans
-from fwkmeans._threads import effective_n_threads
-from fwkmeans.estimators import sweep
+from fwkmeans._support.threads import effective_n_threads
+from fwkmeans.selection import sweep
 from fwkmeans.survey.agreement import adjusted_rand
 from fwkmeans.survey.protocol import Protocol, Unit
 from fwkmeans.survey.store import Cell, Store, settings_of

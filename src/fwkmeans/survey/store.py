@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from fwkmeans._typing import FloatArray
 from fwkmeans.survey.protocol import Unit
+from fwkmeans.typing import FloatArray
 
 _FORMAT = "fwkmeans survey 1"
 

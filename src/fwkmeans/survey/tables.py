@@ -12,7 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fwkmeans._tables import Format, read_table
+from fwkmeans._tabular.reading import Format, read_table
 from fwkmeans.datasets import (
     SURVEY_CONFIGURATIONS,
     add_noise_features,

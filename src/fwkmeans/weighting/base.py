@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from fwkmeans._typing import (
+from fwkmeans.typing import (
     BoolArray,
     Description,
     Effective,

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from fwkmeans._typing import Description, FloatArray, WeightContext, Weights
+from fwkmeans.typing import Description, FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule, check_number
 from fwkmeans.weighting.simplex import entropy, sum_x_log_x
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fwkmeans._typing import FloatArray, WeightContext
+from fwkmeans.typing import FloatArray, WeightContext
 from fwkmeans.weighting.base import WeightRule
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
-from fwkmeans._typing import FloatArray
+from fwkmeans.typing import FloatArray
 
 _SINGULAR = 1e-8  # smallest squared pivot, of a diagonal of ones
 _NEAR = 1e-5  # what a proximal step adds to that diagonal

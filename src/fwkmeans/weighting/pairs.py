@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fwkmeans._typing import Block, Description, FloatArray, IntArray, Source
+from fwkmeans.typing import Block, Description, FloatArray, IntArray, Source
 
 _CHUNK = 1 << 17  # numbers in the largest temporary, (rows, M)
 

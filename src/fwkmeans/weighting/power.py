@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fwkmeans._typing import Description, Effective, FloatArray, WeightContext, Weights
+from fwkmeans.typing import Description, Effective, FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule, check_number
 from fwkmeans.weighting.simplex import ZERO, power
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fwkmeans._typing import Description, FloatArray, WeightContext
+from fwkmeans.typing import Description, FloatArray, WeightContext
 from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.power import check_smoothing
 from fwkmeans.weighting.simplex import ZERO, share

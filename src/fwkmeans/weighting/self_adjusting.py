@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fwkmeans._typing import FloatArray, WeightContext, Weights
+from fwkmeans.typing import FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.simplex import ZERO, share
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._typing import BoolArray, Description, FloatArray
+from fwkmeans.typing import BoolArray, Description, FloatArray
 
 ZERO = 1e-12  # of the total scatter
 TIE = 1e-12  # relative

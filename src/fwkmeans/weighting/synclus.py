@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import clone
 
-from fwkmeans._typing import (
+from fwkmeans.typing import (
     Description,
     Effective,
     FloatArray,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fwkmeans._typing import Effective, FloatArray, WeightContext, Weights
+from fwkmeans.typing import Effective, FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule
 
 

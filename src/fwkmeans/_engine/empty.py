@@ -1,0 +1,87 @@
+"""What happens to a cluster that no row is nearest to: it moves to the worst served row.
+
+One empty cluster a round, the first one: its center goes to the row farthest from its own center
+(among clusters with at least two rows), with initial weights, and the rows are assigned again. The
+objective cannot rise. If every row lies on its own center, in the features that have weight, there
+is nothing to gain, and the cluster stays empty.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fwkmeans._engine.recipe import Recipe
+from fwkmeans._engine.state import assignment_of
+from fwkmeans._engine.tally import Tally
+from fwkmeans.sources import centers_at
+from fwkmeans.typing import (
+    Assignment,
+    BoolArray,
+    Description,
+    IntArray,
+    Source,
+    Statistics,
+    Weights,
+)
+
+
+def relocate_empty_clusters(
+    source: Source,
+    recipe: Recipe,
+    table: Description,
+    assignment: Assignment,
+    weights: Weights,
+    statistics: Statistics,
+    tally: Tally,
+) -> tuple[Assignment, Weights, Statistics, BoolArray]:
+    """Repair every start, at most K times; the last result marks starts that stay with a hole."""
+    hopeless = np.zeros(statistics.rows.shape[0], dtype=np.bool_)
+    for _ in range(statistics.rows.shape[1]):
+        empty = statistics.rows == 0
+        starts = np.flatnonzero(empty.any(axis=-1) & ~hopeless)
+        if not starts.size:
+            break
+        stuck = assignment.take(starts)
+        distance, row = source.reduce(
+            recipe.dissimilarity.farthest(stuck, statistics.rows[starts] > 1)
+        )
+        worst = centers_at(source, np.maximum(row, 0), table)
+        found = (row >= 0) & (distance > recipe.dissimilarity.rounding(worst, stuck))
+        hopeless[starts[~found]] = True
+        moved = starts[found]
+        if not moved.size:
+            break
+        clusters = empty[moved].argmax(axis=-1)
+        centers = assignment.centers.copy()
+        centers[moved, clusters] = worst[found]
+        weights = _with_initial(weights, moved, clusters, recipe, table)
+        assignment = assignment_of(recipe.weighting, centers, weights)
+        statistics = tally.recount(assignment, moved, statistics)
+    return assignment, weights, statistics, hopeless
+
+
+def without_rows(
+    weights: Weights, statistics: Statistics, recipe: Recipe, table: Description
+) -> Weights:
+    """Return the weights with those of clusters that stayed empty set back to the initial ones."""
+    starts, clusters = np.nonzero(statistics.rows == 0)
+    return _with_initial(weights, starts, clusters, recipe, table) if starts.size else weights
+
+
+def _with_initial(
+    weights: Weights, starts: IntArray, clusters: IntArray, recipe: Recipe, table: Description
+) -> Weights:
+    """Return the weights with those of some clusters set back (shared weights stay)."""
+    if recipe.weighting.shared:
+        return weights
+    n_starts, n_clusters, _ = weights.values.shape
+    initial = recipe.weighting.initial(n_starts, n_clusters, table)
+    values, memory = weights.values.copy(), dict(weights.memory)
+    values[starts, clusters] = initial.values[starts, clusters]
+    for key, fresh in initial.memory.items():
+        kept = memory.get(key)
+        # (R, K, .) is one entry a cluster; memory of any other shape is the rule's own affair
+        if kept is not None and fresh.ndim == 3 and fresh.shape[1] == kept.shape[1] == n_clusters:
+            memory[key] = kept.copy()
+            memory[key][starts, clusters] = fresh[starts, clusters]
+    return Weights(values, memory)

@@ -1,0 +1,330 @@
+"""The one alternating loop behind every algorithm, batched over starts."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fwkmeans._engine.empty import relocate_empty_clusters, without_rows
+from fwkmeans._engine.recipe import Recipe
+from fwkmeans._engine.state import assignment_of
+from fwkmeans._engine.tally import Tally
+from fwkmeans.typing import (
+    Assignment,
+    BoolArray,
+    Description,
+    FloatArray,
+    IntArray,
+    Source,
+    WeightContext,
+    Weights,
+)
+
+logger = logging.getLogger("fwkmeans")
+
+# What tol=0 means: the same labels, and nothing moves by more than rounding.
+_CENTER_REST = 1e-13  # of the feature's range
+_WEIGHT_REST = 1e-12
+_NO_FALL = 1e-12  # of the weighted dispersion
+
+
+class Run(NamedTuple):
+    """How one start ended."""
+
+    centers: FloatArray  # (K, P)
+    weights: Weights  # leading axis of length one
+    objective: float
+    history: FloatArray  # (n_iter,) objective after each weight step
+    n_iter: int
+    converged: bool
+    has_empty: bool  # a cluster stayed without rows
+
+
+class Outcome(NamedTuple):
+    """How the starts of a batch ended; every array has leading axis R."""
+
+    centers: FloatArray  # (R, K, P)
+    weights: Weights
+    objective: FloatArray
+    history: FloatArray  # (R, most iterations) objective after each weight step, then NaN
+    n_iter: IntArray
+    converged: BoolArray
+    has_empty: BoolArray  # a cluster stayed without rows
+
+    def best(self) -> Run:
+        """Return the start with the lowest objective, the first one on ties."""
+        at = first_lowest(self.objective)
+        n_iter = int(self.n_iter[at])
+        return Run(
+            self.centers[at],
+            self.weights.take(np.asarray([at])),
+            float(self.objective[at]),
+            self.history[at, :n_iter],
+            n_iter,
+            bool(self.converged[at]),
+            bool(self.has_empty[at]),
+        )
+
+
+def first_lowest(objective: FloatArray) -> int:
+    """Return the first of the lowest; what differs by rounding alone is equal."""
+    lowest = objective.min()
+    return int(np.argmax(objective <= lowest + 1e-12 * abs(lowest)))
+
+
+def alternate(
+    source: Source,
+    recipe: Recipe,
+    table: Description,
+    centers: FloatArray,
+    weights: Weights,
+    *,
+    max_iter: int,
+    tol: float,
+) -> Outcome:
+    """Assign, center, weigh until nothing changes; starts that have converged leave the batch.
+
+    Parameters
+    ----------
+    source : Source
+        Where the rows live; touched by `reduce` only.
+    recipe : Recipe
+        Dissimilarity, center rule, and weight rule, bound to the table.
+    table : Description
+        What is known of the features beforehand.
+    centers : ndarray of shape (n_starts, n_clusters, entries of a center)
+        Initial centers.
+    weights : Weights
+        Initial weights.
+    max_iter : int
+        Number of iterations at most.
+    tol : float
+        A run none of whose steps can raise the objective ends when that changes by no more than
+        ``tol`` times the rule's yardstick (mostly the weighted dispersion), another one when labels
+        stay and weights move by at most ``tol``. 0 waits until nothing moves (where several centers
+        are as good, until the objective stays). A run that goes in circles ends at the best place
+        of the circle.
+
+    Returns
+    -------
+    Outcome
+        In the order of the starts.
+    """
+    dissimilarity, center_rule, _ = recipe
+    n_starts = centers.shape[0]
+    outcome: Outcome | None = None
+    active: IntArray = np.arange(n_starts)
+    history: list[FloatArray] = []
+    fingerprint: IntArray | None = None
+    prints: list[IntArray] = []
+    monotone, unique = recipe.monotone, center_rule.unique
+    assignment = assignment_of(recipe.weighting, centers, weights)
+    tally = Tally(source, dissimilarity, n_starts)
+    for iteration in range(1, max_iter + 1):
+        statistics = tally.count(assignment)
+        assignment, weights, statistics, has_empty = relocate_empty_clusters(
+            source, recipe, table, assignment, weights, statistics, tally
+        )
+        centers = center_rule.update(statistics, assignment, source)
+        centers = _beyond_rounding(centers, assignment.centers, table)
+        dispersion = dissimilarity.dispersion(statistics, assignment, centers, source, table)
+        context = WeightContext(statistics.mass, _read_only(weights), table)
+        dispersion.flags.writeable = False  # a rule may be anybody's
+        updated = _as_weights(recipe.weighting.update(dispersion, context), weights, recipe)
+        updated = without_rows(updated, statistics, recipe, table)
+        moved = assignment_of(recipe.weighting, centers, updated)
+        yardstick, objective = evaluate(recipe, moved, dispersion, updated, context)
+        history.append(_on_all_starts(objective, active, n_starts))
+
+        same_labels = (
+            np.zeros(active.size, np.bool_)
+            if fingerprint is None
+            else statistics.fingerprint == fingerprint
+        )
+        limit = _WEIGHT_REST if monotone else max(tol, _WEIGHT_REST)
+        stopped = same_labels & _at_rest(assignment, weights, moved, updated, table, limit)
+        if monotone and iteration > 1 and (tol > 0 or not unique):
+            fall = np.abs(history[-2][active] - objective)
+            enough = tol if unique else max(tol, _NO_FALL)
+            stopped |= (fall <= enough * yardstick) & ((yardstick > 0) | same_labels)
+        if not monotone and recipe.weighting.memoryless:
+            prints.append(_on_all_starts(statistics.fingerprint, active, n_starts))
+            stopped |= _best_of_circle(prints, history, active)
+        logger.debug(
+            "iteration %d: %d starts, best objective %.10g", iteration, active.size, objective.min()
+        )
+        assignment, weights, fingerprint = moved, updated, statistics.fingerprint
+        if stopped.any() or iteration == max_iter:
+            ending = stopped | (iteration == max_iter)
+            outcome = outcome or _blank(n_starts, centers, weights)
+            _record(
+                outcome,
+                active[ending],
+                iteration,
+                centers[ending],
+                weights.take(ending),
+                objective[ending],
+                stopped[ending],
+                has_empty[ending],
+            )
+        if stopped.all():
+            break
+        if stopped.any():
+            going = ~stopped
+            tally.keep(going)
+            active, fingerprint = active[going], fingerprint[going]
+            assignment, weights = assignment.take(going), weights.take(going)
+            recipe = recipe.take(going)
+    assert outcome is not None
+    return outcome._replace(history=np.stack(history, axis=1))
+
+
+def evaluate(
+    recipe: Recipe,
+    assignment: Assignment,
+    dispersion: FloatArray,
+    weights: Weights,
+    context: WeightContext,
+) -> tuple[FloatArray, FloatArray]:
+    """Return what a fall of the objective is compared with, and the objective, of each start."""
+    part = assignment.scale * recipe.dissimilarity.combine(assignment.weights, dispersion)
+    by_rows = part + assignment.scale * (assignment.offsets * context.mass).sum(axis=-1)
+    objective = recipe.weighting.objective(by_rows, weights, context)
+    if not np.all(np.isfinite(objective)):
+        raise ValueError(
+            f"{recipe.weighting!r} led to an objective that is not finite. Are its weights finite, "
+            "and are the values of X below 1e150 in size? Rescale the columns, for example with "
+            "fwkmeans.preprocessing.RangeStandardizer."
+        )
+    return recipe.weighting.yardstick(part, weights, context), objective
+
+
+def _blank(n_starts: int, centers: FloatArray, weights: Weights) -> Outcome:
+    def like(values: FloatArray) -> FloatArray:
+        return np.empty((n_starts, *values.shape[1:]))
+
+    return Outcome(
+        like(centers),
+        Weights(like(weights.values), {key: like(m) for key, m in weights.memory.items()}),
+        np.empty(n_starts),
+        np.empty((n_starts, 0)),
+        np.empty(n_starts, dtype=np.int64),
+        np.empty(n_starts, dtype=np.bool_),
+        np.empty(n_starts, dtype=np.bool_),
+    )
+
+
+def _record(
+    outcome: Outcome,
+    starts: IntArray,
+    iteration: int,
+    centers: FloatArray,
+    weights: Weights,
+    objective: FloatArray,
+    converged: BoolArray,
+    has_empty: BoolArray,
+) -> None:
+    outcome.centers[starts] = centers
+    outcome.weights.values[starts] = weights.values
+    for key, values in weights.memory.items():
+        outcome.weights.memory[key][starts] = values
+    outcome.objective[starts] = objective
+    outcome.n_iter[starts] = iteration
+    outcome.converged[starts] = converged
+    outcome.has_empty[starts] = has_empty
+
+
+def _as_weights(result: FloatArray | Weights, previous: Weights, recipe: Recipe) -> Weights:
+    """Return what a rule, maybe a user's own, gave, if it can be weights."""
+    rule = recipe.weighting
+    memory = previous.memory
+    if isinstance(result, Weights):
+        memory = {key: np.asarray(kept) for key, kept in result.memory.items()}
+        values = np.asarray(result.values)
+    else:
+        values = np.asarray(result)
+    if values.dtype.kind not in "fiub":
+        raise TypeError(f"{rule!r} returned weights of type {values.dtype}; expected numbers.")
+    if rule.shared and values.shape == previous.values[:, :1].shape:
+        values = np.broadcast_to(values, previous.values.shape)
+    if values.shape != previous.values.shape:
+        raise ValueError(
+            f"{rule!r} returned weights of shape {values.shape}; expected that "
+            f"of the dispersion, {previous.values.shape}: starts, clusters, features."
+        )
+    if not (values >= 0).all():
+        raise ValueError(f"{rule!r} returned weights that are negative or not a number.")
+    if not (values > 0).any(axis=-1).all():
+        raise ValueError(f"{rule!r} returned a cluster without any positive weight.")
+    if rule.shared and not (values == values[:, :1]).all():
+        raise ValueError(
+            f"{rule!r} says that clusters share their weights, but returned different ones. Sum "
+            "the dispersion over the clusters (axis -2), or set shared=False."
+        )
+    if any(m.ndim == 0 or len(m) != len(values) for m in memory.values()):
+        raise ValueError(
+            f"{rule!r} remembers an array whose first axis is not the {len(values)} starts."
+        )
+    return Weights(values.astype(np.float64, copy=False), memory)
+
+
+def _read_only(weights: Weights) -> Weights:
+    values = weights.values.view()
+    values.flags.writeable = False
+    return Weights(values, weights.memory)
+
+
+def _beyond_rounding(centers: FloatArray, before: FloatArray, table: Description) -> FloatArray:
+    """Undo steps of some ulps: rows that lie on their center must not change sides over them."""
+    some_ulps = 1e-15 * table.layout.of_centers(table.magnitude)
+    return np.where(np.abs(centers - before) <= some_ulps, before, centers)
+
+
+def _on_all_starts(values: Any, active: IntArray, n_starts: int) -> Any:
+    if active.size == n_starts:
+        return values
+    spread = np.full(n_starts, np.nan) if values.dtype.kind == "f" else np.zeros(n_starts, np.int64)
+    spread[active] = values
+    return spread
+
+
+def _best_of_circle(
+    prints: list[IntArray], history: list[FloatArray], active: IntArray
+) -> BoolArray:
+    """Tell which starts have had these labels before, and are at the lowest point since then.
+
+    Labels decide what follows, so such a run would go on in circles. (The labels just before do not
+    count: with them a run is at rest, or will be.)
+    """
+    best = np.full(active.size, np.nan)  # nothing is as low as that
+    now, lowest = prints[-1][active], history[-1][active]
+    unseen = np.ones(active.size, dtype=np.bool_)
+    for earlier in range(len(prints) - 2, -1, -1):
+        if earlier < len(prints) - 2:
+            found = unseen & (prints[earlier][active] == now)
+            best[found], unseen = lowest[found], unseen & ~found
+        lowest = np.minimum(lowest, history[earlier][active])
+    return np.asarray(history[-1][active] - best <= 1e-12 * np.abs(best))
+
+
+def _at_rest(
+    before: Assignment,
+    weights_before: Weights,
+    after: Assignment,
+    weights_after: Weights,
+    table: Description,
+    limit: float,
+) -> BoolArray:
+    near = _CENTER_REST * table.layout.of_centers(table.span)
+    still = _all(np.abs(after.centers - before.centers) <= near)
+    still &= _all(np.abs(weights_after.values - weights_before.values) <= limit)
+    for key, earlier in weights_before.memory.items():
+        if earlier.ndim == 3 and earlier.shape[-1] > 1:  # weights of another kind, no constant
+            still &= _all(np.abs(weights_after.memory[key] - earlier) <= limit)
+    return still
+
+
+def _all(facts: BoolArray) -> BoolArray:
+    return np.asarray(facts.all(axis=(-2, -1)))

@@ -1,0 +1,22 @@
+"""Where the starts begin: centers and weights."""
+
+from fwkmeans._init.anomalous import Pattern, anomalous_patterns, anomalous_start
+from fwkmeans._init.entities import random_entities, rows_with_weight, spread_entities
+from fwkmeans._init.seeds import Seeds
+from fwkmeans._init.weights import initial_weights
+
+#: Ways to choose initial centers among the rows, by the name `init` takes. (`"anomalous"` is none
+#: of them: it needs the parts of the algorithm, and may bring weights.)
+INITIALISATIONS = {"k-means++": spread_entities, "random": random_entities}
+
+__all__ = [
+    "INITIALISATIONS",
+    "Pattern",
+    "Seeds",
+    "anomalous_patterns",
+    "anomalous_start",
+    "initial_weights",
+    "random_entities",
+    "rows_with_weight",
+    "spread_entities",
+]

@@ -1,0 +1,38 @@
+"""Random numbers of each start, whatever batch it runs in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from fwkmeans.typing import FloatArray
+
+
+class Seeds:
+    """Numbers that depend only on the random state, the purpose and the number of the start.
+
+    All starts read one stream per purpose, each at its own place: start s has the draws from
+    ``s * n`` on. One generator serves a whole batch, and no batch changes another's numbers.
+    """
+
+    def __init__(self, random_state: Any) -> None:
+        draw = check_random_state(random_state).randint(0, 2**31 - 1, size=4)
+        self._entropy = [int(word) for word in draw]
+
+    def uniform(self, purpose: str, starts: range, n: int) -> FloatArray:
+        """Return n numbers in [0, 1) for each of the starts: (R, n)."""
+        stream = np.random.PCG64(self._sequence(purpose)).advance(int(starts.start) * int(n))
+        return np.random.Generator(stream).random((len(starts), int(n)))
+
+    def integers(self, purpose: str, starts: range) -> list[int]:
+        """Return a seed for each of the starts."""
+        return [int(u * 2**31) for u in self.uniform(purpose, starts, 1)[:, 0]]
+
+    def common(self, purpose: str) -> np.random.Generator:
+        """Return a generator for what all starts share."""
+        return np.random.Generator(np.random.PCG64(self._sequence(purpose)))
+
+    def _sequence(self, purpose: str) -> np.random.SeedSequence:
+        return np.random.SeedSequence([*self._entropy, *purpose.encode()])

@@ -1,0 +1,1 @@
+"""What every layer may use: files, text, threads, checks of numbers."""

@@ -1,0 +1,375 @@
+"""Which columns of a table are meant, and what they hold: arrays, pandas and polars alike."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+__all__ = [
+    "as_table",
+    "categorical_by_dtype",
+    "check_scalars",
+    "column_names",
+    "describe_columns",
+    "float_types",
+    "has_objects",
+    "is_frame",
+    "is_missing",
+    "ordered_categories",
+    "read_categorical",
+    "read_numeric",
+    "refuse_text",
+    "resolve_categorical",
+    "resolve_columns",
+]
+
+IntArray = NDArray[np.intp]
+
+
+def resolve_columns(
+    columns: Any, feature_names: Iterable[Hashable] | None, n_features: int, what: str
+) -> IntArray:
+    """Return the positions of columns given by name, position or boolean mask.
+
+    Parameters
+    ----------
+    columns : None, str, int, array-like of str, int or bool
+        The columns: names, positions from 0, or a mask with one entry per column. A single name
+        or position stands for itself, None for no column.
+    feature_names : iterable of str or None
+        Names of all columns; None if the table has none.
+    n_features : int
+        Number of columns of the table.
+    what : str
+        Name of the parameter, for error messages.
+
+    Returns
+    -------
+    indices : ndarray of intp
+        Positions in the order given (a mask gives them in ascending order).
+
+    Raises
+    ------
+    ValueError
+        If a column is unknown, out of range or named twice, or the mask has the wrong length.
+    TypeError
+        If the entries are not all names, all integers or all booleans.
+
+    Examples
+    --------
+    >>> from fwkmeans._tabular.columns import resolve_columns
+    >>> resolve_columns(["c", "a"], ["a", "b", "c"], 3, "groups")
+    array([2, 0])
+    >>> resolve_columns([True, False, True], None, 3, "groups")
+    array([0, 2])
+    """
+    if columns is None:
+        return np.empty(0, dtype=np.intp)
+    if isinstance(columns, (str, Integral)) and not isinstance(columns, (bool, np.bool_)):
+        columns = [columns]
+    entries = np.asarray(columns).tolist() if hasattr(columns, "__array__") else list(columns)
+    if not entries:
+        return np.empty(0, dtype=np.intp)
+    if all(isinstance(entry, bool | np.bool_) for entry in entries):
+        indices = _from_mask(entries, n_features, what)
+    elif all(isinstance(entry, str) for entry in entries):
+        indices = _from_names(entries, feature_names, what)
+    elif all(isinstance(entry, Integral) and not isinstance(entry, bool) for entry in entries):
+        indices = _from_positions(entries, n_features, what)
+    else:
+        kinds = sorted({type(entry).__name__ for entry in entries})
+        raise TypeError(
+            f"{what} has entries of type {', '.join(kinds)}; expected only column names (str), "
+            "only positions (int) or only booleans (a mask). Use one of the three."
+        )
+    _check_unique(indices, entries, what)
+    return indices
+
+
+def _check_unique(indices: IntArray, entries: Sequence[Any], what: str) -> None:
+    first, counts = np.unique(indices, return_index=True, return_counts=True)[1:]
+    if (counts > 1).any():
+        repeated = [entries[i] for i in first[counts > 1]]
+        raise ValueError(
+            f"{what} names these columns more than once: {_join(repeated)}. List each column once."
+        )
+
+
+def _from_mask(mask: Sequence[Any], n_features: int, what: str) -> IntArray:
+    if len(mask) != n_features:
+        raise ValueError(
+            f"{what} is a boolean mask of length {len(mask)}, but X has {n_features} columns. "
+            "Give one boolean per column, or names or positions."
+        )
+    return np.flatnonzero(np.asarray(mask, dtype=bool))
+
+
+def _from_names(
+    names: Sequence[str], feature_names: Iterable[Hashable] | None, what: str
+) -> IntArray:
+    if feature_names is None:
+        raise ValueError(
+            f"{what} gives the column names {_join(names)}, but X has no column names. Pass a "
+            "dataframe, or give positions or a boolean mask."
+        )
+    known = {name: v for v, name in enumerate(feature_names)}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(
+            f"{what} names columns that X does not have: {_join(unknown)}. The columns of X are "
+            f"{_join(known)}."
+        )
+    return np.asarray([known[name] for name in names], dtype=np.intp)
+
+
+def _from_positions(positions: Sequence[Any], n_features: int, what: str) -> IntArray:
+    outside = [position for position in positions if not 0 <= position < n_features]
+    if outside:
+        raise ValueError(
+            f"{what} has positions outside the table: {_join(outside)}. X has {n_features} "
+            f"columns, so positions run from 0 to {n_features - 1}."
+        )
+    return np.asarray(positions, dtype=np.intp)
+
+
+def _join(names: Iterable[Any], limit: int = 20) -> str:
+    shown = [repr(name) for name in names]
+    rest = f" and {len(shown) - limit} more" if len(shown) > limit else ""
+    return ", ".join(shown[:limit]) + rest
+
+
+def is_frame(X: Any) -> bool:
+    """Tell whether `X` is a dataframe that narwhals can read, such as pandas or polars."""
+    return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def as_table(X: Any, **check_params: Any) -> Any:
+    """Return a dataframe unchanged and anything else as a 2-D array of its own dtype.
+
+    Nested lists that hold text become an object array, so that their numbers stay numbers.
+    """
+    if is_frame(X):
+        return X
+    check_params = {"dtype": None, "ensure_all_finite": False} | check_params
+    table = check_array(X, **check_params)
+    if not hasattr(X, "dtype") and table.dtype.kind in "US":
+        table = check_array(X, **(check_params | {"dtype": object}))
+    return table
+
+
+def column_names(X: Any) -> list[Any] | None:
+    """Return the column names of a dataframe, None for an array."""
+    return list(nw.from_native(X, eager_only=True).columns) if is_frame(X) else None
+
+
+def resolve_categorical(X: Any, categorical_features: Any) -> IntArray:
+    """Return the positions of the categorical columns of the table `X`, ascending.
+
+    Parameters
+    ----------
+    X : dataframe or ndarray of shape (n_samples, n_features)
+        The table.
+    categorical_features : "from_dtype", None, str, int, array-like of str, int or bool
+        ``"from_dtype"`` looks at the columns (see `categorical_by_dtype`); everything else is
+        read by `resolve_columns`.
+
+    Returns
+    -------
+    indices : ndarray of intp
+        Positions of the categorical columns.
+    """
+    if isinstance(categorical_features, str) and categorical_features == "from_dtype":
+        return categorical_by_dtype(X)
+    return np.sort(
+        resolve_columns(categorical_features, column_names(X), X.shape[1], "categorical_features")
+    )
+
+
+def categorical_by_dtype(X: Any) -> IntArray:
+    """Return the positions of the columns whose type says that they are categorical.
+
+    In a dataframe these are Categorical, Enum, String and Boolean columns; in an array of text or
+    booleans all columns. Columns of Python objects are categorical if a value is text or boolean.
+    """
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        mask = [_is_categorical(frame.get_column(name)) for name in frame.columns]
+    elif X.dtype.kind == "O":
+        mask = [_holds_text(X[:, v]) for v in range(X.shape[1])]
+    else:
+        mask = [X.dtype.kind in "USTb"] * X.shape[1]
+    return np.flatnonzero(mask)
+
+
+def _is_categorical(series: nw.Series[Any]) -> bool:
+    if series.dtype in (nw.Categorical, nw.Enum, nw.String, nw.Boolean):
+        return True
+    return bool(series.dtype == nw.Object) and _holds_text(series.to_numpy())
+
+
+def _holds_text(values: NDArray[Any]) -> bool:
+    return any(issubclass(kind, str | bytes | bool | np.bool_) for kind in set(map(type, values)))
+
+
+def read_numeric(X: Any, columns: IntArray) -> NDArray[Any]:
+    """Return the given columns of a table as one float array; missing cells become NaN.
+
+    The result is float32 if all the columns are, else float64.
+    """
+    if not is_frame(X) and X.dtype.kind in "fiu":
+        dtype = np.float32 if X.dtype == np.float32 else np.float64
+        every = columns.size == X.shape[1]
+        return np.asarray(X if every else X[:, columns], dtype=dtype)
+    n_samples = X.shape[0]
+    values = [_numeric_column(X, v) for v in columns]
+    single = bool(values) and all(one.dtype == np.float32 for one in values)
+    block = np.empty((n_samples, len(values)), dtype=np.float32 if single else np.float64)
+    for j, one in enumerate(values):
+        block[:, j] = one
+    return block
+
+
+def _numeric_column(X: Any, v: int) -> NDArray[Any]:
+    if not is_frame(X):
+        return _to_float(X[:, v], f"x{v}", X.dtype)
+    frame = nw.from_native(X, eager_only=True)
+    name = frame.columns[v]
+    series = frame.get_column(name)
+    if series.dtype.is_numeric():
+        dtype = nw.Float32 if series.dtype == nw.Float32 else nw.Float64
+        return np.asarray(series.cast(dtype).to_numpy())
+    if series.dtype == nw.Unknown and series.null_count() == len(series):  # polars' type Null
+        return np.full(len(series), np.nan)
+    return _to_float(series.to_numpy(), name, series.dtype)
+
+
+def _to_float(values: NDArray[Any], name: Hashable, dtype: Any) -> NDArray[np.float64]:
+    if values.dtype.kind == "b":
+        return values.astype(np.float64)
+    if values.dtype.kind != "O":
+        raise ValueError(_not_numeric(name, f"has dtype {dtype}"))
+    check_scalars(values, name)
+    values = np.where(is_missing(values), np.nan, values)
+    if not all(isinstance(value, Real) for value in values):
+        example = next(value for value in values if not isinstance(value, Real))
+        raise ValueError(_not_numeric(name, f"holds the value {example!r}"))
+    return values.astype(np.float64)
+
+
+def _not_numeric(name: Hashable, found: str) -> str:
+    return (
+        f"Column {name!r} {found}, expected numbers. If it is categorical, list it in "
+        "categorical_features; otherwise convert or drop it."
+    )
+
+
+def check_scalars(values: Iterable[Any], name: Hashable) -> set[type]:
+    """Return the types of the cells; refuse containers, neither a number nor a category."""
+    kinds = set(map(type, values))
+    wrong = {kind for kind in kinds if issubclass(kind, dict | list | set) or kind.__hash__ is None}
+    if wrong:
+        found = ", ".join(sorted(kind.__name__ for kind in wrong))
+        raise TypeError(
+            f"Column {name!r} holds values of type {found}; argument must be a string or a number "
+            "in every cell. Convert or drop the column."
+        )
+    return kinds
+
+
+def read_categorical(X: Any, v: int) -> NDArray[Any]:
+    """Return column `v` of a table as an array of its values (numbers, text or objects)."""
+    if not is_frame(X):
+        values, name = X[:, v], f"x{v}"
+    else:
+        frame = nw.from_native(X, eager_only=True)
+        name = frame.columns[v]
+        values = frame.get_column(name).to_numpy()
+    if values.dtype.kind == "O":
+        check_scalars(values, name)
+    return np.asarray(values)
+
+
+def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where a column is missing: None, NaN, NaT or pandas' NA."""
+    if values.dtype.kind in "fmM":
+        return np.asarray(values != values)
+    if values.dtype.kind != "O":
+        return np.zeros(values.shape, dtype=bool)
+    return np.fromiter(map(_is_missing_value, values), dtype=bool, count=values.size)
+
+
+def _is_missing_value(value: Any) -> bool:
+    # pandas' NA answers comparisons with NA, which has no truth value; pandas may be absent.
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def ordered_categories(X: Any, v: int, values: NDArray[Any]) -> list[Any]:
+    """Return the categories that occur in `values`, read from column `v` of `X`, in order.
+
+    The order is the declared one for ordered dtypes (Enum, ordered Categorical), else ascending.
+    """
+    observed = set(values[~is_missing(values)].tolist())
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        series = frame.get_column(frame.columns[v])
+        if series.dtype == nw.Enum:
+            return [one for one in series.cat.get_categories().to_list() if one in observed]
+    try:
+        return sorted(observed)
+    except TypeError:  # values of several types, such as 1 and "one"
+        return sorted(observed, key=lambda one: (type(one).__name__, str(one)))
+
+
+def describe_columns(mask: Any, feature_names: Sequence[str] | None, most: int = 5) -> str:
+    """Return e.g. ``columns 'age', 'height' and 3 more``, or ``column 4``."""
+    indices = np.flatnonzero(mask)
+    names = range(len(mask)) if feature_names is None else [str(name) for name in feature_names]
+    shown = [repr(names[int(i)]) for i in indices]
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return f"column{'s' if len(shown) > 1 else ''} {', '.join(shown[:most])}{more}"
+
+
+def float_types(X: Any) -> Any:
+    """Return the floating point types that `X` may be read in: its own if that is float32.
+
+    Frames of other libraries than plain pandas would otherwise be read as float64.
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame) and set(frame.schema.dtypes()) == {nw.Float32()}:
+        return np.float32
+    return [np.float64, np.float32]
+
+
+def has_objects(X: Any) -> bool:
+    """Tell whether a frame has columns of Python objects."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return isinstance(frame, nw.DataFrame) and nw.Object() in frame.schema.dtypes()
+
+
+def refuse_text(X: Any, who: str) -> None:
+    """Raise if a column of a frame does not hold numbers."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return
+    schema = frame.schema
+    text = [not _can_be_numeric(dtype) for dtype in schema.dtypes()]
+    if any(text):
+        types = {
+            type(dtype).__name__ for dtype, no in zip(schema.dtypes(), text, strict=True) if no
+        }
+        raise ValueError(
+            f"Not numeric: {describe_columns(text, list(schema))} of X "
+            f"({', '.join(sorted(types))}). {who} takes numbers: encode categories with "
+            "fwkmeans.preprocessing.TableEncoder, or drop the column."
+        )
+
+
+def _can_be_numeric(dtype: Any) -> bool:
+    # object columns of pandas may hold numbers: scikit-learn's conversion decides
+    return bool(dtype.is_numeric()) or isinstance(dtype, nw.Boolean | nw.Object | nw.Unknown)

@@ -1,0 +1,290 @@
+"""Many starts of an algorithm at many values of a parameter, as batches."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator, Sequence
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_scalar
+
+from fwkmeans._engine import Outcome, Recipe, alternate, assignment_of
+from fwkmeans._init import Seeds
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, Beginning
+from fwkmeans.estimators.inputs import open_source
+from fwkmeans.typing import (
+    BoolArray,
+    Description,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    LastLabels,
+    Source,
+    WeightRuleProtocol,
+    Weights,
+)
+
+# What decides how X is read, or how all starts run together: the same for all values.
+_COMMON = (
+    "categorical_features",
+    "missing",
+    "missing_category",
+    "handle_unknown",
+    "init",
+    "weight_init",
+    "n_init",
+    "max_iter",
+    "tol",
+    "n_jobs",
+    "verbose",
+    "random_state",
+)
+
+
+class Sweep(NamedTuple):
+    """How every start ended; the first axis are the values, the second the starts."""
+
+    labels: LabelArray  # (V, R, N)
+    objective: FloatArray  # (V, R) what an estimator chooses the best start by
+    n_iter: IntArray  # (V, R)
+    converged: BoolArray  # (V, R)
+
+
+class _Line(NamedTuple):
+    """The starts at one value of the parameter."""
+
+    at: int  # number of the value
+    recipe: Recipe
+    table: Description
+    begin: Beginning
+    seeds: Seeds
+
+
+def sweep(
+    estimator: BaseFeatureWeightedKMeans,
+    X: Any,
+    parameter: str | None = None,
+    values: Sequence[Any] = (None,),
+    *,
+    n_starts: int = 100,
+    random_states: Sequence[int] | None = None,
+    sample_weight: Any = None,
+) -> Sweep:
+    """Run an estimator from many starts at many values of one of its parameters.
+
+    All starts at all values step together, as far as memory allows. To the bit, the starts at a
+    value are those of ``estimator.set_params(parameter=value, n_init=n_starts,
+    random_state=random_state)``, whose fit would keep the best one by the objective.
+
+    Parameters
+    ----------
+    estimator : estimator of this package
+        The algorithm; it is not changed.
+    X : array-like or frame of shape (n_samples, n_features)
+        The rows.
+    parameter : str, default=None
+        Name of the parameter that takes the values, one of the algorithm itself (not `init`,
+        `max_iter`, `tol` and the like); None for none.
+    values : sequence, default=(None,)
+        The values.
+    n_starts : int, default=100
+        Number of starts at each value. If nothing is drawn at random there is only one.
+    random_states : sequence of int, default=None
+        Seed of the starts at each value; None: the estimator's `random_state` for all.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weight of each row.
+
+    Returns
+    -------
+    Sweep
+        Labels, objective, number of iterations and convergence of every start.
+
+    Examples
+    --------
+    >>> from fwkmeans import WKMeans
+    >>> from fwkmeans.datasets import load_uci
+    >>> from fwkmeans.selection import sweep
+    >>> from fwkmeans.preprocessing import RangeStandardizer
+    >>> X = RangeStandardizer().fit_transform(load_uci("iris").data)
+    >>> runs = sweep(WKMeans(3, random_state=0), X, "beta", [1.5, 2.0, 4.0], n_starts=20)
+    >>> runs.labels.shape
+    (3, 20, 150)
+    """
+    check_scalar(n_starts, "n_starts", Integral, min_val=1)
+    if not len(values):
+        raise ValueError("values is empty; give at least one.")
+    if parameter in _COMMON:
+        raise ValueError(
+            f"parameter={parameter!r} must be the same for all values, and cannot be swept."
+        )
+    if random_states is None:
+        random_states = [estimator.random_state] * len(values)
+    if len(random_states) != len(values):
+        raise ValueError(
+            f"random_states has {len(random_states)} entries for {len(values)} values; give one "
+            "for each."
+        )
+    model = clone(estimator)
+    if type(model)._best_run is not BaseFeatureWeightedKMeans._best_run:
+        return _one_by_one(model, X, parameter, values, n_starts, random_states, sample_weight)
+    model._check_parameters()
+    source = open_source(model, X, sample_weight, reset=True)
+    source, table = model._described(source, reset=True)
+    with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # every start tells how it ended
+        lines = []
+        for at, (value, state) in enumerate(zip(values, random_states, strict=True)):
+            if parameter is not None:
+                model.set_params(**{parameter: value})
+            model._check_parameters()
+            recipe, seen, begin = model._prepared(X, source, table, 3)
+            lines.append(_Line(at, recipe, seen, begin, Seeds(state)))
+        if model._only_one:
+            n_starts = 1
+        shape = (len(values), n_starts)
+        result = Sweep(
+            np.empty((*shape, source.n_rows), dtype=np.int32),
+            np.empty(shape),
+            np.empty(shape, dtype=np.int64),
+            np.empty(shape, dtype=np.bool_),
+        )
+        for where, labels, outcome in _run(model, source, lines, n_starts):
+            result.labels[where] = labels
+            result.objective[where] = outcome.objective
+            result.n_iter[where] = outcome.n_iter
+            result.converged[where] = outcome.converged
+    return result
+
+
+def _run(
+    model: BaseFeatureWeightedKMeans, source: Source, lines: list[_Line], n_starts: int
+) -> Iterator[tuple[tuple[IntArray, IntArray], LabelArray, Outcome]]:
+    """Yield the starts of each batch: which they are, their labels, and how they ended."""
+    for family in _families(lines):
+        first = family[0]
+        room = model._starts_together(source, first.recipe, first.begin.n_clusters)
+        flat = [(line, start) for line in family for start in range(n_starts)]
+        for begin in range(0, len(flat), room):
+            batch = flat[begin : begin + room]
+            parts = [
+                (line, [start for other, start in batch if other is line])
+                for line in family
+                if any(other is line for other, _ in batch)
+            ]
+            where = (
+                np.array([line.at for line, _ in batch]),
+                np.array([start for _, start in batch]),
+            )
+            yield where, *_run_together(model, source, parts)
+
+
+def _run_together(
+    model: BaseFeatureWeightedKMeans, source: Source, parts: list[tuple[_Line, list[int]]]
+) -> tuple[LabelArray, Outcome]:
+    centers, weights = [], []
+    for line, starts in parts:
+        some = range(starts[0], starts[-1] + 1)
+        centers.append(model._initial_centers(line.begin, source, line.seeds, some, line.table))
+        weights.append(
+            model._initial_weights(line.begin, line.recipe, line.table, line.seeds, some)
+        )
+    first = parts[0][0]
+    rules = [(line.recipe.weighting, len(starts)) for line, starts in parts]
+    recipe = first.recipe._replace(weighting=_stacked(rules))
+    together = Weights(
+        np.concatenate([one.values for one in weights]),
+        {key: np.concatenate([one.memory[key] for one in weights]) for key in weights[0].memory},
+    )
+    outcome = alternate(
+        source,
+        recipe,
+        first.table,
+        np.concatenate(centers),
+        together,
+        max_iter=int(model.max_iter),
+        tol=model.tol,
+    )
+    return _labels(source, recipe, first.table, outcome), outcome
+
+
+def _labels(source: Source, recipe: Recipe, table: Description, outcome: Outcome) -> LabelArray:
+    """Return the labels by the centers in the type of the rows, as an estimator shows them."""
+    layout = table.layout
+    points = layout.points(outcome.centers).astype(source.dtype).astype(np.float64)
+    centers = layout.centers(points, layout.frequencies(outcome.centers))
+    assignment = assignment_of(recipe.weighting, centers, outcome.weights)
+    n_starts = len(centers)
+    last = LastLabels(
+        np.full((n_starts, source.n_rows), -1, dtype=np.int32), np.zeros(n_starts, dtype=np.bool_)
+    )
+    statistics = source.reduce(recipe.dissimilarity.accumulation(assignment, last=last))
+    assert statistics.labels is not None
+    return statistics.labels
+
+
+def _families(lines: list[_Line]) -> list[list[_Line]]:
+    """Return the values together that differ in numbers of the weight rule alone."""
+    families: dict[str, list[_Line]] = {}
+    for line in lines:
+        rule = line.recipe.weighting
+        words = {k: v for k, v in _parameters(rule).items() if not _is_number(v)}
+        parts = (line.recipe.dissimilarity, line.recipe.center, type(rule), words)
+        families.setdefault(repr((parts, line.begin.n_clusters)), []).append(line)
+    return list(families.values())
+
+
+def _stacked(rules: list[tuple[WeightRuleProtocol, int]]) -> WeightRuleProtocol:
+    """Return one rule for all starts, whose numbers are those of each where they differ."""
+    together = copy.copy(rules[0][0])
+    parameters = [_parameters(rule) for rule, _ in rules]
+    n_starts = [n for _, n in rules]
+    for name, value in parameters[0].items():
+        if _is_number(value):
+            each = np.repeat(np.array([own[name] for own in parameters], np.float64), n_starts)
+            if (each != each[0]).any():
+                setattr(together, name, each[:, None, None])
+    return together
+
+
+def _parameters(rule: Any) -> dict[str, Any]:
+    parameters: dict[str, Any] = getattr(rule, "get_params", dict)()
+    return parameters
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _one_by_one(
+    model: BaseFeatureWeightedKMeans,
+    X: Any,
+    parameter: str | None,
+    values: Sequence[Any],
+    n_starts: int,
+    random_states: Sequence[int],
+    sample_weight: Any,
+) -> Sweep:
+    """Return the same for an estimator whose fit is more than a batch of starts."""
+    fits = []
+    for value, state in zip(values, random_states, strict=True):
+        if parameter is not None:
+            model.set_params(**{parameter: value})
+        for seed in Seeds(state).integers("starts", range(n_starts)):
+            one = clone(model).set_params(n_init=1, random_state=seed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                one.fit(X, sample_weight=sample_weight)
+            fits.append((one.labels_, one.inertia_, one.n_iter_, one.converged_))
+    labels, objective, n_iter, converged = (np.array(part) for part in zip(*fits, strict=True))
+    shape = (len(values), n_starts)
+    return Sweep(
+        labels.reshape(*shape, -1),
+        objective.reshape(shape),
+        n_iter.reshape(shape),
+        converged.reshape(shape),
+    )

@@ -1,0 +1,128 @@
+"""Books kept over the iterations: the same statistics as counting every time."""
+
+import numpy as np
+import pytest
+
+import fwkmeans._engine.tally as tally_module
+from fwkmeans import AWKMeans, EWKMeans, KMeans, WKMeans
+from fwkmeans._engine.state import assignment_of
+from fwkmeans._engine.tally import Tally, keeps_labels
+from fwkmeans.dissimilarities import Minkowski, SquaredEuclidean
+from fwkmeans.sources import ChunkedSource, MemorySource, describe
+from fwkmeans.weighting import UniformWeights
+
+
+@pytest.fixture(autouse=True)
+def small_tables_count(monkeypatch):
+    monkeypatch.setattr(tally_module, "_WORTHWHILE", 1)
+
+
+def assignments(source, table, n_steps, seed=0):
+    """Centers that wander, less and less: first many labels change, then few, then none."""
+    rng = np.random.default_rng(seed)
+    rule = UniformWeights()
+    weights = rule.initial(3, 4, table)
+    centers = rng.normal(size=(3, 4, source.n_features))
+    for step in range(n_steps):
+        yield assignment_of(rule, centers.copy(), weights)
+        centers += 0.5 * 0.6**step * rng.normal(size=centers.shape)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_books_equal_counting_anew(weighted):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(800, 5))
+    source = MemorySource(X, rng.integers(0, 3, 800).astype(float) if weighted else None)
+    table, _ = describe(source)
+    euclid = SquaredEuclidean().bind(table)
+    tally = Tally(source, euclid, 3)
+    updates = 0
+    for assignment in assignments(source, table, 40):
+        statistics = tally.count(assignment)
+        whole = source.reduce(euclid.accumulation(assignment, statistics.reference))
+        updates += int((tally._age > 0).sum())
+        np.testing.assert_array_equal(statistics.rows, whole.rows)
+        np.testing.assert_array_equal(statistics.fingerprint, whole.fingerprint)
+        for part in ("mass", "sums", "squares"):
+            kept, counted = getattr(statistics, part), getattr(whole, part)
+            np.testing.assert_allclose(kept, counted, rtol=1e-10, atol=1e-10)
+    assert updates > 60  # most of 3 x 40 counts were updates
+
+
+def test_an_emptied_cluster_leaves_nothing_behind():
+    X = np.repeat([[0.1], [10.3]], 50, axis=0)
+    source = MemorySource(X)
+    table, _ = describe(source)
+    weights = UniformWeights().initial(1, 3, table)
+    tally = Tally(source, SquaredEuclidean().bind(table), 1)
+    for centers in ([[0.0], [10.0], [0.17]], [[0.0], [10.0], [0.16]], [[0.1], [10.0], [0.4]]):
+        state = assignment_of(UniformWeights(), np.asarray([centers]), weights)
+        statistics = tally.count(state)
+        tally._total = statistics._replace(changed=np.zeros(1, dtype=np.int64))  # force an update
+    empty = statistics.rows == 0
+    assert empty.any()
+    assert not statistics.mass[empty].any()
+    assert not statistics.sums[empty].any()
+    assert not statistics.squares[empty].any()
+
+
+def test_files_do_not_keep_labels(tmp_path):
+    np.save(tmp_path / "rows.npy", np.zeros((30, 2)))
+    file, memory = ChunkedSource(tmp_path / "rows.npy"), MemorySource(np.zeros((30, 2)))
+    assert not keeps_labels(file, SquaredEuclidean())
+    assert keeps_labels(memory, SquaredEuclidean())
+    assert keeps_labels(file, Minkowski(3.0))  # its centers cannot do without
+    gappy = MemorySource(np.zeros((30, 2)), np.ones(30), gaps=True)
+    assert not keeps_labels(gappy, SquaredEuclidean())
+
+
+@pytest.mark.parametrize("estimator", [KMeans, EWKMeans, WKMeans])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_fits_agree_with_and_without_books(estimator, dtype, monkeypatch):
+    X = np.random.default_rng(5).normal(size=(3000, 6)).astype(dtype)
+    options = {"init": X[:5].copy(), "tol": 0, "max_iter": 40}
+    kept = estimator(5, **options).fit(X)
+    monkeypatch.setattr(tally_module, "_WORTHWHILE", 10**9)
+    counted = estimator(5, **options).fit(X)
+    np.testing.assert_array_equal(kept.labels_, counted.labels_)
+    np.testing.assert_allclose(kept.feature_weights_, counted.feature_weights_, atol=1e-9)
+    np.testing.assert_allclose(kept.objective_history_, counted.objective_history_, rtol=1e-9)
+    rtol = 1e-6 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(kept.cluster_centers_, counted.cluster_centers_, rtol, 1e-9)
+
+
+@pytest.mark.parametrize("estimator", [KMeans, EWKMeans])
+def test_batches_do_not_change_the_books(estimator, monkeypatch):
+    X = np.random.default_rng(6).normal(size=(2000, 4))
+    together = estimator(6, n_init=7, random_state=0, init="random").fit(X)
+    monkeypatch.setattr("fwkmeans.estimators.base.BATCH_BYTES", 1)
+    alone = estimator(6, n_init=7, random_state=0, init="random", n_jobs=3).fit(X)
+    np.testing.assert_array_equal(together.cluster_centers_, alone.cluster_centers_)
+    np.testing.assert_array_equal(together.objective_history_, alone.objective_history_)
+
+
+def test_far_rows_that_leave_on_both_sides_cost_no_digits():
+    """The center stays where it is, but what is left of the squares is a small difference."""
+    rng = np.random.default_rng(7)
+    distance = 3e6
+    far = distance * np.c_[np.linspace(0.4, 9.0, 8), 0.1 * rng.normal(size=8)]
+    X = np.r_[rng.normal(size=(2000, 2)), far, -far]
+    init = np.array([[0.0, 0.0], [12 * distance, 0.0], [-12 * distance, 0.0]])
+    kept = AWKMeans(3, init=init, tol=0).fit(X)
+    counted = AWKMeans(3, init=init, tol=0).fit(ChunkedSource(X))
+    np.testing.assert_allclose(kept.feature_weights_, counted.feature_weights_, atol=1e-11)
+
+
+def test_heavy_rows_that_leave_cost_no_digits():
+    """Where almost all mass goes, what is left of the sums is a small difference too."""
+    rng = np.random.default_rng(3)
+    light, heavy = rng.normal(size=(2000, 2)), np.array([[5.0, 0.1], [-5.0, -0.1], [6.0, 0.0]])
+    X = np.r_[light, heavy]
+    weight = np.r_[rng.random(2000), np.full(3, 1e9)]
+    init = np.array([[0.0, 0.0], [12.0, 0.0], [-12.0, 0.0]])
+    options = {"init": init, "tol": 0, "max_iter": 60}
+    kept = AWKMeans(3, **options).fit(X, sample_weight=weight)
+    counted = AWKMeans(3, **options).fit(ChunkedSource(X), sample_weight=weight)
+    np.testing.assert_array_equal(kept.labels_, counted.labels_)
+    np.testing.assert_allclose(kept.feature_weights_, counted.feature_weights_, atol=1e-10)
+    np.testing.assert_allclose(kept.cluster_centers_, counted.cluster_centers_, atol=1e-10)
