@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from fwkmeans._engine import Recipe, Run
-from fwkmeans._init import Seeds, initial_weights
+from fwkmeans._init import Seeds
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, Beginning
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.groups import Groups, resolve_groups
+from fwkmeans.estimators.starts import Problem, initial_weights_of
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.typing import (
     Description,
@@ -202,10 +203,8 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
             )
         return values
 
-    def _initial_weights(
-        self, begin: Beginning, recipe: Recipe, table: Description, seeds: Seeds, starts: range
-    ) -> Weights:
-        how = self.weight_init
+    def _initial_weights(self, problem: Problem, seeds: Seeds, starts: range) -> Weights:
+        how, table = self.weight_init, problem.table
         if isinstance(how, str) and how == "inverse-variance":
             varying = table.scatter > 0
             least = table.scatter[varying].min(initial=np.inf)
@@ -216,10 +215,8 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
                 f"weight_init={how!r}: expected 'uniform', 'inverse-variance', 'random' or an "
                 "array."
             )
-        names = getattr(self, "feature_names_in_", None)
-        rule = recipe.weighting
-        weights = initial_weights(how, rule, begin.n_clusters, table, seeds, starts, names)
-        if not rule.effective(weights).values.any(axis=(-2, -1)).all():
+        weights = initial_weights_of(self, problem, seeds, starts, how)
+        if not problem.recipe.weighting.effective(weights).values.any(axis=(-2, -1)).all():
             raise ValueError(
                 "weight_init gives weight only to features of groups whose group weight is 0. Give "
                 "weight to a feature of another group."
@@ -252,7 +249,7 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
 
         The dispersion is that about their own means: the stress knows of no others.
         """
-        assignment = self._assignment(source)
+        assignment = self._assignment()
         dissimilarity, center, _ = self._parts
         statistics = source.reduce(dissimilarity.accumulation(assignment))
         means = center.update(statistics, assignment, source)

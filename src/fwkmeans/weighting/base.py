@@ -37,6 +37,8 @@ class WeightRule(BaseEstimator, ABC):
     memoryless : bool
         Whether the weights follow from the dispersions alone, so that a run that meets labels it
         has had before goes in circles, and is ended.
+    operations : tuple of str
+        What the kernels of the rows must be able to do for `observe`, beside the usual.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class WeightRule(BaseEstimator, ABC):
     shared: bool = False
     monotone: bool = False
     memoryless: bool = False
+    operations: tuple[str, ...] = ()
 
     @abstractmethod
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray | Weights:

@@ -90,6 +90,7 @@ class StressWeights(WeightRule):
 
     shared = True
     monotone = True
+    operations = ("cross_products",)
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ class StressWeights(WeightRule):
                 f"X has {what}; sums over pairs of rows need numbers in every cell. Encode or fill "
                 "them, for example with fwkmeans.preprocessing.TableEncoder(impute='median')."
             )
-        groups = self._groups(source.n_features)
+        groups = self._groups(source.layout.n_features)
         shares = self._shares(groups)
         members = [np.flatnonzero(groups == t) for t in range(shares.size)]
         if table.scatter.any() and not any(
