@@ -107,8 +107,8 @@ def check_recipe(recipe: Recipe, source: Source) -> None:
             )
     if not set(recipe.center.operations) <= set(recipe.dissimilarity.operations):
         raise TypeError(
-            f"{recipe.center!r} needs the labels of the rows, which are not kept for "
-            f"{recipe.dissimilarity!r}. Give both parts the same p."
+            f"{recipe.center!r} needs the labels of the rows ({', '.join(recipe.center.operations)}"
+            f"), which are not kept for {recipe.dissimilarity!r}. Give both parts the same p."
         )
     for part in recipe:
         lacking = [name for name in part.operations if name not in source.operations]

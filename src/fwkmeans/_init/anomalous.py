@@ -108,6 +108,10 @@ class _Set(NamedTuple):
     pattern: Pattern
 
 
+def _largest(circle: list[_Set]) -> _Set:
+    return max(circle, key=lambda one: one.pattern.mass)
+
+
 class _Search:
     """The rows that are left."""
 
@@ -211,7 +215,7 @@ class _Search:
                 labeling, fingerprint = _Mark(first.place), -1
                 _, labelled = self.source.run(labeling)
             if fingerprint in seen:  # unchanged, or the largest set of a circle
-                return max(history[seen[fingerprint] :], key=lambda one: one.pattern.mass)
+                return _largest(history[seen[fingerprint] :])
             seen[fingerprint] = len(history)
             history.append(self._followed(labeling, labelled))
             center, weights, _ = history[-1].pattern

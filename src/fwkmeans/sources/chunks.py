@@ -45,6 +45,8 @@ class ChunkedSource(BlockSource):
     seen : callable, default=None
         What the numbers of a block become before anybody sees them: a function of a float array
         of shape (n, n_numeric) that returns another one of that shape.
+    gaps, stretch : bool, default=False
+        See `BlockSource`. Estimators find out by themselves.
 
     Examples
     --------
@@ -66,6 +68,8 @@ class ChunkedSource(BlockSource):
         *,
         coding: Coding | None = None,
         seen: Callable[[RowArray], RowArray] | None = None,
+        gaps: bool = False,
+        stretch: bool = False,
     ) -> None:
         self.rows = open_npy(rows) if isinstance(rows, str | os.PathLike) else rows
         check_matrix(self.rows, "rows")
@@ -75,6 +79,7 @@ class ChunkedSource(BlockSource):
         self.n_threads: int = n_threads
         self.block_bytes: int = int(block_bytes)
         self.seen: Callable[[RowArray], RowArray] | None = seen
+        self.gaps, self.stretch = gaps, stretch
         self._code(coding)
 
     def _code(self, coding: Coding | None, **level_options: Any) -> None:
@@ -141,9 +146,9 @@ class ChunkedSource(BlockSource):
         return max(1, self.block_bytes // max(1, int(width)))
 
     def _on_all_blocks(self, reduction: Reduction[Part, Any]) -> Iterator[tuple[Part, RowMemory]]:
-        outside = _Outside(self.block_bytes)
-        for part, memory in super()._on_all_blocks(reduction):
-            yield part, outside.keep(memory)
+        with _Outside(self.block_bytes) as outside:
+            for part, memory in super()._on_all_blocks(reduction):
+                yield part, outside.keep(memory)
 
     def _plain(self, cells: RowArray) -> RowArray:
         if not self.layout.is_numeric:
@@ -177,6 +182,13 @@ class _Outside:
         self._file: Any = None
         self._end = 0
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._file is not None:
+            self._file.close()  # the arrays that are mapped hold it from now on
+
     def keep(self, memory: RowMemory) -> RowMemory:
         """Return the same arrays, in memory or mapped from the file."""
         return {name: self._keep(array) for name, array in memory.items()}
@@ -187,7 +199,7 @@ class _Outside:
         self._room -= array.nbytes
         if self._room >= 0:
             return array
-        if self._file is None:  # without a name: it is gone when the last array is
+        if self._file is None:  # it has no name, and is gone with the last array
             self._file = tempfile.TemporaryFile(prefix="fwkmeans-")  # noqa: SIM115
         mapped = np.memmap(self._file, array.dtype, "w+", self._end, array.shape)
         mapped[...] = array

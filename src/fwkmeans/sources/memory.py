@@ -35,6 +35,8 @@ class MemorySource(BlockSource):
         Level of each categorical cell, -1 where it is missing.
     layout : Layout, default=None
         Which features are numeric and which categorical; None: all are numeric.
+    gaps, stretch : bool, default=False
+        See `BlockSource`. Estimators find out by themselves.
     """
 
     resident = True
@@ -48,12 +50,15 @@ class MemorySource(BlockSource):
         *,
         levels: LabelArray | None = None,
         layout: Layout | None = None,
+        gaps: bool = False,
+        stretch: bool = False,
     ) -> None:
         self.rows = in_whole_steps(rows)
         self.sample_weight: FloatArray | None = sample_weight
         self.n_threads = n_threads
         self.levels = None if levels is None else np.ascontiguousarray(levels, dtype=np.int32)
         self.layout = numeric_layout(rows.shape[1]) if layout is None else layout
+        self.gaps, self.stretch = gaps, stretch
 
     @property
     def n_rows(self) -> int:
