@@ -44,7 +44,7 @@ from fwkmeans.estimators.starts import (
     with_patterns,
 )
 from fwkmeans.estimators.traits import Traits
-from fwkmeans.sources import count_faults
+from fwkmeans.sources import MemorySource, count_faults
 from fwkmeans.typing import (
     Assignment,
     Description,
@@ -254,8 +254,8 @@ class BaseFeatureWeightedKMeans(
     def _rows_of(self, X: Any) -> Source:
         """Return rows for the fitted model, as the algorithm sees them."""
         given = self._opened(X, None, reset=False)
-        view = self._view(given.source, reset=False)
-        return source_of_gaps(self, given.source, view, count_faults(given.source), reset=False)
+        faults = count_faults(given.source)
+        return source_of_gaps(self, given.source, self._view, faults, reset=False)
 
     def _problem(self, given: Input, source: Source, table: Description) -> Problem:
         """Return the parts bound to the table, the table they see, and where starts begin."""
@@ -268,7 +268,10 @@ class BaseFeatureWeightedKMeans(
         check_recipe(recipe, source)
         _refuse_batches(recipe)
         recipe, table = self._bound(recipe, source, table)
-        problem = Problem(source, recipe, table, self.n_clusters or 0, given.rows)
+        rows = given.rows
+        if isinstance(source, MemorySource) and source.layout.is_numeric:
+            rows = source.rows  # as the algorithm sees them
+        problem = Problem(source, recipe, table, int(self.n_clusters or 0), rows)
         if is_anomalous(self.init):
             problem = with_patterns(self, problem, self._pattern_exponent())
         rule = recipe.weighting.observe(source, table).bind(table, problem.n_clusters)
@@ -280,7 +283,7 @@ class BaseFeatureWeightedKMeans(
 
     def _described(self, given: Input, *, reset: bool) -> tuple[Source, Description]:
         """Return the rows as the algorithm sees them, and what is known of them."""
-        return describe_rows(self, given.source, self._view(given.source, reset=reset), reset=reset)
+        return describe_rows(self, given.source, self._view, reset=reset)
 
     def _bound(
         self, recipe: Recipe, source: Source, table: Description

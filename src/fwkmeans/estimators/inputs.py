@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,11 +99,11 @@ def open_rows(
 
 
 def describe_rows(
-    estimator: Any, source: Source, view: Source, *, reset: bool
+    estimator: Any, source: Source, view: Callable[..., Source], *, reset: bool
 ) -> tuple[Source, Description]:
-    """Describe a table; return it with what its missing cells mean for the rows, too.
+    """Describe a table; return it as the algorithm sees it, too.
 
-    `view` is the source as the algorithm sees it: missing cells are refused or allowed where the
+    `view` is what the algorithm makes of the rows. Missing cells are refused or allowed where the
     user left them.
     """
     table, faults = describe(source)
@@ -114,7 +114,7 @@ def describe_rows(
 
 
 def source_of_gaps(
-    estimator: Any, source: Source, view: Source, faults: Faults, *, reset: bool
+    estimator: Any, source: Source, view: Callable[..., Source], faults: Faults, *, reset: bool
 ) -> Source:
     """Return the view in which rows with missing cells count M / m_i times, if there are any."""
     layout = source.layout
@@ -126,8 +126,9 @@ def source_of_gaps(
     in_categories = none if layout.is_numeric else count_observed(source).missing
     missing = layout.features(faults.missing.astype(np.float64), in_categories.astype(np.float64))
     if not missing.any():
-        changed = view is not source and count_faults(view).missing.any()
-        return view.with_gaps(stretch=False) if changed else view
+        seen = view(source, reset=reset)
+        changed = seen is not source and count_faults(seen).missing.any()
+        return seen.with_gaps(stretch=False) if changed else seen
     if getattr(estimator, "missing", "error") == "error":
         _refuse(estimator, missing, "NaN or other missing values", _advice(estimator))
     observed = count_observed(source)
@@ -138,9 +139,10 @@ def source_of_gaps(
             "every cell (of a row with weight) is missing. Drop the column."
         )
     _refuse_empty_rows(observed)
-    if view is not source:
-        _refuse_empty_rows(count_observed(view))
-    return weigh_gaps(view)
+    seen = view(source, reset=reset)
+    if seen is not source:
+        _refuse_empty_rows(count_observed(seen))
+    return weigh_gaps(seen)
 
 
 def _refuse_empty_rows(observed: Observed) -> None:

@@ -14,7 +14,12 @@ from fwkmeans._core import OPERATIONS
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.typing import Block, Part, Reduction, RowArray, RowMemory, Whole
 
-_NOTHING: Any = object()  # the part of a block without rows
+
+class _Nothing:
+    """The part of a block without rows: the class itself, the same in every process."""
+
+
+_NOTHING: Any = _Nothing
 
 
 class BlockSource(ABC):
