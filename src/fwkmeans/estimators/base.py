@@ -8,7 +8,6 @@ import sys
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state, check_scalar
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from fwkmeans._engine import (
@@ -33,8 +32,10 @@ from fwkmeans._engine import (
     keeps_labels,
 )
 from fwkmeans._init import INITIALISATIONS, Seeds, anomalous_start, initial_weights
+from fwkmeans._support.checks import one_value_a_start
 from fwkmeans._tabular.coding import Coding
 from fwkmeans._tabular.columns import as_table, describe_columns, read_categorical
+from fwkmeans.estimators.constraints import check_parameters
 from fwkmeans.estimators.inputs import check_rows, describe_rows, open_source
 from fwkmeans.estimators.notebook import html_repr
 from fwkmeans.estimators.traits import Traits
@@ -49,20 +50,11 @@ from fwkmeans.typing import (
     WeightRuleProtocol,
     Weights,
 )
-from fwkmeans.weighting.base import one_value_a_start
 
 logger = logging.getLogger("fwkmeans")
 
 #: Bytes that the states of the starts running together may take.
 BATCH_BYTES = 16 * 2**20
-
-
-#: Parameters that some estimators have, with what they may be.
-_CHOICES = {
-    "missing": ("error", "ignore", "rescale"),
-    "missing_category": ("same", "own"),
-    "handle_unknown": ("mismatch", "error"),
-}
 
 
 class Beginning(NamedTuple):
@@ -293,34 +285,7 @@ class BaseFeatureWeightedKMeans(
         return recipe, table
 
     def _check_parameters(self) -> None:
-        if self.n_clusters is not None:
-            check_scalar(self.n_clusters, "n_clusters", Integral, min_val=1)
-        elif not self._is_anomalous:
-            raise ValueError(
-                "n_clusters=None: the number of clusters is found by init='anomalous' only. Give a "
-                "number, or set init='anomalous'."
-            )
-        check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
-        check_scalar(self.tol, "tol", Real, min_val=0)
-        if not np.isfinite(self.tol):
-            raise ValueError(f"tol={self.tol}: expected a finite number >= 0.")
-        if isinstance(self.n_init, str) and self.n_init != "auto":
-            raise ValueError(f"n_init={self.n_init!r}: expected 'auto' or an integer >= 1.")
-        if not isinstance(self.n_init, str):
-            check_scalar(self.n_init, "n_init", Integral, min_val=1)
-        if self.init is None:
-            raise ValueError("init=None: expected a name, an array of centers or a callable.")
-        if isinstance(self.init, str) and self.init not in (*INITIALISATIONS, "anomalous"):
-            names = ", ".join(repr(name) for name in (*INITIALISATIONS, "anomalous"))
-            raise ValueError(
-                f"init={self.init!r}: expected one of {names}, an array of centers or a callable."
-            )
-
-        for name, allowed in _CHOICES.items():
-            value = getattr(self, name, allowed[0])
-            if not isinstance(value, str) or value not in allowed:
-                expected = ", ".join(map(repr, allowed))
-                raise ValueError(f"{name}={value!r}: expected one of {expected}.")
+        check_parameters(self)
 
     @property
     def _is_anomalous(self) -> bool:

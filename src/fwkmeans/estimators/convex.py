@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fwkmeans._engine import Recipe, Run
 from fwkmeans._init import Seeds
+from fwkmeans._support.checks import integer, one_of, several
 from fwkmeans.centers import DirectionCenter, MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean, UnitSquaredEuclidean
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, Beginning
@@ -21,8 +22,6 @@ from fwkmeans.sources import count_observed, describe, observed_mass
 from fwkmeans.sources.directions import directed, unit_rows
 from fwkmeans.typing import BoolArray, Description, FloatArray, IntArray, Source
 from fwkmeans.weighting import FixedWeights
-
-_EXPONENTS = ("coverage", "one", "dimension")
 
 
 @documented(
@@ -162,6 +161,11 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    _constraints: ClassVar = {
+        "grid": one_of("auto") | integer(1) | several("an array of weights"),
+        "exponent": one_of("coverage", "one", "dimension"),
+    }
+
     def __init__(
         self,
         n_clusters: int | None = 8,
@@ -243,9 +247,6 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         return np.where(np.isnan(flat), table.center, flat).reshape(centers.shape)
 
     def _describe_spaces(self, source: Source, table: Description) -> Spaces:
-        if self.exponent not in _EXPONENTS:
-            names = ", ".join(repr(name) for name in _EXPONENTS)
-            raise ValueError(f"exponent={self.exponent!r}: expected one of {names}.")
         spaces = self._spaces()
         n_spaces, spherical = len(spaces.names), self._is_spherical(spaces)
         totals = np.bincount(spaces.numbers, table.scatter, n_spaces)
