@@ -60,7 +60,7 @@ def test_defaults_satisfy_their_constraints():
         ({"init": 3}, "init=3: expected 'k-means.*', 'random', 'anomalous', an array of centers"),
         ({"missing": ["error"]}, r"missing=\['error'\]: expected 'error', 'ignore' or 'rescale'."),
     ],
-    ids=str,
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
 )
 def test_messages_say_what_was_got_and_what_was_expected(parameters, message, rng):
     with pytest.raises(InvalidParameterError, match=message) as caught:

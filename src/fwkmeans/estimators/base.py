@@ -38,6 +38,7 @@ from fwkmeans._tabular.columns import as_table, describe_columns, read_categoric
 from fwkmeans.estimators.constraints import check_parameters
 from fwkmeans.estimators.inputs import check_rows, describe_rows, open_source
 from fwkmeans.estimators.notebook import html_repr
+from fwkmeans.estimators.spreads import warn_of_unequal_spreads
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.sources import describe, indicators
 from fwkmeans.typing import (
@@ -116,6 +117,7 @@ class BaseFeatureWeightedKMeans(
         self._check_parameters()
         source = open_source(self, X, sample_weight, reset=True)
         source, table = self._described(source, reset=True)
+        warn_of_unequal_spreads(self, table)
         with self._progress(), np.errstate(over="ignore", invalid="ignore"):
             recipe, table, begin = self._prepared(X, source, table, depth + 1)
             run = self._best_run(source, recipe, table, begin, self._n_starts(depth))

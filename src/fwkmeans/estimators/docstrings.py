@@ -47,7 +47,7 @@ default="from_dtype"
     `sklearn.preprocessing.OneHotEncoder` does); "error" raises.""",
     "n_jobs": """n_jobs : int, default=None
     Number of threads. None is every core the process may run on (or ``OMP_NUM_THREADS`` if that is
-    fewer). Results are the same to the bit for any number.""",
+    fewer), as in `sklearn.cluster.KMeans`. Results are the same to the bit for any number.""",
     "verbose": """verbose : int, default=0
     1 logs each batch of starts, 2 each iteration, to the logger "fwkmeans".""",
     "random_state": """random_state : int, RandomState instance or None, default=None
