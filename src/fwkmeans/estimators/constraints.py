@@ -7,6 +7,7 @@ here: whether they are right depends on the table, and is said when it is read.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -53,7 +54,7 @@ def check_parameters(estimator: Any) -> None:
 def accepts(estimator: type, name: str, value: Any) -> bool:
     """Tell whether an estimator has a parameter, and this value is allowed for it."""
     known = {**SHARED, **_own(estimator)}
-    has_it = name in estimator._get_param_names()  # type: ignore[attr-defined]
+    has_it = name in inspect.signature(estimator).parameters
     return has_it and (name not in known or known[name].holds(value))
 
 
