@@ -31,7 +31,7 @@ from .conftest import columns_of
 
 @pytest.fixture(scope="module")
 def iris():
-    return load_uci("iris", frame=None)
+    return load_uci("iris", as_frame=False)
 
 
 def labels_of(path):
