@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fwkmeans import SYNCLUS, AWKMeans, FeatureWeightedKMeans, KMeans
+from fwkmeans import SYNCLUS, AWKMeans, ConvexKMeans, FeatureWeightedKMeans, KMeans
 from fwkmeans.estimators import ALGORITHMS, spreads
 from fwkmeans.exceptions import UnequalSpreadWarning
 from fwkmeans.preprocessing import RangeStandardizer
@@ -114,3 +114,10 @@ def test_given_weights_have_looked_at_the_units(X):
     assert not said(lambda: model.fit(X))
     assert not said(lambda: SYNCLUS(2, weight_init="inverse-variance", random_state=0).fit(X))
     assert said(lambda: SYNCLUS(2, weight_init="random", random_state=0).fit(X))
+
+
+def test_spherical_spaces_have_no_units(X):
+    spaces = {"words": [1, 2], "number": [0]}
+    model = ConvexKMeans(2, spaces=spaces, spherical=["words"], random_state=0)
+    assert not said(lambda: model.fit(X))
+    assert said(lambda: model.set_params(spherical=None).fit(X))

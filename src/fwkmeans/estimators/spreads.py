@@ -36,14 +36,16 @@ def warn_of_unequal_spreads(estimator: Any, table: Description) -> None:
     """Warn if a numeric column spreads over 100 times as widely as another, and say what to do.
 
     Both standard deviation and range must differ that much, so that no standardization leads to a
-    warning. Constant and categorical columns do not count. It is said once for each class and set
-    of columns, except to those who ask for all warnings.
+    warning. Constant and categorical columns and spherical spaces do not count. It is said once for
+    each class and set of columns, except to those who ask for all warnings.
     """
     how = getattr(estimator, "weight_init", "uniform")
     if not isinstance(how, str) or how == "inverse-variance":
         return
     numeric = np.zeros(table.scatter.size, dtype=np.bool_)
     numeric[table.layout.numeric] = True
+    for columns in getattr(estimator, "_unit_spaces", ()):  # only directions count there
+        numeric[columns] = False
     counts = numeric & (table.span > 0) & (table.scatter > 0) & np.isfinite(table.scatter)
     if counts.sum() < 2:
         return
