@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import pickle
 from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
 from multiprocessing import get_context
 
 import numpy as np
@@ -49,7 +50,7 @@ class HostileSource(BlockSource):
         self.rng = np.random.default_rng(seed)
         cuts = self.rng.integers(0, source.n_rows + 1, int(self.rng.integers(2, 7)))
         bounds = np.sort([0, source.n_rows, *cuts, *cuts[:2], 0, source.n_rows])  # some are empty
-        self.pieces = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        self.pieces = [slice(a, b) for a, b in pairwise(bounds)]
 
     @property
     def n_rows(self) -> int:

@@ -346,9 +346,9 @@ def test_categories_have_to_match_what_is_minimised():
         (0.5, ValueError, "p=0.5: expected a number >= 1"),
         (np.nan, ValueError, "p=nan: expected a number >= 1"),
         (-np.inf, ValueError, "p=-inf: expected"),
-        ("two", TypeError, "p='two' is not a number"),
-        (None, TypeError, "p=None is not a number"),
-        (True, TypeError, "p=True is not a number"),
+        ("two", TypeError, "p='two': expected a number >= 1"),
+        (None, TypeError, "p=None: expected a number"),
+        (True, TypeError, "p=True: expected a number"),
     ],
 )
 def test_powers_that_are_refused(p, error, message):

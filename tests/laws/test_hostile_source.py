@@ -72,9 +72,7 @@ def test_every_start_is_the_same(configuration, init, rng, through_hostile_sourc
     assert_same(fitted(configuration, X, init=init), expected, X)
 
 
-@pytest.mark.parametrize(
-    "configuration", [c for c in FEW if c.algorithm != "SYNCLUS"], ids=name_of
-)
+@pytest.mark.parametrize("configuration", [c for c in FEW if c.algorithm != "SYNCLUS"], ids=name_of)
 @pytest.mark.parametrize("missing", ["ignore", "rescale"])
 def test_missing_cells_are_left_out_alike(configuration, missing, rng, through_hostile_source):
     X = make_rows(rng, 120, 4)

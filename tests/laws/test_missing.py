@@ -558,5 +558,5 @@ def test_a_column_observed_only_where_there_is_no_weight_raises_by_name(missing,
 @pytest.mark.parametrize("value", ["drop", None, 1, True])
 def test_other_policies_are_refused(value, rng):
     for configuration in NUMERIC[::3]:
-        with pytest.raises(ValueError, match=r"missing=.*expected one of 'error', 'ignore', 'resc"):
+        with pytest.raises(ValueError, match=r"missing=.*expected 'error', 'ignore' or 'resc"):
             configuration.estimator(3, 4, missing=value).fit(make_rows(rng, 40, 4))

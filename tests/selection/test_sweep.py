@@ -43,7 +43,7 @@ SWEEPS = {
 
 @pytest.fixture(scope="module")
 def rows():
-    X = add_noise_features(load_uci("iris", frame=None).data, random_state=0)
+    X = add_noise_features(load_uci("iris", as_frame=False).data, random_state=0)
     return TableEncoder().fit_transform(X)
 
 

@@ -139,12 +139,12 @@ def test_a_center_rule_that_needs_more_than_is_collected(rng):
 
 
 BAD_VALUES = [
-    ("AWK", {"beta": 0.5}, r"beta=0\.5: expected beta <= 0 or beta >= 1"),
+    ("AWK", {"beta": 0.5}, r"beta=0\.5: expected a number <= 0 or >= 1"),
     ("AWK", {"beta": np.nan}, "beta=nan: expected"),
     ("AWK", {"beta": np.inf}, "beta=inf: expected"),
-    ("AWK", {"smoothing": -1.0}, r"smoothing=-1\.0: expected a number >= 0"),
+    ("AWK", {"smoothing": -1.0}, r"smoothing=-1\.0: expected .* or a number >= 0"),
     ("AWK", {"smoothing": "frosen"}, "smoothing='frosen': expected 'frozen', 'refresh', 'inside'"),
-    ("WK-Means", {"beta": 0.999}, "between 0 and 1 the formula maximises"),
+    ("WK-Means", {"beta": 0.999}, "Between 0 and 1 the formula .* maximizes"),
     ("WK-Means", {"weights": "local"}, "weights='local': expected 'global' or 'cluster'"),
     ("WK-Means", {"weights": "cluster", "smoothing": -0.1}, "smoothing=-0.1: expected"),
     ("WK-Means", {"weights": "cluster", "beta": 0.1}, "beta=0.1: expected"),
@@ -284,7 +284,7 @@ def test_groups_of_the_rule_are_numbered_anew(rng, odd, plain):
     ],
 )
 def test_parameters_are_numbers_and_nothing_like_them(rng, estimator, parameter):
-    with pytest.raises(TypeError, match="is not a number; expected"):
+    with pytest.raises(TypeError, match=r"got (gamma|beta|lam)=.*: expected .*a number"):
         estimator(2, **parameter).fit(rng.random((30, 3)))
 
 

@@ -7,7 +7,6 @@ import logging
 import sys
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_scalar
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fwkmeans._engine import (
@@ -29,12 +28,15 @@ from fwkmeans._engine import (
     check_recipe,
     first_lowest,
 )
-from fwkmeans._init import INITIALISATIONS, Seeds
+from fwkmeans._init import Seeds
+from fwkmeans._support.checks import one_value_a_start
 from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.columns import describe_columns
 from fwkmeans.estimators.categories import describe_categories
+from fwkmeans.estimators.constraints import check_parameters
 from fwkmeans.estimators.inputs import Input, describe_rows, open_rows, source_of_gaps
 from fwkmeans.estimators.notebook import html_repr
+from fwkmeans.estimators.spreads import warn_of_unequal_spreads
 from fwkmeans.estimators.starts import (
     Problem,
     initial_centers_of,
@@ -55,17 +57,8 @@ from fwkmeans.typing import (
     WeightRuleProtocol,
     Weights,
 )
-from fwkmeans.weighting.base import one_value_a_start
 
 logger = logging.getLogger("fwkmeans")
-
-
-#: Parameters that some estimators have, with what they may be.
-_CHOICES = {
-    "missing": ("error", "ignore", "rescale"),
-    "missing_category": ("same", "own"),
-    "handle_unknown": ("mismatch", "error"),
-}
 
 
 class BaseFeatureWeightedKMeans(
@@ -117,6 +110,7 @@ class BaseFeatureWeightedKMeans(
         self._check_parameters()
         given = self._opened(X, sample_weight, reset=True)
         source, table = self._described(given, reset=True)
+        warn_of_unequal_spreads(self, table)
         with self._progress(), np.errstate(over="ignore", invalid="ignore"):
             problem = self._problem(given, source, table)
             run = self._best_run(problem, n_starts_of(self))
@@ -305,34 +299,7 @@ class BaseFeatureWeightedKMeans(
         return recipe, table
 
     def _check_parameters(self) -> None:
-        if self.n_clusters is not None:
-            check_scalar(self.n_clusters, "n_clusters", Integral, min_val=1)
-        elif not is_anomalous(self.init):
-            raise ValueError(
-                "n_clusters=None: the number of clusters is found by init='anomalous' only. Give a "
-                "number, or set init='anomalous'."
-            )
-        check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
-        check_scalar(self.tol, "tol", Real, min_val=0)
-        if not np.isfinite(self.tol):
-            raise ValueError(f"tol={self.tol}: expected a finite number >= 0.")
-        if isinstance(self.n_init, str) and self.n_init != "auto":
-            raise ValueError(f"n_init={self.n_init!r}: expected 'auto' or an integer >= 1.")
-        if not isinstance(self.n_init, str):
-            check_scalar(self.n_init, "n_init", Integral, min_val=1)
-        if self.init is None:
-            raise ValueError("init=None: expected a name, an array of centers or a callable.")
-        if isinstance(self.init, str) and self.init not in (*INITIALISATIONS, "anomalous"):
-            names = ", ".join(repr(name) for name in (*INITIALISATIONS, "anomalous"))
-            raise ValueError(
-                f"init={self.init!r}: expected one of {names}, an array of centers or a callable."
-            )
-
-        for name, allowed in _CHOICES.items():
-            value = getattr(self, name, allowed[0])
-            if not isinstance(value, str) or value not in allowed:
-                expected = ", ".join(map(repr, allowed))
-                raise ValueError(f"{name}={value!r}: expected one of {expected}.")
+        check_parameters(self)
 
     def _pattern_exponent(self) -> float | None:
         """Return the exponent of weights that anomalous patterns learn; None: they learn none."""

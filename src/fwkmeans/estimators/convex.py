@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fwkmeans._engine import Recipe, Run
 from fwkmeans._init import Seeds
+from fwkmeans._support.checks import integer, one_of, several
 from fwkmeans.centers import DirectionCenter, MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean, UnitSquaredEuclidean
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
@@ -22,8 +23,6 @@ from fwkmeans.sources import describe, observed_mass
 from fwkmeans.sources.directions import unit_rows
 from fwkmeans.typing import BoolArray, Description, FloatArray, IntArray, Source
 from fwkmeans.weighting import FixedWeights
-
-_EXPONENTS = ("coverage", "one", "dimension")
 
 
 @documented(
@@ -163,6 +162,11 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    _constraints: ClassVar = {
+        "grid": one_of("auto") | integer(1) | several("an array of weights"),
+        "exponent": one_of("coverage", "one", "dimension"),
+    }
+
     def __init__(
         self,
         n_clusters: int | None = 8,
@@ -236,9 +240,6 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         return np.where(np.isnan(flat), problem.table.center, flat).reshape(centers.shape)
 
     def _describe_spaces(self, source: Source, table: Description) -> Spaces:
-        if self.exponent not in _EXPONENTS:
-            names = ", ".join(repr(name) for name in _EXPONENTS)
-            raise ValueError(f"exponent={self.exponent!r}: expected one of {names}.")
         spaces = self._spaces()
         n_spaces, spherical = len(spaces.names), self._is_spherical(spaces)
         totals = np.bincount(spaces.numbers, table.scatter, n_spaces)

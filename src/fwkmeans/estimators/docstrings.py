@@ -41,16 +41,22 @@ default="from_dtype"
     "missing_category": """missing_category : {"same", "own"}, default="same"
     Whether a missing category is treated like a missing number, or as a category of its own
     (named None).""",
-    "handle_unknown": """handle_unknown : {"mismatch", "error"}, default="mismatch"
-    What `predict`, `transform` and `score` do with a category that `fit` has not seen: it differs
-    from every cluster, or an error is raised.""",
+    "handle_unknown": """handle_unknown : {"ignore", "error"}, default="ignore"
+    What `predict`, `transform` and `score` do with a category that `fit` has not seen. "ignore": it
+    is none of the categories, so that it differs from every cluster (as the row of zeros of
+    `sklearn.preprocessing.OneHotEncoder` does); "error" raises.""",
     "n_jobs": """n_jobs : int, default=None
     Number of threads. None is every core the process may run on (or ``OMP_NUM_THREADS`` if that is
-    fewer). Results are the same to the bit for any number.""",
+    fewer), as in `sklearn.cluster.KMeans`. Results are the same to the bit for any number.""",
     "verbose": """verbose : int, default=0
     1 logs each batch of starts, 2 each iteration, to the logger "fwkmeans".""",
     "random_state": """random_state : int, RandomState instance or None, default=None
     Determines the starts. Pass an int for results that repeat.""",
+    "copy_x": """copy_x : bool, default=True
+    Accepted so that code for `sklearn.cluster.KMeans` runs. X is never changed, whatever it is.""",
+    "algorithm": """algorithm : {"lloyd", "elkan"}, default="lloyd"
+    Accepted so that code for `sklearn.cluster.KMeans` runs. Both are exact and give the same
+    result, so there is one implementation, which chooses for itself what it need not compute.""",
 }
 
 _MIXED = """category_frequencies_ : dict

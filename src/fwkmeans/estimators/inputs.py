@@ -22,6 +22,7 @@ from fwkmeans._tabular.columns import (
     read_numeric,
     refuse_text,
 )
+from fwkmeans.estimators.constraints import accepts
 from fwkmeans.sources import (
     BLOCK_BYTES,
     BlockSource,
@@ -261,7 +262,7 @@ def _refuse_empty(estimator: Any, X: Any) -> None:
 
 def _level_options(estimator: Any, *, reset: bool) -> dict[str, Any]:
     """Return what is asked of categories never seen, and of missing ones."""
-    unknown = "mismatch" if reset else estimator.handle_unknown
+    unknown = "ignore" if reset else estimator.handle_unknown
     return {"unknown": unknown, "own_missing": _own_missing(estimator)}
 
 
@@ -350,7 +351,7 @@ def _advice(estimator: Any) -> str:
         "fill or drop those rows, for example with sklearn.impute.SimpleImputer or "
         "fwkmeans.preprocessing.TableEncoder(impute='median')."
     )
-    if not hasattr(estimator, "missing"):
+    if not accepts(type(estimator), "missing", "ignore"):
         return f"{who} needs every cell: {filling}"
     own = ""
     if getattr(estimator, "_coding", None) is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from numbers import Real
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from fwkmeans._support.checks import Constraint, check_parameters, one_value_a_start
 from fwkmeans.typing import (
     BoolArray,
     Description,
@@ -62,6 +63,8 @@ class WeightRule(BaseEstimator, ABC):
     memoryless: bool = False
     operations: tuple[str, ...] = ()
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {}  # what each parameter may be
+
     @abstractmethod
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray | Weights:
         """Return the weights for fixed labels and centers.
@@ -84,7 +87,8 @@ class WeightRule(BaseEstimator, ABC):
         return self
 
     def bind(self, table: Description, n_clusters: int) -> Self:
-        """Return the rule with every "auto" replaced by the value for this table."""
+        """Check the parameters; return the rule with every "auto" replaced by a number."""
+        check_parameters(self, self._constraints)
         return self
 
     def take(self, starts: IntArray | BoolArray) -> Self:
@@ -125,17 +129,3 @@ class WeightRule(BaseEstimator, ABC):
     ) -> FloatArray:
         """Return what a fall of the objective is compared with to tell whether it still matters."""
         return weighted_dispersion
-
-
-def one_value_a_start(value: Any) -> bool:
-    """Tell whether a parameter has one value for each start of a batch: shape (R, 1, 1)."""
-    return isinstance(value, np.ndarray) and value.ndim == 3 and value.shape[1:] == (1, 1)
-
-
-def check_number(value: Any, what: str, accepted: str, valid: Any) -> None:
-    """Raise unless every entry of a number or batch of numbers is finite and valid."""
-    if not isinstance(value, Real) and not one_value_a_start(value):
-        raise TypeError(f"{what}={value!r} is not a number; expected {accepted}.")
-    numbers = np.asarray(value, dtype=np.float64)
-    if not np.all(np.isfinite(numbers) & valid(numbers)):
-        raise ValueError(f"{what}={value!r}: expected {accepted}.")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
 
+from fwkmeans._support.checks import BOOLEAN
 from fwkmeans.typing import (
     Description,
     Effective,
@@ -91,6 +92,8 @@ class StressWeights(WeightRule):
     shared = True
     monotone = True
     operations = ("cross_products",)
+
+    _constraints: ClassVar = {"centred": BOOLEAN}
 
     def __init__(
         self,
