@@ -35,7 +35,7 @@ demo: $(VENV)/.installed  ## the main job on bundled data
 
 test: $(VENV)/.dev  ## lint, types and the fast tests
 	$(MAKE) --no-print-directory lint types
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(VENV)/.dev  ## ruff, import-linter, codespell
 	$(BIN)/ruff check .

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
+from fwkmeans import FeatureWeightedKMeans, KMeans
 from fwkmeans._engine import Recipe, assignment_of, bind_parts
 from fwkmeans._engine.empty import relocate_empty_clusters
 from fwkmeans._engine.tally import Tally
@@ -15,6 +17,7 @@ from fwkmeans.weighting import (
     EntropyWeights,
     SharedPowerWeights,
     UniformWeights,
+    WeightRule,
 )
 
 RULES = {
@@ -170,3 +173,28 @@ def test_relocation_never_raises_the_objective():
         source, recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
     )
     assert np.all(objectives(moved) < objectives(assignment))
+
+
+def test_a_cluster_of_one_row_keeps_it_however_far_its_center_is():
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [100.0]])
+    centers = np.array([[0.0], [200.0], [1000.0]])
+    model = KMeans(3, init=centers, max_iter=1).fit(X)
+    np.testing.assert_allclose(model.cluster_centers_, [[0.5], [100.0], [2.5]])
+
+
+class Leaning(WeightRule):
+    """More weight on the first feature, whatever the rows are."""
+
+    def update(self, dispersion, context):
+        return np.broadcast_to([0.9, 0.1], dispersion.shape)
+
+
+def test_a_cluster_that_stays_empty_has_the_initial_weights():
+    X = np.repeat([[0.0, 1.0], [5.0, 2.0]], 4, axis=0)
+    model = FeatureWeightedKMeans(3, weighting=Leaning(), init=X[[0, 1, 4]], tol=0)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X)
+    empty = np.setdiff1d(range(3), model.labels_)
+    assert empty.size == 1
+    np.testing.assert_array_equal(model.feature_weights_[empty[0]], [0.5, 0.5])
+    np.testing.assert_array_equal(model.feature_weights_[model.labels_], [[0.9, 0.1]] * 8)
