@@ -842,7 +842,7 @@ def k_modes(X, modes, max_iter=100):
 )
 def test_equal_weights_on_categories_alone_are_k_modes(configuration, rng, source):
     done = 0
-    for _ in range(10):
+    for _ in range(3):
         X, categorical = mixed_rows(rng, 80, "cccccc", 3, most=4)
         table = Table(X, categorical, distinct_rows(rng, X, 3))
         modes, cost = k_modes(X, table.centers)

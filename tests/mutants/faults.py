@@ -134,7 +134,8 @@ among(
         "forgotten case",
         "power(np.where(zero, np.inf, total), np.maximum(self.beta, 1.0), table)",
         "power(total, np.maximum(self.beta, 1.0), table)",
-        "tests/weighting tests/laws/test_mixed.py",
+        "tests/laws/test_mixed.py::"
+        "test_a_category_along_which_clusters_part_has_no_weight_by_the_published_rule",
     ),
     (
         "effective-power",
@@ -744,7 +745,7 @@ among(
         "wrong tie",
         "np.where(later_distance > distance,",
         "np.where(later_distance >= distance,",
-        "tests/sources tests/_engine tests/_core",
+        "tests/_engine/test_empty.py",
     ),
     (
         "labelling-adds-largest",
