@@ -794,6 +794,7 @@ among(
         "dropped join",
         "return there + xp.where(other == nearest, other_mass, zero)",
         "return there",
+        "tests/_core/test_slopes.py",
     ),
     (
         "twin-squares-without-weight",
@@ -812,12 +813,14 @@ among(
         "off by one",
         "n_features / xp.astype(n_features - _missing(chunk), xp.float64)",
         "n_features / xp.astype(n_features - _missing(chunk) + 1, xp.float64)",
+        "tests/_core/test_mixed.py",
     ),
     (
         "twin-keeps-last-labels",
         "stale label",
         "                last.labels[r, chunk.here] = xp.astype(labels, last.labels.dtype)\n",
         "",
+        "tests/_core/test_updates.py tests/_core/test_mixed.py",
     ),
 )
 
@@ -855,18 +858,21 @@ among(
         "off by one",
         "++v) missing += levels[v] < 0;",
         "++v) missing += levels[v] <= 0;",
+        "tests/_core/test_mixed.py",
     ),
     (
         "core-all-weight-is-observed",
         "forgotten weight",
         "count(weight[v], y == y);",
         "count(weight[v], true);",
+        "tests/_core/test_mixed.py",
     ),
     (
         "core-costs-of-the-first-tile",
         "stale rows",
         "block.levels ? block.lookups + first * TILE_ROWS<T> : nullptr",
         "block.levels ? block.lookups : nullptr",
+        "tests/_core/test_mixed.py",
     ),
 )
 among(
@@ -876,6 +882,7 @@ among(
         "sign",
         "square[c] = REMOVE ? square[c] - st * t : square[c] + st * t;",
         "square[c] = square[c] + st * t;",
+        "tests/_core/test_updates.py",
     ),
     (
         "core-sums-without-weight",
@@ -888,6 +895,7 @@ among(
         "stale label",
         "for (index i = 0; i < n; ++i) last[i] = block.labels[i];",
         "for (index i = 0; i + 1 < n; ++i) last[i] = block.labels[i];",
+        "tests/_core/test_updates.py",
     ),
     ("core-counts-rows-without-weight", "forgotten weight", "rows += s > 0;", "rows += 1;"),
     (
@@ -895,24 +903,28 @@ among(
         "off by one",
         "if (levels[v] >= 0) counts[levels[v]] += s;",
         "if (levels[v] > 0) counts[levels[v]] += s;",
+        "tests/_core/test_mixed.py",
     ),
     (
         "core-neighbours-not-added",
         "dropped join",
         "below_mass += (under & (y[r] == below)) ? s[r] : zero;",
         "below_mass += (under & (y[r] == below)) ? zero : zero;",
+        "tests/_core/test_slopes.py",
     ),
     (
         "core-overlap-twice",
         "off by one",
         "add(Lanes<L>{}, m - L, int(v - (m - L)));",
         "add(Lanes<L>{}, m - L, 0);",
+        "tests/_core/test_slopes.py",
     ),
     (
         "core-odd-row-twice",
         "off by one",
         "const double weight = at + r < end && given > 0 ? given : 0;\n            if (weight > 0)",
         "const double weight = given > 0 ? given : 0;\n            if (weight > 0)",
+        "tests/_core/test_slopes.py",
     ),
 )
 among(
@@ -922,6 +934,7 @@ among(
         "wrong tie",
         "if (d > out.distance[start]) {",
         "if (d >= out.distance[start]) {",
+        "tests/_engine/test_empty.py",
     ),
     (
         "core-farthest-without-weight",
@@ -952,12 +965,14 @@ among(
         "off by one",
         "    for (; v < m; ++v) {\n        const double y",
         "    for (; v + 1 < m; ++v) {\n        const double y",
+        "tests/_core/test_mixed.py",
     ),
     (
         "core-largest-is-a-sum",
         "dropped join",
         "return term > sum ? term : sum;",
         "return sum + term;",
+        "tests/_core/test_mixed.py",
     ),
 )
 among(
@@ -967,6 +982,7 @@ among(
         "forgotten weight",
         "const double s = table.sample_weight ? table.sample_weight[i] : 1;",
         "const double s = 1;",
+        "tests/_core/test_slopes.py",
     ),
 )
 among(
@@ -976,17 +992,20 @@ among(
         "dropped join",
         "for (index segment = 1; segment < segments; ++segment)\n            for (index i = begin;",
         "for (index segment = 2; segment < segments; ++segment)\n            for (index i = begin;",
+        "tests/_core/test_bitwise.py tests/_core/test_kernels.py",
     ),
     (
         "core-farthest-last-segment-of-ties",
         "wrong tie",
         "if (part_distance[segment * r + start] > distance.data()[start]) {",
         "if (part_distance[segment * r + start] >= distance.data()[start]) {",
+        "tests/_engine/test_empty.py",
     ),
     (
         "core-neighbours-not-joined",
         "dropped join",
         "            mass += other_mass;",
         "            (void)other_mass;",
+        "tests/_core/test_slopes.py",
     ),
 )
