@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f \( -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name pyproject.toml \))
 
-.PHONY: help demo test lint types bench survey docs clean setup
+.PHONY: help demo test lint types mutants bench survey docs clean setup
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
@@ -35,7 +35,7 @@ demo: $(VENV)/.installed  ## the main job on bundled data
 
 test: $(VENV)/.dev  ## lint, types and the fast tests
 	$(MAKE) --no-print-directory lint types
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(VENV)/.dev  ## ruff, import-linter, codespell
 	$(BIN)/ruff check .
@@ -45,6 +45,9 @@ lint: $(VENV)/.dev  ## ruff, import-linter, codespell
 
 types: $(VENV)/.dev  ## mypy --strict
 	$(BIN)/mypy
+
+mutants: $(VENV)/.dev  ## plant small faults in a copy; the tests must catch all (ONLY=name: one)
+	$(BIN)/python tests/mutants/plant.py --only '$(or $(ONLY),*)'
 
 bench: $(VENV)/.dev  ## speed and memory beside scikit-learn and others (run it alone)
 	$(BIN)/python benchmarks/bench_iteration.py
