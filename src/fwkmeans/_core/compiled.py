@@ -21,7 +21,6 @@ from fwkmeans.typing import (
 )
 
 instruction_set = _kernels.instruction_set
-multiply_adds = _kernels.multiply_adds
 n_segments = _kernels.n_segments
 
 # Below this many multiply-adds a second thread costs more than it brings.
