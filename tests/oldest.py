@@ -1,0 +1,14 @@
+"""Print the lowest versions that pyproject.toml allows, as constraints for pip."""
+
+import itertools
+import sys
+import tomllib
+from pathlib import Path
+
+project = tomllib.loads(Path(__file__).parents[1].joinpath("pyproject.toml").read_text())
+wanted = [
+    *project["project"]["dependencies"],
+    *itertools.chain(*project["project"]["optional-dependencies"].values()),
+    *project["dependency-groups"]["test"],
+]
+sys.stdout.writelines(sorted({f"{name.replace('>=', '==')}\n" for name in wanted if ">=" in name}))
