@@ -14,13 +14,14 @@ namespace {
 
 constexpr int BYTES = FWK_BYTES;
 constexpr int ROW_VECTORS = 2;
-#if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int REGISTERS = 32;
+// Clusters in a register tile. 32 registers hold twelve where multiply-adds read memory (AVX-512) and
+// eight on aarch64, where they do not and more would spill; 16 registers hold five.
+#ifdef __aarch64__
+constexpr int MAX_TILE = 8;
 #else
-constexpr int REGISTERS = 16;
+constexpr int MAX_TILE = BYTES == 64 ? 12 : 5;
 #endif
-constexpr int MAX_TILE = REGISTERS == 32 ? 12 : 5;  // clusters in a register tile
-constexpr index BLOCK_BYTES = 128 * 1024;       // packed rows of a block: half an L2 cache
+constexpr index BLOCK_BYTES = 128 * 1024;  // packed rows of a block: half an L2 cache
 constexpr index MAX_BLOCK = 1024;
 
 template <class T, int LANES>
