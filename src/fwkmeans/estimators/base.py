@@ -33,6 +33,7 @@ from fwkmeans._engine import (
     keeps_labels,
 )
 from fwkmeans._init import INITIALISATIONS, Seeds, anomalous_start, initial_weights
+from fwkmeans._support.sklearn_compat import NotebookMixin
 from fwkmeans._tabular.coding import Coding
 from fwkmeans._tabular.columns import as_table, describe_columns, read_categorical
 from fwkmeans.estimators.inputs import check_rows, describe_rows, open_source
@@ -78,6 +79,7 @@ class BaseFeatureWeightedKMeans(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     ClusterMixin,
+    NotebookMixin,
     BaseEstimator,
     metaclass=ABCMeta,
 ):
