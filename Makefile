@@ -7,7 +7,7 @@ SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f \( -name '*.cp
 
 .PHONY: help demo test lint types bench survey docs clean setup test-oldest test-clang test-aarch64 wheel
 help:  ## show this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 22
 
 $(BIN)/python:
 	$(FWKMEANS_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set FWKMEANS_PYTHON.")'
