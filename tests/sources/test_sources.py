@@ -144,7 +144,6 @@ def test_same_rows_with_other_weights_keep_the_block_size():
 
 def test_other_weights_leave_the_view_of_the_rows_alone(rng):
     X = rng.normal(size=(30, 3))
-    view = ChunkedSource(X, block_bytes=200).seen_through(np.abs)
-    again = view.reweighted(rng.random(30))
-    np.testing.assert_array_equal(again.take(np.arange(30)), np.abs(X))
+    view = ChunkedSource(X, block_bytes=200).mapped(np.abs)
+    again = view.with_(rng.random(30), 2)
     np.testing.assert_array_equal(np.vstack([b.rows for b in again.blocks()]), np.abs(X))

@@ -30,6 +30,7 @@ from fwkmeans._engine import (
 )
 from fwkmeans._init import Seeds
 from fwkmeans._support.checks import one_value_a_start
+from fwkmeans._support.sklearn_compat import NotebookMixin
 from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.columns import describe_columns
 from fwkmeans.estimators.categories import describe_categories
@@ -65,6 +66,7 @@ class BaseFeatureWeightedKMeans(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     ClusterMixin,
+    NotebookMixin,
     BaseEstimator,
     metaclass=ABCMeta,
 ):
