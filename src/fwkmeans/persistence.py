@@ -28,11 +28,12 @@ from fwkmeans import __version__
 from fwkmeans._engine import Recipe
 from fwkmeans._support.files import replacing
 from fwkmeans._tabular.coding import Coding
-from fwkmeans._tabular.layout import Layout, numeric_layout
+from fwkmeans._tabular.layout import Layout
 from fwkmeans.centers import CENTER_RULES
 from fwkmeans.dissimilarities import DISSIMILARITIES
 from fwkmeans.estimators import ALGORITHMS, FeatureWeightedKMeans
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.fitted import FittedView
 from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
 from fwkmeans.typing import Description, Pass
 from fwkmeans.weighting import WEIGHT_RULES
@@ -447,30 +448,30 @@ def _check_model(model: Any) -> None:
 
 def _check_clusters(model: Any) -> None:
     n_clusters, n_features = len(model.cluster_centers_), model.n_features_in_
-    coding: Coding | None = getattr(model, "_coding", None)
-    layout = numeric_layout(n_features) if coding is None else coding.layout
+    view = FittedView.of(model)
+    coding, layout, recipe = view.coding, view.layout, view.recipe
     if coding is not None:
         _want(isinstance(coding, Coding) and coding.n_features == n_features, "its categories")
     _want(n_clusters == model.n_clusters_ > 0, "the number of clusters")
-    parts = model._parts
-    _want(isinstance(parts, Recipe), "its parts")
-    for part, registry in zip(parts, (DISSIMILARITIES, CENTER_RULES, WEIGHT_RULES), strict=True):
+    _want(isinstance(recipe, Recipe), "its parts")
+    for part, registry in zip(recipe, (DISSIMILARITIES, CENTER_RULES, WEIGHT_RULES), strict=True):
         _want(type(part) in registry.values(), "its parts")
-    for table in (model._table, parts.dissimilarity.table, parts.center.table):
-        _check_table(table, layout)
+    _check_description(view.description, layout)
+    for bound_to in view.descriptions_of_parts:
+        _want(_is_same(bound_to, view.description), "its table")
     for name in ("cluster_centers_", "feature_weights_"):
         _want(getattr(model, name).shape == (n_clusters, n_features), name)
     weights = model.feature_weights_
     _want(weights.dtype == np.float64 and bool(np.all(weights >= 0)), "feature_weights_")
     _want(np.isfinite(weights).all(), "feature_weights_")
-    _want(model._frequencies.shape == (n_clusters, layout.n_levels), "its categories")
+    _want(view.frequencies.shape == (n_clusters, layout.n_levels), "its categories")
     labels = model.labels_
     _want(labels.ndim == 1 and labels.dtype == np.int32, "labels_")
     _want(labels.size == 0 or 0 <= labels.min() <= labels.max() < n_clusters, "labels_")
-    _check_pass(parts.dissimilarity._pass(model._assignment(None)), n_clusters, layout)
+    _check_kernel_input(view.kernel_input, n_clusters, layout)
 
 
-def _check_pass(assigning: Pass, n_clusters: int, layout: Layout) -> None:
+def _check_kernel_input(assigning: Pass, n_clusters: int, layout: Layout) -> None:
     """Check all that the kernels get from the model."""
     own = assigning.weights.shape[1:2]
     n_categorical = layout.categorical.size
@@ -493,7 +494,14 @@ def _check_pass(assigning: Pass, n_clusters: int, layout: Layout) -> None:
             _want(name == "power" or np.isfinite(values).all(), f"its {name}")
 
 
-def _check_table(table: Any, layout: Layout) -> None:
+def _is_same(one: Any, other: Any) -> bool:
+    """Tell whether two records hold the same numbers and arrays."""
+    if isinstance(other, tuple):
+        return type(one) is type(other) and all(map(_is_same, one, other))
+    return one is other or bool(np.array_equal(one, other))
+
+
+def _check_description(table: Any, layout: Layout) -> None:
     _want(isinstance(table, Description) and isinstance(table.layout, Layout), "its table")
     for mine, other in zip(table.layout, layout, strict=True):
         _want(mine.dtype == np.int64 and np.array_equal(mine, other), "its columns")

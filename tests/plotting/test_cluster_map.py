@@ -280,7 +280,7 @@ def test_a_dissimilarity_of_ones_own_has_no_shape(rows):
             pass
 
     model._parts = model._parts._replace(dissimilarity=Other())
-    with pytest.raises(ValueError, match="no Minkowski dissimilarity"):
+    with pytest.raises(ValueError, match="not a Minkowski dissimilarity"):
         metric_of(model)
     assert metric_of(model, shapes=False).p == 2.0
 

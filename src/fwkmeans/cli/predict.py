@@ -167,9 +167,11 @@ def _known(pipeline: Any) -> Known:
 
 
 def _categories(step: Any) -> tuple[Any, Any]:
+    from fwkmeans.fitted import FittedView
+
     if hasattr(step, "categorical_features_"):
         return step.categorical_features_, step.categories_
-    coding = getattr(step, "_coding", None)
+    coding = FittedView.of(step).coding
     return ((), ()) if coding is None else (coding.categorical, coding.categories)
 
 

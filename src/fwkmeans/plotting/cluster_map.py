@@ -8,6 +8,7 @@ import numpy as np
 
 from fwkmeans._support.checks import check_power
 from fwkmeans._tabular.columns import read_numeric, resolve_columns
+from fwkmeans.fitted import FittedView
 from fwkmeans.plotting.axes import open_axes, plain, scatter_style
 from fwkmeans.plotting.models import (
     Metric,
@@ -183,12 +184,12 @@ class ClusterMapDisplay:
         metric = metric_of(model, shapes=shapes)
         numeric = metric.numeric
         rows = read_numeric(table_of(table), numeric).astype(np.float64)
-        round_spaces = getattr(model, "_unit_spaces", None) or []
+        spherical = FittedView.of(model).spherical
         chosen = _chosen(features, names, numeric)
-        if round_spaces:
-            rows = np.asarray(unit_rows(rows, round_spaces))
+        if spherical:
+            rows = np.asarray(unit_rows(rows, spherical))
             if shapes:
-                _refuse_round(chosen, round_spaces)
+                _refuse_spherical(chosen, spherical)
         display = cls._of(rows, labels, metric, chosen, [names[v] for v in numeric], shapes, radius)
         return display.plot(ax, **style)
 
@@ -442,7 +443,7 @@ def _chosen(features: Any, names: list[Any], numeric: IntArray) -> IntArray | No
     return np.searchsorted(numeric, chosen)
 
 
-def _refuse_round(chosen: IntArray | None, spaces: list[IntArray]) -> None:
+def _refuse_spherical(chosen: IntArray | None, spaces: list[IntArray]) -> None:
     if chosen is None or np.isin(chosen, np.concatenate(spaces)).any():
         raise ValueError(
             "The model compares directions in spherical spaces, where clusters have no Minkowski "

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_array, check_scalar
 
-from fwkmeans.estimators.shares import counted_weights, has_group_weights
+from fwkmeans.fitted import FittedView
 from fwkmeans.plotting.axes import (
     add_colorbar,
     image_style,
@@ -118,12 +118,11 @@ class FeatureWeightsDisplay:
         """
         model = model_of(estimator)
         names = names_of(estimator, feature_names)
-        weights = counted_weights(model)
+        view = FittedView.of(model)
+        weights = view.comparable_weights
         if (weights == weights[:1]).all():
             weights = weights[:1]
-        kind = (
-            "feature weight\ntimes group weight" if has_group_weights(model) else "feature weight"
-        )
+        kind = "feature weight" + ("\ntimes group weight" if view.has_group_weights else "")
         display = cls(weights, feature_names=names, sizes=sizes_of(model), weight_name=kind)
         return display.plot(ax, **style)
 

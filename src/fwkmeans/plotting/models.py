@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwkmeans._tabular.columns import as_table, column_names
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.fitted import FittedView
 from fwkmeans.preprocessing import TableEncoder
 from fwkmeans.typing import FloatArray, IntArray
 
@@ -67,7 +68,7 @@ def categorical_of(estimator: Any) -> Any:
             return step.categorical_features_
         if not (isinstance(step, OneToOneFeatureMixin) or step in (None, "passthrough")):
             return "from_dtype"
-    known = model_of(estimator)._table.layout.categorical
+    known = FittedView.of(model_of(estimator)).layout.categorical
     return known if known.size or not _is_pipeline(estimator) else "from_dtype"
 
 
@@ -145,17 +146,14 @@ def sizes_of(model: Any) -> IntArray:
 
 def metric_of(model: Any, *, shapes: bool = True) -> Metric:
     """Return how a fitted model measures distance; squares stand for what has no exponent."""
-    p = getattr(model._parts.dissimilarity, "p", None)
-    if p is None and shapes:
+    view = FittedView.of(model)
+    if view.power is None and shapes:
         raise ValueError(
-            f"{model._parts.dissimilarity!r} is no Minkowski dissimilarity, so clusters have no "
+            f"{view.recipe.dissimilarity!r} is not a Minkowski dissimilarity, so clusters have no "
             "shape that could be drawn. Set shapes=False."
         )
-    layout = model._table.layout
-    assignment = model._assignment(None)
-    weights = layout.numbers_of(assignment.weights[0] * assignment.scale[0])
-    centers = layout.numbers_of(np.asarray(model.cluster_centers_, dtype=np.float64))
-    return Metric(centers, np.broadcast_to(weights, centers.shape), float(p or 2.0), layout.numeric)
+    weights = view.layout.numbers_of(view.effective_weights * view.scale)
+    return Metric(view.points, weights, view.power or 2.0, view.layout.numeric)
 
 
 def _kind_of_label(label: Any) -> str:

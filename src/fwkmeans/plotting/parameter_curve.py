@@ -13,6 +13,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_scalar
 
 from fwkmeans._tabular.columns import categorical_by_dtype, read_numeric
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.fitted import FittedView
 from fwkmeans.plotting.axes import line_style, open_axes, plain
 from fwkmeans.plotting.models import check_labels, rows_of, table_of
 from fwkmeans.plotting.style import ACCENT, COLORS
@@ -346,8 +348,10 @@ def _labels(model: Any) -> Any:
 
 
 def _has_categories(model: Any) -> bool:
-    table = getattr(_last(model), "_table", None)
-    return table is not None and not table.layout.is_numeric
+    last = _last(model)
+    if not isinstance(last, BaseFeatureWeightedKMeans):
+        return False
+    return not FittedView.of(last).layout.is_numeric
 
 
 def _last(model: Any) -> Any:

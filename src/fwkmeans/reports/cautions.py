@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fwkmeans.fitted import FittedView
 from fwkmeans.reports.stability import NEAR
 from fwkmeans.reports.table import Column
-from fwkmeans.reports.weights import HEAVY, distance_from, heavy_columns, is_uniform
+from fwkmeans.reports.weights import HEAVY, distance_from, heavy_columns
 from fwkmeans.reports.words import index, listing, number, percent, plural, short
 from fwkmeans.typing import FloatArray, IntArray
 
@@ -106,7 +107,7 @@ def _about_weights(found: Findings) -> list[str]:
             f"it has {percent(float(found.equal_by_column[most]))} of all weight even if weights "
             "are equal. Leave it out if it is no category, or use an algorithm for categories."
         )
-    if is_uniform(found.estimator):
+    if FittedView.of(found.estimator).has_uniform_weights:
         return sentences
     return sentences + _about_learned_weights(found, used)
 

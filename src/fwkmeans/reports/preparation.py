@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.fitted import FittedView
 from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
 from fwkmeans.reports.table import names_of
 from fwkmeans.reports.words import name_of
@@ -83,8 +84,8 @@ def _categorical(steps: Sequence[Any], estimator: Any) -> IntArray | None:
     if steps:
         first = steps[0]
         return first.categorical_features_ if isinstance(first, TableEncoder) else None
-    coding = getattr(estimator, "_coding", None)
-    return None if coding is None else np.asarray(coding.categorical)
+    coding = FittedView.of(estimator).coding
+    return None if coding is None else coding.categorical
 
 
 def _trace(step: Any, names: Sequence[str]) -> tuple[IntArray, list[str]]:

@@ -9,6 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from fwkmeans.estimators import ALGORITHMS
+from fwkmeans.fitted import FittedView
 from fwkmeans.preprocessing import TableEncoder
 from fwkmeans.reports.cautions import Findings, cautions
 from fwkmeans.reports.descriptions import describe_cluster, headline
@@ -22,7 +23,6 @@ from fwkmeans.reports.weights import (
     effective_weights,
     encoded_shares,
     equal_shares,
-    is_uniform,
     shares_by_column,
     times_equal,
 )
@@ -131,13 +131,14 @@ def summarize(
     labels = np.asarray(estimator.predict(prepared.rows))
     columns = read_columns(table, names, prepared.categorical)
     columns, owners = _with_derived(columns, prepared)
-    encoded, equal = encoded_shares(estimator), equal_shares(estimator)
+    view = FittedView.of(estimator)
+    encoded, equal = encoded_shares(view), equal_shares(view)
     shares = shares_by_column(encoded, owners, len(columns))
     equal_by_column = shares_by_column(equal[None], owners, len(columns))[0]
     sizes = np.bincount(labels, minlength=len(shares))
     stability, stability_note = run_starts(estimator, prepared.rows, labels, starts, random)
     features, clusters = _features_and_clusters(columns, shares, equal_by_column, labels, sizes)
-    mean_weights = (effective_weights(estimator).T @ sizes) / max(1, labels.size)
+    mean_weights = (effective_weights(view).T @ sizes) / max(1, labels.size)
     summary = {
         **_about_model(estimator, title),
         "headline": headline(
@@ -147,7 +148,7 @@ def summarize(
             shares,
             equal_by_column,
             sizes,
-            uniform=is_uniform(estimator),
+            uniform=view.has_uniform_weights,
         ),
         "n_rows": int(labels.size),
         "n_features": len(names),
@@ -161,7 +162,7 @@ def summarize(
         "stability_note": stability_note,
         "map": project(
             prepared.rows,
-            _categorical_inputs(estimator),
+            view.layout.categorical,
             mean_weights,
             labels,
             [columns[at].name for at in owners],
@@ -302,11 +303,6 @@ def _found(estimator: Any) -> dict[str, Any]:
         for name, value in values.items()
         if isinstance(value, int | float | np.number) and given[name] in (None, "auto")
     }
-
-
-def _categorical_inputs(estimator: Any) -> IntArray:
-    coding = getattr(estimator, "_coding", None)
-    return np.zeros(0, dtype=np.int64) if coding is None else np.asarray(coding.categorical)
 
 
 def _is_same_table(estimator: Any, rows: Any) -> bool:
