@@ -16,7 +16,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
 from fwkmeans import AWKMeans, EWKMeans, FGKMeans, IMWKMeans, KMeans, WKMeans
-from fwkmeans._tabular.reading import Format, read_table
+from fwkmeans._tabular import reading
+from fwkmeans._tabular.format import Format
 from fwkmeans.cli import main
 from fwkmeans.cli.columns import Roles, choose_columns
 from fwkmeans.cli.models import NAMES, choose
@@ -27,6 +28,10 @@ from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
 from fwkmeans.reports import summarize
 
 from .conftest import columns_of
+
+
+def read_table(*args, **options):
+    return reading.read_table(*args, **options).table
 
 
 @pytest.fixture(scope="module")

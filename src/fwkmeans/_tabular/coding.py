@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, compress, count, islice
-from numbers import Number
-from typing import Any, Literal, NamedTuple
+from itertools import accumulate, chain, islice
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fwkmeans._support.text import quoted
 from fwkmeans._tabular import columns as _columns
+from fwkmeans._tabular.distinct import DistinctValues, object_array, read_column
 from fwkmeans._tabular.layout import Layout
 
 __all__ = ["Coding"]
 
 IndexArray = NDArray[np.intp]
-
-#: Whole numbers are counted in a table of places, if their range is at most this or their number.
-SHORT_RANGE = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +108,8 @@ class Coding:
         counted = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0
         observed = [_Observed() for _ in categorical]
         for one, v in zip(observed, categorical, strict=True):
-            values, codes = _read_column(X, int(v))
-            one.add(_Column(values, codes[counted]))
+            values, codes = read_column(X, int(v))
+            one.add(DistinctValues(values, codes[counted]))
         categories = _in_order(X, categorical, observed, own_missing)
         return cls(X.shape[1], numeric, categorical, categories)
 
@@ -155,7 +152,7 @@ class Coding:
         observed = [_Observed() for _ in categorical]
         for block in blocks if observed else ():
             for one, v in zip(observed, categorical, strict=True):
-                one.add(_read_column(block, int(v)))
+                one.add(read_column(block, int(v)))
         categories = _in_order(np.empty((0, n_features)), categorical, observed, own_missing)
         return cls(n_features, _others(categorical, n_features), categorical, categories)
 
@@ -193,6 +190,7 @@ class Coding:
         *,
         unknown: Literal["mismatch", "error"] = "mismatch",
         names: Sequence[Any] | None = None,
+        otherwise: str = "mismatch",
     ) -> NDArray[np.int32]:
         """Return the codes of the categorical columns.
 
@@ -205,6 +203,8 @@ class Coding:
             raise an error.
         names : sequence of str, default=None
             Names of all columns, for error messages; by default those of `X`.
+        otherwise : str, default="mismatch"
+            What ``handle_unknown`` can be instead of "error", for error messages.
 
         Returns
         -------
@@ -221,13 +221,21 @@ class Coding:
         _refuse_dates(X, self.categorical)
         codes = np.empty((X.shape[0], self.categorical.size), dtype=np.int32)
         for j, v in enumerate(self.categorical):
-            column = _read_column(X, int(v))
+            column = read_column(X, int(v))
             table, strange = _translate(column, self.categories[j])
             if strange and unknown == "error":
                 name = _name(X, int(v)) if names is None else names[v]
-                raise ValueError(_not_seen(name, strange))
+                raise ValueError(_not_seen(name, strange, otherwise))
             codes[:, j] = table[column.codes]
         return codes
+
+    def codes_of(self, values: Iterable[Any]) -> NDArray[np.int32]:
+        """Return the code of one value of each categorical column; -1 for None."""
+        found = [
+            -1 if value is None else _codes_by_key(categories)[_key(value)]
+            for value, categories in zip(values, self.categories, strict=True)
+        ]
+        return np.array(found, dtype=np.int32)
 
     @property
     def layout(self) -> Layout:
@@ -266,7 +274,8 @@ class Coding:
         offsets = self.offsets.astype(np.int32)
         if own_missing and unknown == "error" and (codes < 0).any():
             v = int(self.categorical[np.argmax((codes < 0).any(axis=0))])
-            raise ValueError(_not_seen(_name(X, v) if names is None else names[v], [None]))
+            name = _name(X, v) if names is None else names[v]
+            raise ValueError(_not_seen(name, [None], "mismatch"))
         if own_missing:
             np.copyto(codes, np.diff(offsets) - 1, where=codes < 0)
         np.add(codes, offsets[:-1], out=codes, where=codes >= 0)
@@ -283,19 +292,6 @@ class Coding:
         )
 
 
-class _Column(NamedTuple):
-    """A column as places in a list of values, each of which may or may not occur."""
-
-    values: Sequence[Any]  # distinct, but for numbers of different types
-    codes: NDArray[Any]  # (n,) places in `values`, -1 for missing
-
-    def occurring(self) -> IndexArray:
-        """Return which of the values occur."""
-        seen = np.zeros(len(self.values) + 1, dtype=bool)
-        seen[self.codes] = True  # missing cells mark the extra entry
-        return np.flatnonzero(seen[:-1])
-
-
 class _Observed:
     """What occurs in a column, gathered piece by piece."""
 
@@ -303,7 +299,7 @@ class _Observed:
         self.values: dict[tuple[bool, Any], Any] = {}  # by their key
         self.missing = False
 
-    def add(self, column: _Column) -> None:
+    def add(self, column: DistinctValues) -> None:
         for place in column.occurring():
             value = _plain(column.values[place])
             self.values.setdefault(_key(value), value)
@@ -319,16 +315,16 @@ def _in_order(
         ordered: list[Any] = []
         for kind in (True, False):  # booleans apart, lest True and 1 be taken for the same
             values = [value for (boolean, _), value in one.values.items() if boolean is kind]
-            ordered += map(_plain, _columns.ordered_categories(X, int(v), _object_array(values)))
+            ordered += map(_plain, _columns.ordered_categories(X, int(v), object_array(values)))
         if own_missing and one.missing:
             ordered.append(None)
         categories.append(tuple(ordered))
     return tuple(categories)
 
 
-def _translate(column: _Column, categories: Sequence[Any]) -> tuple[IndexArray, list[Any]]:
+def _translate(column: DistinctValues, categories: Sequence[Any]) -> tuple[IndexArray, list[Any]]:
     """Return the code of each value of a column (last: of missing), and values without one."""
-    known = {_key(category): code for code, category in enumerate(categories)}
+    known = _codes_by_key(categories)
     table = np.full(len(column.values) + 1, len(categories), dtype=np.intp)
     table[-1] = len(categories) - 1 if categories and categories[-1] is None else -1
     strange = []
@@ -340,6 +336,10 @@ def _translate(column: _Column, categories: Sequence[Any]) -> tuple[IndexArray, 
         else:
             table[place] = code
     return table, strange
+
+
+def _codes_by_key(categories: Sequence[Any]) -> dict[tuple[bool, Any], int]:
+    return {_key(category): code for code, category in enumerate(categories)}
 
 
 def _key(value: Any) -> tuple[bool, Any]:
@@ -359,10 +359,6 @@ def _plain(value: Any) -> Any:
 
 def _others(categorical: IndexArray, n_features: int) -> IndexArray:
     return np.setdiff1d(np.arange(n_features, dtype=np.intp), categorical)
-
-
-def _object_array(values: Sequence[Any]) -> NDArray[Any]:
-    return np.fromiter(values, dtype=object, count=len(values))  # cells may be tuples
 
 
 def _name(X: Any, v: int) -> Any:
@@ -390,131 +386,9 @@ def _refuse_text(X: Any, numeric: IndexArray) -> None:
         _columns.read_numeric(X, text)  # raises, unless they hold booleans or nothing
 
 
-def _not_seen(name: Any, values: Sequence[Any], most: int = 10) -> str:
-    shown = sorted(values, key=str)[:most]
-    more = f" and {len(values) - most} more" if len(values) > most else ""
+def _not_seen(name: Any, values: Sequence[Any], unknown: str) -> str:
     return (
         f"Column {name!r} holds categories that fit has not seen: "
-        f"{', '.join(map(repr, shown))}{more}. Fit on a table that has them, or let unknown "
-        "categories count as a mismatch (handle_unknown='mismatch')."
+        f"{quoted(sorted(values, key=str), 10)}. Fit on a table that has them, or set "
+        f"handle_unknown={unknown!r}."
     )
-
-
-def _read_column(X: Any, v: int) -> _Column:
-    """Read column `v` of a table by the fastest way its type allows."""
-    if _columns.is_frame(X):
-        frame = nw.from_native(X, eager_only=True)
-        name = frame.columns[v]
-        return _read_series(frame.get_column(name), name)
-    cells = X[:, v]
-    if cells.dtype.kind in "biuf":
-        return _read_numbers(cells)
-    if cells.dtype.kind in "US":
-        return _tell_apart(cells.tolist())
-    return _read_objects(cells.tolist(), f"x{v}")
-
-
-def _read_series(series: nw.Series[Any], name: Any) -> _Column:
-    if series.dtype == nw.String and _has_own_text(series):
-        series = series.cast(nw.Categorical)  # the library tells text apart faster than we could
-    dtype, native = series.dtype, series.to_native()
-    if dtype in (nw.Categorical, nw.Enum) and series.implementation.is_polars():
-        return _read_polars(series)
-    if dtype in (nw.Categorical, nw.Enum) and hasattr(native, "cat"):
-        return _Column(series.cat.get_categories().to_list(), native.cat.codes.to_numpy())
-    if dtype == nw.Boolean or dtype.is_float() or (dtype.is_integer() and not _is_wide(dtype)):
-        return _read_nullable(series)
-    return _read_objects(series.to_list(), name)
-
-
-def _has_own_text(series: nw.Series[Any]) -> bool:
-    """Tell whether a column of text can hold nothing else, as an object column of pandas may."""
-    library = series.implementation
-    return library.is_polars() or (
-        library.is_pandas_like() and str(series.to_native().dtype) != "object"
-    )
-
-
-def _is_wide(dtype: Any) -> bool:
-    return dtype in (nw.Int128, nw.UInt128)  # NumPy has no such numbers
-
-
-def _read_polars(series: nw.Series[Any]) -> _Column:
-    """Read a Categorical or Enum, whose physical numbers may be any."""
-    physical = nw.from_native(series.to_native().to_physical(), series_only=True)
-    numbers, places = _read_numbers(physical.cast(nw.Int64).fill_null(-1).to_numpy())
-    values = series[_rows_of(places, len(numbers))].to_list()
-    gaps = 1 if numbers and numbers[0] == -1 else 0  # the numbers ascend
-    return _Column(values[gaps:], places - gaps)
-
-
-def _read_nullable(series: nw.Series[Any]) -> _Column:
-    """Read numbers or booleans, of which some may be null."""
-    null = series.is_null()
-    if not null.any():
-        return _read_numbers(series.to_numpy())
-    values, places = _read_numbers(series.filter(~null).to_numpy())  # whole numbers stay whole
-    codes = np.full(len(series), -1, dtype=np.intp)
-    codes[~null.to_numpy()] = places
-    return _Column(values, codes)
-
-
-def _read_numbers(cells: NDArray[Any]) -> _Column:
-    """Read an array of numbers or booleans; the values ascend."""
-    if cells.dtype.kind == "b":
-        return _Column([False, True], cells.astype(np.intp))
-    missing = _columns.is_missing(cells)
-    if missing.any():
-        codes = np.full(cells.size, -1, dtype=np.intp)
-        values, codes[~missing] = _read_numbers(cells[~missing])
-        return _Column(values, codes)
-    whole = _whole_numbers(cells)
-    if whole is None:
-        distinct, places = np.unique(cells, return_inverse=True)
-        return _Column(distinct.tolist(), places)
-    lowest = whole.min()
-    whole -= lowest
-    seen = np.zeros(int(whole.max()) + 1, dtype=bool)
-    seen[whole] = True
-    distinct = (np.flatnonzero(seen) + lowest).astype(cells.dtype)
-    return _Column(distinct.tolist(), (np.cumsum(seen) - 1)[whole])
-
-
-def _whole_numbers(cells: NDArray[Any]) -> NDArray[np.int64] | None:
-    """Return a copy as integers if they are whole numbers in a short range, else None."""
-    if not cells.size:
-        return None
-    lowest, highest = cells.min().item(), cells.max().item()
-    if not -(2**53) < lowest <= highest < 2**53:
-        return None
-    if highest - lowest > max(SHORT_RANGE, cells.size):
-        return None
-    whole = cells.astype(np.int64)
-    return whole if cells.dtype.kind != "f" or bool((whole == cells).all()) else None
-
-
-def _read_objects(cells: list[Any], name: Any) -> _Column:
-    """Read text or any Python objects."""
-    kinds = _columns.check_scalars(cells, name)
-    values, codes = _tell_apart(cells)
-    if kinds & {bool, np.bool_} and any(issubclass(kind, Number) for kind in kinds - {bool}):
-        types, type_codes = _tell_apart(list(map(type, cells)))  # 1, 1.0 and True are equal
-        pairs, codes = _read_numbers(codes * len(types) + type_codes)
-        values = [cells[i] for i in _rows_of(codes, len(pairs))]
-    present = ~_columns.is_missing(_object_array(values))
-    places = np.where(present, np.cumsum(present) - 1, -1)
-    return _Column(list(compress(values, present)), places[codes])
-
-
-def _tell_apart(cells: list[Any]) -> _Column:
-    """Give the distinct cells numbers, in the order in which they come."""
-    place_of: defaultdict[Any, int] = defaultdict(count().__next__)
-    codes = np.fromiter(map(place_of.__getitem__, cells), dtype=np.intp, count=len(cells))
-    return _Column(list(place_of), codes)
-
-
-def _rows_of(codes: IndexArray, n_values: int) -> list[int]:
-    """Return a row that holds each of the values."""
-    rows = np.empty(n_values, dtype=np.intp)
-    rows[codes] = np.arange(codes.size)
-    return rows.tolist()

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from fwkmeans._support.text import quoted
+
 __all__ = [
     "as_table",
     "categorical_by_dtype",
@@ -97,7 +99,8 @@ def _check_unique(indices: IntArray, entries: Sequence[Any], what: str) -> None:
     if (counts > 1).any():
         repeated = [entries[i] for i in first[counts > 1]]
         raise ValueError(
-            f"{what} names these columns more than once: {_join(repeated)}. List each column once."
+            f"{what} names these columns more than once: {quoted(repeated, 20)}. List each column "
+            "once."
         )
 
 
@@ -115,15 +118,15 @@ def _from_names(
 ) -> IntArray:
     if feature_names is None:
         raise ValueError(
-            f"{what} gives the column names {_join(names)}, but X has no column names. Pass a "
+            f"{what} gives the column names {quoted(names, 20)}, but X has no column names. Pass a "
             "dataframe, or give positions or a boolean mask."
         )
     known = {name: v for v, name in enumerate(feature_names)}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(
-            f"{what} names columns that X does not have: {_join(unknown)}. The columns of X are "
-            f"{_join(known)}."
+            f"{what} names columns that X does not have: {quoted(unknown, 20)}. The columns of X "
+            f"are {quoted(known, 20)}."
         )
     return np.asarray([known[name] for name in names], dtype=np.intp)
 
@@ -132,16 +135,10 @@ def _from_positions(positions: Sequence[Any], n_features: int, what: str) -> Int
     outside = [position for position in positions if not 0 <= position < n_features]
     if outside:
         raise ValueError(
-            f"{what} has positions outside the table: {_join(outside)}. X has {n_features} "
+            f"{what} has positions outside the table: {quoted(outside, 20)}. X has {n_features} "
             f"columns, so positions run from 0 to {n_features - 1}."
         )
     return np.asarray(positions, dtype=np.intp)
-
-
-def _join(names: Iterable[Any], limit: int = 20) -> str:
-    shown = [repr(name) for name in names]
-    rest = f" and {len(shown) - limit} more" if len(shown) > limit else ""
-    return ", ".join(shown[:limit]) + rest
 
 
 def is_frame(X: Any) -> bool:
@@ -330,9 +327,8 @@ def describe_columns(mask: Any, feature_names: Sequence[str] | None, most: int =
     """Return e.g. ``columns 'age', 'height' and 3 more``, or ``column 4``."""
     indices = np.flatnonzero(mask)
     names = range(len(mask)) if feature_names is None else [str(name) for name in feature_names]
-    shown = [repr(names[int(i)]) for i in indices]
-    more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return f"column{'s' if len(shown) > 1 else ''} {', '.join(shown[:most])}{more}"
+    plural = "s" if indices.size > 1 else ""
+    return f"column{plural} {quoted((names[int(i)] for i in indices), most)}"
 
 
 def float_types(X: Any) -> Any:

@@ -8,22 +8,23 @@ from typing import Any
 
 import click
 
-from fwkmeans._support.text import aligned, count, harmless, has_blocks, percent, shortened
-from fwkmeans._tabular.reading import Format
+from fwkmeans._support.text import aligned, count, for_terminal, harmless, has_blocks, percent
+from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Chosen, Roles, check_key, read_columns
 from fwkmeans.cli.errors import InputError
-from fwkmeans.cli.models import Choice, Wish, build, choose, every_choice
+from fwkmeans.cli.models import Choice, FitOptions, build, choose, every_choice
 from fwkmeans.cli.options import (
     SectionedCommand,
+    algorithm_option,
     column_options,
-    complete_algorithm,
+    file_option,
+    fit_options,
     format_options,
     json_option,
-    model_options,
 )
 from fwkmeans.cli.output import check_apart, check_out, echo_json, write_columns
 from fwkmeans.cli.progress import each
-from fwkmeans.cli.run import fitted
+from fwkmeans.cli.run import fit_and_collect
 
 MOST_SIZES = 6
 MOST_FEATURES = 3
@@ -37,29 +38,21 @@ WIDEST = {"CK-Means": 64, "SYNCLUS": 256}
     cls=SectionedCommand, epilog="Example: fwkmeans compare wine.csv -k 3 --labels class"
 )
 @click.argument("table", type=click.Path())
-@model_options
-@click.option(
-    "-a",
-    "--algorithm",
-    "algorithms",
-    multiple=True,
-    metavar="NAME",
-    shell_complete=complete_algorithm,
-    help="Only this one; may be repeated (default: all).",
+@fit_options
+@algorithm_option(
+    "algorithms", multiple=True, text="Only this one; may be repeated (default: all)."
 )
 @column_options
-@click.option(
+@file_option(
     "-o",
     "--out",
-    type=click.Path(),
-    metavar="FILE",
-    help="Write the clusters of each row, a column an algorithm (.csv, .tsv, .parquet).",
+    text="Write the clusters of each row, one column per algorithm (.csv, .tsv, .parquet).",
 )
 @json_option
 @format_options
 def compare(
     table: str,
-    wish: Wish,
+    options: FitOptions,
     algorithms: tuple[str, ...],
     roles: Roles,
     out: str | None,
@@ -82,7 +75,7 @@ def compare(
     if out is not None:
         check_key(roles.id, [one.title for one in choices])
     chosen = read_columns(table, how, roles, name)
-    result = compared(choices, wish, chosen, patient=bool(algorithms))
+    result = compared(choices, options, chosen, patient=bool(algorithms))
     if not result["algorithms"]:
         reasons = {one["reason"] for one in result["skipped"]}
         raise InputError(next(iter(reasons)) if len(reasons) == 1 else " ".join(sorted(reasons)))
@@ -102,7 +95,7 @@ def compare(
 
 
 def compared(
-    choices: Sequence[Choice], wish: Wish, chosen: Chosen, *, patient: bool = False
+    choices: Sequence[Choice], options: FitOptions, chosen: Chosen, *, patient: bool = False
 ) -> dict[str, Any]:
     """Return sizes, weights and agreement of the partitions, ready for JSON but for the labels.
 
@@ -116,7 +109,7 @@ def compared(
         try:
             if not patient:
                 _refuse_width(choice, chosen)
-            done.append(_one(choice, wish, chosen))
+            done.append(_one(choice, options, chosen))
         except (ValueError, TypeError) as error:
             reason = " ".join(str(error).split())
             skipped.append({"name": choice.title, "reason": reason})
@@ -125,7 +118,7 @@ def compared(
     return {
         "n_rows": chosen.features.num_rows,
         "n_features": chosen.features.num_columns,
-        "n_clusters": wish.clusters,
+        "n_clusters": options.clusters,
         "algorithms": done,
         "skipped": skipped,
         "agreement": {"names": [one["name"] for one in done], "ari": agreement},
@@ -148,16 +141,16 @@ def _refuse_width(choice: Choice, chosen: Chosen) -> None:
         )
 
 
-def _one(choice: Choice, wish: Wish, chosen: Chosen) -> dict[str, Any]:
+def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
     from sklearn.metrics import adjusted_rand_score
 
-    from fwkmeans.reports import summarize
+    from fwkmeans.reports.summarize import summarize_rows
 
-    pipeline = build(choice, wish, chosen.features, chosen.n_missing)
+    pipeline = build(choice, options, chosen.features, chosen.n_missing)
     begin = time.perf_counter()
-    said = fitted(pipeline, chosen.features)
+    rows, warned = fit_and_collect(pipeline, chosen.features)
     seconds = time.perf_counter() - begin
-    summary = summarize(pipeline, chosen.features, starts=0)
+    summary = summarize_rows(pipeline, chosen.features, rows, starts=0)
     labels = pipeline[-1].labels_.tolist()
     known = chosen.classes is not None
     return {
@@ -171,7 +164,7 @@ def _one(choice: Choice, wish: Wish, chosen: Chosen) -> dict[str, Any]:
         "objective": summary["objective"],
         "converged": summary["converged"],
         "seconds": round(seconds, 3),
-        "warnings": said,
+        "warnings": [one.text for one in warned],
         "labels": labels,
     }
 
@@ -223,7 +216,7 @@ def _heaviest(weights: dict[str, float], equal: dict[str, float]) -> str:
     times = {name: share / equal[name] for name, share in weights.items() if equal[name] > 0}
     top = sorted(times, key=lambda name: -times[name])[:MOST_FEATURES]
     return ", ".join(
-        f"{shortened(name, 20)} {percent(weights[name])} ({times[name]:.1f}x)"
+        f"{for_terminal(name, 20)} {percent(weights[name], fine=True)} ({times[name]:.1f}x)"
         for name in top
         if times[name] > 0
     )

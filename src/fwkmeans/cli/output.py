@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import datetime
 import json
-import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,8 +13,9 @@ from typing import Any, TextIO
 import click
 
 from fwkmeans._support.files import replacing
+from fwkmeans._support.jsonable import jsonable
+from fwkmeans._support.optional import require
 from fwkmeans._support.text import harmless
-from fwkmeans._tabular.reading import need
 from fwkmeans.cli.errors import InputError, raise_if_stopped
 
 __all__ = [
@@ -95,8 +94,8 @@ def check_report(path: str | None) -> None:
     """Raise before any work if a report could not be written."""
     check_folder(path)
     if path is not None:
-        need("jinja2", "Reports", "report")
-        need("matplotlib", "Reports", "report")
+        require("jinja2", "Reports", "report")
+        require("matplotlib", "Reports", "report")
 
 
 def write_columns(columns: Mapping[str, Sequence[Any]], path: str) -> None:
@@ -108,8 +107,8 @@ def write_columns(columns: Mapping[str, Sequence[Any]], path: str) -> None:
     suffix = Path(path).suffix.lower()
     with replacing(path) as temporary:
         if suffix == ".parquet":
-            arrow = need("pyarrow", "Parquet files", "io")
-            need("pyarrow.parquet", "Parquet files", "io").write_table(
+            arrow = require("pyarrow", "Parquet files", "io")
+            require("pyarrow.parquet", "Parquet files", "io").write_table(
                 arrow.table(dict(columns)), temporary
             )
             return
@@ -126,23 +125,8 @@ def _write_csv(columns: Mapping[str, Sequence[Any]], stream: TextIO, separator: 
 
 def echo_json(content: Mapping[str, Any]) -> None:
     """Print for machines."""
-    text = json.dumps(_for_json(content), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(jsonable(content), indent=2, ensure_ascii=False, allow_nan=False)
     click.echo(text)
-
-
-def _for_json(value: Any) -> Any:
-    """Return a value as JSON can hold it: NaN as null, dates as ISO text, the rest as text."""
-    if isinstance(value, Mapping):
-        return {str(key): _for_json(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_for_json(one) for one in value]
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
-    return str(value)
 
 
 def note(text: str) -> None:

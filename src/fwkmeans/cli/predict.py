@@ -1,4 +1,4 @@
-"""``fwkmeans predict``: give new rows to the clusters of a model."""
+"""``fwkmeans predict``: assign new rows to the clusters of a model."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import click
 import numpy as np
 
 from fwkmeans._support.text import count
-from fwkmeans._tabular.reading import Format, Remarks, read_table
+from fwkmeans._tabular.format import Format
+from fwkmeans._tabular.reading import read_table
 from fwkmeans.cli.columns import check_key, match_columns
-from fwkmeans.cli.errors import InputError
-from fwkmeans.cli.options import SectionedCommand, format_options, json_option
+from fwkmeans.cli.errors import InputError, with_option
+from fwkmeans.cli.options import SectionedCommand, file_option, format_options, json_option
 from fwkmeans.cli.output import check_apart, check_out, echo_json, note, write_columns
 
 __all__ = ["Known", "predict", "read_for", "using"]
@@ -35,13 +36,11 @@ class Known(NamedTuple):
 )
 @click.argument("model", type=click.Path())
 @click.argument("table", type=click.Path())
-@click.option(
+@file_option(
     "-o",
     "--out",
     default="-",
-    type=click.Path(),
-    metavar="FILE",
-    help="Write to a .csv, .tsv or .parquet file (default: - for stdout).",
+    text="Write to a .csv, .tsv or .parquet file (default: - for stdout).",
 )
 @click.option("--distances", is_flag=True, help="Also the distance to the center of each cluster.")
 @click.option("--id", "key", metavar="COLUMN", help="Key of the rows, kept in the output.")
@@ -56,7 +55,7 @@ def predict(
     as_json: bool,
     how: Format,
 ) -> None:
-    """Give each row of TABLE to a cluster of MODEL.
+    """Assign each row of TABLE to a cluster of MODEL.
 
     MODEL is a file that fwkmeans fit --model wrote; it holds no code and is safe to open. Columns
     are found by name, in any order; further columns are ignored. TABLE may be - for stdin.
@@ -129,11 +128,11 @@ def read_for(
 ) -> tuple[Any, Any, list[str]]:
     """Return a table, the columns of the model in it, and what was guessed about them."""
     with using("The model"):
-        known, remarks = _known(pipeline), Remarks()
-    frame = read_table(table, how, known.text, keys=keys, remarks=remarks)
+        known = _known(pipeline)
+    frame, remarks = read_table(table, how, known.text, keys=keys)
     name = "stdin" if table == "-" else click.format_filename(table, shorten=True)
     if known.names:
-        told = remarks.sentences(known.numbers)
+        told = [with_option(*remark) for remark in remarks.found(known.numbers)]
         return frame, match_columns(frame, *known, name), told
     if frame.num_columns != pipeline.n_features_in_:
         raise InputError(
@@ -142,7 +141,7 @@ def read_for(
         )
     columns = frame.column_names
     features = match_columns(frame, columns, [], columns, [], name)
-    return frame, features, remarks.sentences(columns)
+    return frame, features, [with_option(*remark) for remark in remarks.found(columns)]
 
 
 def _known(pipeline: Any) -> Known:
@@ -187,7 +186,7 @@ def _unseen(pipeline: Any, features: Any) -> list[str]:
             strange[columns[v]] = sorted(map(str, new))
     return [
         f"Column {column!r} holds categories that the model has not seen "
-        f"({', '.join(map(repr, new[:3]))}{', ...' if len(new) > 3 else ''}); they are as far from "
-        "every cluster."
+        f"({', '.join(map(repr, new[:3]))}{', ...' if len(new) > 3 else ''}); they differ "
+        "equally from every cluster."
         for column, new in strange.items()
     ]

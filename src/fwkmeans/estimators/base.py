@@ -38,6 +38,7 @@ from fwkmeans._tabular.columns import as_table, describe_columns, read_categoric
 from fwkmeans.estimators.inputs import check_rows, describe_rows, open_source
 from fwkmeans.estimators.notebook import html_repr
 from fwkmeans.estimators.traits import Traits
+from fwkmeans.exceptions import FewerClustersWarning, NotConvergedWarning
 from fwkmeans.sources import describe, indicators
 from fwkmeans.typing import (
     Assignment,
@@ -576,7 +577,7 @@ class BaseFeatureWeightedKMeans(
             warnings.warn(
                 f"{type(self).__name__} did not converge in {run.n_iter} iterations. Increase "
                 "max_iter or tol.",
-                ConvergenceWarning,
+                NotConvergedWarning,
                 stacklevel=depth,
             )
         n_found = int((mass > 0).sum())
@@ -590,7 +591,7 @@ class BaseFeatureWeightedKMeans(
             warnings.warn(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
                 f"({self.n_clusters_}): {why}.",
-                ConvergenceWarning,
+                FewerClustersWarning,
                 stacklevel=depth,
             )
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fwkmeans._support.optional import require
+from fwkmeans._support.text import shortened
 from fwkmeans.typing import FloatArray
 
 #: Names longer than this are cut.
@@ -17,7 +19,7 @@ _LETTER = 0.09  # inches that a letter of a name takes
 _SMALLEST = 5.0  # points; smaller text cannot be read, so some of it is left out instead
 
 
-def open_axes(ax: Any, size: tuple[float, float], who: str) -> Any:
+def open_axes(ax: Any, size: tuple[float, float]) -> Any:
     """Return the axes given, or those of a new figure of this size in inches."""
     if ax is not None:
         if not hasattr(ax, "imshow"):
@@ -26,28 +28,13 @@ def open_axes(ax: Any, size: tuple[float, float], who: str) -> Any:
                 "plt.subplots() returns, or None for a new figure."
             )
         return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            f"{who} draws with matplotlib, which cannot be imported. Install it with: "
-            'pip install "fwkmeans[plot]"'
-        ) from error
-    return plt.subplots(figsize=size, layout="constrained")[1]
-
-
-def shorten(name: Any, longest: int = LONGEST) -> str:
-    """Return the name, cut in the middle if it is too long, so that numbered names differ."""
-    text = " ".join(str(name).split())
-    if len(text) <= longest:
-        return text
-    tail = longest // 3
-    return f"{text[: longest - tail - 1]}…{text[-tail:]}"
+    pyplot = require("matplotlib.pyplot", "Displays", "plot")
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
 
 
 def plain(name: Any, longest: int = LONGEST) -> str:
     r"""Return a short name in which a dollar sign is just that, not the start of a formula."""
-    return shorten(name, longest).replace("$", r"\$")
+    return shortened(name, longest, keep_end=True).replace("$", r"\$")
 
 
 def name_ticks(ax: Any, which: str, names: Sequence[Any]) -> None:
@@ -143,7 +130,7 @@ def add_colorbar(ax: Any, image: Any, label: str) -> Any:
 
 
 def _longest(names: Sequence[Any]) -> int:
-    return max((len(shorten(name)) for name in names), default=0)
+    return max((len(shortened(name, LONGEST, keep_end=True)) for name in names), default=0)
 
 
 def _lightness(ax: Any) -> float:

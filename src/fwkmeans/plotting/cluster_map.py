@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from fwkmeans._support.checks import check_power
+from fwkmeans._support.text import percent
 from fwkmeans._tabular.columns import read_numeric, resolve_columns
 from fwkmeans.fitted import FittedView
 from fwkmeans.plotting.axes import open_axes, plain, scatter_style
@@ -281,7 +282,7 @@ class ClusterMapDisplay:
             The display.
         """
         own_figure = ax is None
-        ax = open_axes(ax, (6.4, 4.6), type(self).__name__)
+        ax = open_axes(ax, (6.4, 4.6))
         self.ax_, self.figure_ = ax, ax.figure
         others = _limits_with_data(ax)
         self.scatters_, self.outlines_, self.centers_ = [], [], []
@@ -330,7 +331,7 @@ class ClusterMapDisplay:
         else:
             plane = plane_of_components(filled, mean_scales(metric, sizes))
             assert plane.shares is not None
-            first, second = (f"{100 * share:.0f} %" for share in plane.shares)
+            first, second = map(percent, plane.shares)
             titles = (f"weighted component 1 ({first})", f"weighted component 2 ({second})")
         points, centers = plane.project(filled), plane.project(metric.centers)
         outlines = radii = None
@@ -463,8 +464,7 @@ def _matrix(values: Any, shape: tuple[int, int], what: str, expected: str) -> Fl
 def _means(rows: FloatArray) -> FloatArray:
     """Return the means of the cells that are there; zero in a column without any."""
     there = ~np.isnan(rows)
-    means: FloatArray = np.where(there, rows, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
-    return means
+    return np.asarray(np.where(there, rows, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1))
 
 
 def _number(ax: Any, place: FloatArray, text: str, color: str) -> Any:

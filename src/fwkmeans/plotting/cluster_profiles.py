@@ -8,19 +8,15 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils import check_scalar
 
-from fwkmeans._tabular.columns import (
-    is_missing,
-    read_categorical,
-    read_numeric,
-    resolve_categorical,
-)
+from fwkmeans._support.text import percent, shortened
+from fwkmeans._tabular.columns import read_numeric, resolve_categorical
+from fwkmeans._tabular.distinct import DistinctValues, read_column
 from fwkmeans.plotting.axes import (
     add_colorbar,
     image_style,
     matrix_size,
     name_ticks,
     open_axes,
-    shorten,
     write_values,
 )
 from fwkmeans.plotting.models import (
@@ -249,7 +245,7 @@ class ClusterProfilesDisplay:
         names = [self.feature_names[v] for v in self.features_]
         label = "difference from all rows\n(standard deviations)"
         size = matrix_size(names, columns, label, cell=max(0.62, 0.1 * longest))
-        ax = open_axes(ax, size, type(self).__name__)
+        ax = open_axes(ax, size)
         self.ax_, self.figure_ = ax, ax.figure
         limit = float(np.nanmax(np.abs(shown), initial=0.0)) or 1.0
         style = image_style(style, cmap=DIVERGING, vmin=-limit, vmax=limit)
@@ -286,7 +282,7 @@ class ClusterProfilesDisplay:
         profiles = []
         for v in range(table.shape[1]):
             if v in categorical:
-                profiles.append(_categories(read_categorical(table, v), groups))
+                profiles.append(_categories(read_column(table, v), groups))
             else:
                 column = read_numeric(table, np.asarray([v]))[:, 0].astype(np.float64)
                 profiles.append(_numbers(column, groups))
@@ -312,27 +308,20 @@ def _numbers(column: FloatArray, groups: list[Any]) -> Profile:
     return Profile(means, differences, texts)
 
 
-def _categories(column: Any, groups: list[Any]) -> Profile:
-    there = ~is_missing(column)
-    text = np.asarray([str(cell) for cell in column], dtype=object)
-    values: list[float] = []
-    differences: list[float] = []
-    texts: list[str] = []
-    for group in groups:
-        own = text[group][there[group]]
-        if not own.size:
-            values.append(np.nan)
-            differences.append(np.nan)
-            texts.append("–")
-            continue
-        known, counts = np.unique(own.astype(str), return_counts=True)
-        mode, share = known[counts.argmax()], float(counts.max() / own.size)
-        among_all = float((text[there] == mode).mean())
-        spread = np.sqrt(among_all * (1.0 - among_all)) or 1.0
-        values.append(share)
-        differences.append((share - among_all) / spread)
-        texts.append(f"{shorten(mode, 10)}: {100 * share:.0f} %")
-    return Profile(np.asarray(values), np.asarray(differences), texts)
+def _categories(column: DistinctValues, groups: list[Any]) -> Profile:
+    codes, names = column.by_name()
+    counts = np.stack([np.bincount(codes[g][codes[g] >= 0], minlength=len(names)) for g in groups])
+    values, differences = np.full(len(groups), np.nan), np.full(len(groups), np.nan)
+    texts = ["–"] * len(groups)
+    for at, own in enumerate(counts):
+        if own.any():
+            mode = int(own.argmax())
+            among_all = counts[0, mode] / counts[0].sum()
+            values[at] = own[mode] / own.sum()
+            spread = np.sqrt(among_all * (1.0 - among_all)) or 1.0
+            differences[at] = (values[at] - among_all) / spread
+            texts[at] = f"{shortened(names[mode], 10, keep_end=True)}: {percent(values[at])}"
+    return Profile(values, differences, texts)
 
 
 def _text(value: float) -> str:

@@ -215,7 +215,7 @@ class FeatureWeightsDisplay:
         weights = weights[:, self.features_]
         shown = [names[v] for v in self.features_]
         clusters = self._clusters(len(weights))
-        ax = open_axes(ax, matrix_size(clusters, shown, self.weight_name), type(self).__name__)
+        ax = open_axes(ax, matrix_size(clusters, shown, self.weight_name))
         style = image_style(style, cmap=SEQUENTIAL, vmin=0.0)
         self.ax_, self.figure_ = ax, ax.figure
         self.image_ = ax.imshow(weights, **style)

@@ -30,8 +30,7 @@ class Metric(NamedTuple):
     @property
     def scales(self) -> FloatArray:
         """What differences are multiplied by in each cluster: the p-norm is then the distance."""
-        root: FloatArray = self.weights if np.isinf(self.p) else self.weights ** (1.0 / self.p)
-        return root
+        return self.weights if np.isinf(self.p) else np.power(self.weights, 1.0 / self.p)
 
 
 def model_of(estimator: Any) -> Any:

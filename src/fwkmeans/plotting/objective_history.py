@@ -129,7 +129,7 @@ class ObjectiveHistoryDisplay:
         self : ObjectiveHistoryDisplay
             The display.
         """
-        ax = open_axes(ax, (5.5, 3.8), type(self).__name__)
+        ax = open_axes(ax, (5.5, 3.8))
         self.ax_, self.figure_, self.lines_ = ax, ax.figure, []
         before = sum(not line.get_label().startswith("_") for line in ax.lines)
         for number, (name, run) in enumerate(self.histories.items(), before):

@@ -228,7 +228,7 @@ class ParameterCurveDisplay:
         self : ParameterCurveDisplay
             The display.
         """
-        ax = open_axes(ax, (5.5, 3.8), type(self).__name__)
+        ax = open_axes(ax, (5.5, 3.8))
         self.ax_, self.figure_ = ax, ax.figure
         numbers = all(_is_finite_number(value) for value in self.values)
         at = np.asarray(self.values, dtype=np.float64) if numbers else np.arange(len(self.values))

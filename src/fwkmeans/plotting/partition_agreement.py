@@ -236,7 +236,7 @@ class PartitionAgreementDisplay:
         matrix = np.asarray(self.counts if pair else self.agreement)
         rows, columns = self.clusters if pair else (self.names, self.names)
         label = "rows" if pair else "adjusted Rand index"
-        ax = open_axes(ax, matrix_size(rows, columns, label), type(self).__name__)
+        ax = open_axes(ax, matrix_size(rows, columns, label))
         limits = {} if pair else {"vmax": 1.0}
         style = image_style(style, cmap=SEQUENTIAL, vmin=0.0, **limits)
         self.ax_, self.figure_ = ax, ax.figure

@@ -11,6 +11,7 @@ from sklearn.utils import check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fwkmeans._tabular.columns import float_types, refuse_text
+from fwkmeans.exceptions import NoVaryingColumnError
 
 __all__ = ["RangeStandardizer", "find_mean_and_range", "standardize"]
 
@@ -97,7 +98,7 @@ class RangeStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         varies = self.range_ > 0
         self.support_ = varies if self.drop_constant else np.ones_like(varies)
         if not self.support_.any():
-            raise ValueError(nothing_left(*X.shape))
+            raise NoVaryingColumnError(nothing_left(*X.shape))
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fwkmeans._support.text import count, joined, number, percent, shortened
 from fwkmeans.reports.weights import heavy_columns
-from fwkmeans.reports.words import listing, number, percent, plural, short
 from fwkmeans.typing import FloatArray, IntArray
 
 __all__ = ["describe_cluster", "headline"]
@@ -36,8 +36,8 @@ def headline(
     """Return two or three sentences about the whole result."""
     n_clusters, n_rows = int((sizes > 0).sum()), int(sizes.sum())
     first = (
-        f"{algorithm} found {plural(n_clusters, 'cluster')} in {plural(n_rows, 'row')} and "
-        f"{plural(n_features, 'column')}."
+        f"{algorithm} found {count(n_clusters, 'cluster')} in {count(n_rows, 'row')} and "
+        f"{count(n_features, 'column')}."
     )
     used = shares[sizes > 0]
     if uniform:
@@ -67,11 +67,11 @@ def _about_heavy(names: Sequence[str], overall: FloatArray, equal: FloatArray) -
     if not heavy:
         return "No column stands out: the weights are spread evenly."
     shares = [percent(float(overall[v]), fine=True) for v in heavy]
-    told = [f"{short(names[v])} ({share})" for v, share in zip(heavy, shares, strict=True)]
-    told[0] = f"{short(names[heavy[0]])} ({shares[0]} of the weight)"
+    told = [f"{shortened(names[v])} ({share})" for v, share in zip(heavy, shares, strict=True)]
+    told[0] = f"{shortened(names[heavy[0]])} ({shares[0]} of the weight)"
     if len(heavy) == 1:
         return f"The column that matters most is {told[0]}."
-    return f"The columns that matter most are {listing(told)}."
+    return f"The columns that matter most are {joined(told)}."
 
 
 def describe_cluster(
@@ -95,7 +95,7 @@ def describe_cluster(
     sentence = "; ".join(told) + "."
     return (
         sentence
-        if sentence.startswith(short(names[order[0]]))
+        if sentence.startswith(shortened(names[order[0]]))
         else sentence[0].upper() + sentence[1:]
     )
 
@@ -120,14 +120,13 @@ def _words(name: str, profile: dict[str, Any]) -> str:
     whole = profile["whole"]
     if abs(profile["difference"]) < CLEAR and _narrowness(profile) > 0:
         return (
-            f"{short(name)} in a narrow range ({number(profile['q25'])} to "
+            f"{shortened(name)} in a narrow range ({number(profile['q25'])} to "
             f"{number(profile['q75'])}; all rows {number(whole['q25'])} to {number(whole['q75'])})"
         )
     level = "high" if profile["difference"] > 0 else "low"
     level = level if abs(profile["difference"]) >= CLEAR else f"somewhat {level}"
-    return (
-        f"{level} {short(name)} (mean {number(profile['mean'])}; all rows {number(whole['mean'])})"
-    )
+    means = f"mean {number(profile['mean'])}; all rows {number(whole['mean'])}"
+    return f"{level} {shortened(name)} ({means})"
 
 
 def _words_of_category(name: str, profile: dict[str, Any]) -> str:
@@ -136,5 +135,7 @@ def _words_of_category(name: str, profile: dict[str, Any]) -> str:
         often = "always" if own == 1.0 else "mostly" if own > 0.5 else "often"
     else:
         often = "never" if not own else "rarely"
-    here = "" if often in ("always", "never") else f"{percent(own)}; "
-    return f"{short(name)} {often} “{short(category, 40)}” ({here}all rows {percent(whole)})"
+    shares = f"all rows {percent(whole)}"
+    if often not in ("always", "never"):
+        shares = f"{percent(own)}; {shares}"
+    return f"{shortened(name)} {often} “{shortened(category, 40)}” ({shares})"

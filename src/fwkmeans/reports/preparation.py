@@ -10,11 +10,11 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from fwkmeans._support.text import printable
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.fitted import FittedView
 from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
 from fwkmeans.reports.table import names_of
-from fwkmeans.reports.words import name_of
 from fwkmeans.typing import IntArray
 
 __all__ = ["Prepared", "prepare", "split"]
@@ -62,15 +62,20 @@ def split(model: Any) -> tuple[list[Any], BaseFeatureWeightedKMeans]:
     return steps, estimator
 
 
-def prepare(steps: Sequence[Any], estimator: Any, X: Any, names: Sequence[str]) -> Prepared:
-    """Run the steps before the algorithm on the table and follow its columns."""
+def prepare(
+    steps: Sequence[Any], estimator: Any, X: Any, names: Sequence[str], prepared: Any = None
+) -> Prepared:
+    """Run the steps before the algorithm on the table and follow its columns.
+
+    If it is known what the algorithm sees (`prepared`), the only step is not run again.
+    """
     rows, current = X, list(names)
     origins: IntArray = np.arange(len(current))
     sentences: list[str] = []
     for step in steps:
         sentences += _describe(step)
         came_from, after = _trace(step, current)
-        rows = step.transform(rows)
+        rows = prepared if prepared is not None and len(steps) == 1 else step.transform(rows)
         if len(after) != rows.shape[1]:  # a step that says nothing about its columns
             came_from, after = np.full(rows.shape[1], -1), names_of(rows)
         origins = np.where(came_from >= 0, origins[came_from], -1)
@@ -97,7 +102,7 @@ def _trace(step: Any, names: Sequence[str]) -> tuple[IntArray, list[str]]:
         known = getattr(step, "feature_names_in_", None)
         inputs = inputs if known is None else [str(name) for name in known]
         after = [
-            name_of(n) for n in step.get_feature_names_out(None if known is not None else names)
+            printable(n) for n in step.get_feature_names_out(None if known is not None else names)
         ]
     if hasattr(step, "origins_"):
         return np.asarray(step.origins_, dtype=np.int64), after

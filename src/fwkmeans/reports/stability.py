@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
+from fwkmeans._support.text import count
 from fwkmeans.fitted import FittedView
-from fwkmeans.reports.words import plural
 from fwkmeans.selection import sweep
 from fwkmeans.typing import LabelArray
 
@@ -46,7 +46,7 @@ def run_starts(
     best = min(objective)
     near = [value <= best + NEAR * abs(best) for value in objective]
     fewer = f" ({starts} were asked for; the table is large)" if n_starts < starts else ""
-    note = f"The algorithm was run again from {plural(n_starts, 'single random start')}{fewer}."
+    note = f"The algorithm was run again from {count(n_starts, 'single random start')}{fewer}."
     result = {
         "n_starts": n_starts,
         "ari": ari,

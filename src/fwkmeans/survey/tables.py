@@ -12,7 +12,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fwkmeans._tabular.reading import Format, read_table
+from fwkmeans._tabular.format import Format
+from fwkmeans._tabular.reading import read_table
 from fwkmeans.datasets import (
     SURVEY_CONFIGURATIONS,
     add_noise_features,
@@ -144,8 +145,7 @@ def _parse_file(path: Path, number: str, target: str | None) -> TableSpec:
 
 @lru_cache(maxsize=4)
 def _read_file(path: str, content: str) -> nw.DataFrame[Any]:
-    frame: nw.DataFrame[Any] = nw.from_native(read_table(path, Format()), eager_only=True)
-    return frame
+    return nw.from_native(read_table(path, Format()).table, eager_only=True)
 
 
 @lru_cache(maxsize=4)
