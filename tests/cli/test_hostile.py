@@ -254,7 +254,7 @@ def test_columns_of_many_categories_do_not_matter_most(run, levels):
     assert "times what equal weights would give" in text
     assert any("'noise' has" in note and "--drop noise" in note for note in found["notes"])
     assert "noise" not in found["headline"][1]
-    assert any("Each category of noise" in one for one in found["warnings"])
+    assert any("The algorithm sees each category of noise" in one for one in found["warnings"])
     assert not any("nearly all the weight" in one for one in found["warnings"])
     compared = run("compare", levels, "-k", 2, "-a", "ewkm")
     assert "--drop noise" in compared.out

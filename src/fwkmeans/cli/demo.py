@@ -38,7 +38,8 @@ def demo(tables: tuple[str, ...], draws: int, report: str, no_report: bool) -> N
     Prints how well each finds the known classes and which columns it looks at, and writes a report
     about one of them. Takes some seconds; nothing is downloaded.
     """
-    from fwkmeans.cli.demonstration import TABLE, run, table_names
+    from fwkmeans.cli.demonstration import TABLE, run
+    from fwkmeans.datasets.named import table_names
 
     unknown = [name for name in tables if name not in table_names()]
     if unknown:

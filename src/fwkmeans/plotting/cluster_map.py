@@ -11,6 +11,7 @@ from fwkmeans._support.text import percent
 from fwkmeans._tabular.columns import read_numeric, resolve_columns
 from fwkmeans.fitted import FittedView
 from fwkmeans.plotting.axes import open_axes, plain, scatter_style
+from fwkmeans.plotting.docstrings import documented
 from fwkmeans.plotting.models import (
     Metric,
     check_labels,
@@ -34,11 +35,11 @@ from fwkmeans.sources.directions import unit_rows
 from fwkmeans.typing import FloatArray, IntArray
 
 
+@documented
 class ClusterMapDisplay:
     r"""Rows on a plane, colored by cluster, with the Minkowski shape of each cluster.
 
-    Use `from_estimator` or `from_predictions`, which compute and draw. The constructor only keeps
-    its arguments; `plot` draws them.
+    {introduction}
 
     Parameters
     ----------
@@ -61,10 +62,7 @@ class ClusterMapDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the map.
-    figure_ : matplotlib Figure
-        Figure that holds the axes.
+    {axes}
     scatters_ : list of matplotlib PathCollection
         The rows of each cluster.
     outlines_ : list of matplotlib Line2D
@@ -156,27 +154,17 @@ class ClusterMapDisplay:
         ----------
         estimator : estimator of fwkmeans, or Pipeline that ends with one
             The fitted model. Rows are shown as it sees them: after the other steps.
-        X : array-like or frame of shape (n_samples, n_features)
-            The rows.
+        {X}
         features : pair of str or int, default=None
             Names or positions of the two features to show; None takes the first two weighted
             principal components.
-        feature_names : sequence of str, default=None
-            Names of the model's features; None takes those seen in `fit` or given by the pipeline.
+        {feature_names}
         shapes : bool, default=True
             Whether to draw the shapes of the clusters.
         radius : "median", float or array-like of shape (n_clusters,), default="median"
             Distance of the outlines from the centers as `transform` measures it, or the median of
             what clusters measure in the picture.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : ClusterMapDisplay
-            The display, drawn.
+        {drawn}
         """
         model = model_of(estimator)
         names = names_of(estimator, feature_names)
@@ -234,15 +222,7 @@ class ClusterMapDisplay:
         radius : "median", float or array-like of shape (n_clusters,), default="median"
             Distance of the outlines from the centers, or the median of what clusters measure in
             the picture.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : ClusterMapDisplay
-            The display, drawn.
+        {drawn}
         """
         check_power(p)
         table = table_of(X)
@@ -269,17 +249,13 @@ class ClusterMapDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+        {ax}
         legend : bool, default=True
             Whether to name the clusters; more than 30 are only numbered at their centers.
         **style : dict
             Passed on to matplotlib's ``scatter``, for the rows.
 
-        Returns
-        -------
-        self : ClusterMapDisplay
-            The display.
+        {self}
         """
         own_figure = ax is None
         ax = open_axes(ax, (6.4, 4.6))

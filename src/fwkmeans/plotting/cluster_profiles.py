@@ -19,6 +19,7 @@ from fwkmeans.plotting.axes import (
     open_axes,
     write_values,
 )
+from fwkmeans.plotting.docstrings import documented
 from fwkmeans.plotting.models import (
     categorical_of,
     check_labels,
@@ -39,11 +40,11 @@ class Profile(NamedTuple):
     texts: list[str]  # values as they are written
 
 
+@documented
 class ClusterProfilesDisplay:
     r"""Heat map of the columns' means in each cluster, beside those of the whole table.
 
-    Use `from_estimator` or `from_predictions`, which compute and draw. The constructor only keeps
-    its arguments; `plot` draws them.
+    {introduction}
 
     Parameters
     ----------
@@ -63,18 +64,12 @@ class ClusterProfilesDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the heat map.
-    figure_ : matplotlib Figure
-        Figure that holds the axes.
+    {axes}
     image_ : matplotlib AxesImage
         The heat map: the shown differences, "all rows" in the first column.
     features_ : ndarray of int
         Positions of the shown columns, from top to bottom.
-    text_ : list of matplotlib Text
-        What is in the cells; empty if there is no room.
-    colorbar_ : matplotlib Colorbar or None
-        The scale of the colors.
+    {heat map}
 
     See Also
     --------
@@ -145,15 +140,7 @@ class ClusterProfilesDisplay:
             The categorical columns of `X`: names, positions or a mask; "from_dtype" looks at their
             types. "from_model" takes those of the model, or of the `TableEncoder` before it; with
             steps that may rearrange the columns it is "from_dtype".
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : ClusterProfilesDisplay
-            The display, drawn.
+        {drawn}
         """
         model = model_of(estimator)
         labels = estimator.predict(table_of(X))
@@ -186,15 +173,7 @@ class ClusterProfilesDisplay:
             Names of the columns; None takes those of the frame.
         categorical_features : "from_dtype", array-like or None, default="from_dtype"
             The categorical columns: names, positions or a mask; "from_dtype" looks at their types.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : ClusterProfilesDisplay
-            The display, drawn.
+        {drawn}
         """
         known, numbers = np.unique(check_labels(labels), return_inverse=True)
         display = cls._of(X, numbers, known.tolist(), feature_names, categorical_features)
@@ -213,23 +192,14 @@ class ClusterProfilesDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+        {ax}
         top : int, default=None
             Show only so many columns, those in which clusters differ most, in this order (mean
             square of the differences, by size of the clusters); None shows all, in the order of the
             table.
-        include_values : bool, default=True
-            Whether to write means and categories into the cells, where there is room.
-        colorbar : bool, default=True
-            Whether to draw the scale of the colors.
-        **style : dict
-            Passed on to matplotlib's ``imshow``.
+        {cells}
 
-        Returns
-        -------
-        self : ClusterProfilesDisplay
-            The display.
+        {self}
         """
         differences, sizes = np.asarray(self.differences), np.asarray(self.sizes)
         self.features_ = np.arange(len(differences))

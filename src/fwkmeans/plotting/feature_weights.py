@@ -17,16 +17,17 @@ from fwkmeans.plotting.axes import (
     open_axes,
     write_values,
 )
+from fwkmeans.plotting.docstrings import documented
 from fwkmeans.plotting.models import check_names, default_names, model_of, names_of, sizes_of
 from fwkmeans.plotting.style import SEQUENTIAL
 from fwkmeans.typing import FloatArray
 
 
+@documented
 class FeatureWeightsDisplay:
     """Heat map of the feature weights of each cluster, the heaviest features first.
 
-    Use `from_estimator` or `from_predictions`, which compute and draw. The constructor only keeps
-    its arguments; `plot` draws them, as often as one likes.
+    {introduction}
 
     Parameters
     ----------
@@ -41,18 +42,12 @@ class FeatureWeightsDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the heat map.
-    figure_ : matplotlib Figure
-        Figure that holds the axes.
+    {axes}
     image_ : matplotlib AxesImage
         The heat map: the shown weights, in the order in which they are shown.
     features_ : ndarray of int
         Positions of the shown features, by falling mean weight.
-    text_ : list of matplotlib Text
-        The numbers in the cells; empty if there is no room for them.
-    colorbar_ : matplotlib Colorbar or None
-        The scale of the colors.
+    {heat map}
 
     See Also
     --------
@@ -104,17 +99,8 @@ class FeatureWeightsDisplay:
         estimator : estimator of fwkmeans, or Pipeline that ends with one
             The fitted model. Weights that are the same in all clusters become one row. Weights of
             features are multiplied by those of their groups, where there are several.
-        feature_names : sequence of str, default=None
-            Names of the features; None takes those seen in `fit` or given by the pipeline.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : FeatureWeightsDisplay
-            The display, drawn.
+        {feature_names}
+        {drawn}
         """
         model = model_of(estimator)
         names = names_of(estimator, feature_names)
@@ -149,15 +135,7 @@ class FeatureWeightsDisplay:
             Number of rows of each cluster.
         weight_name : str, default="feature weight"
             What the numbers are.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : FeatureWeightsDisplay
-            The display, drawn.
+        {drawn}
         """
         values = check_array(
             np.atleast_2d(weights), dtype=np.float64, input_name="weights", copy=True
@@ -189,21 +167,12 @@ class FeatureWeightsDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+        {ax}
         top : int, default=None
             Show only so many features, those of the highest mean weight; None shows all.
-        include_values : bool, default=True
-            Whether to write the weights into the cells, where there is room.
-        colorbar : bool, default=True
-            Whether to draw the scale of the colors.
-        **style : dict
-            Passed on to matplotlib's ``imshow``.
+        {cells}
 
-        Returns
-        -------
-        self : FeatureWeightsDisplay
-            The display.
+        {self}
         """
         if top is not None:
             check_scalar(top, "top", Integral, min_val=1)

@@ -19,6 +19,7 @@ from fwkmeans.plotting.axes import (
     plain,
     write_values,
 )
+from fwkmeans.plotting.docstrings import documented
 from fwkmeans.plotting.models import check_labels, model_of
 from fwkmeans.plotting.style import SEQUENTIAL
 from fwkmeans.typing import FloatArray
@@ -26,6 +27,7 @@ from fwkmeans.typing import FloatArray
 _KINDS = ("auto", "agreement", "contingency")
 
 
+@documented
 class PartitionAgreementDisplay:
     """Matrix of adjusted Rand indices between partitions, or the counts shared by two of them.
 
@@ -45,16 +47,10 @@ class PartitionAgreementDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the matrix.
-    figure_ : matplotlib Figure
-        Figure that holds the axes.
+    {axes}
     image_ : matplotlib AxesImage
         The matrix as it is shown.
-    text_ : list of matplotlib Text
-        The numbers in the cells; empty if there is no room for them.
-    colorbar_ : matplotlib Colorbar or None
-        The scale of the colors.
+    {heat map}
 
     See Also
     --------
@@ -105,8 +101,7 @@ class PartitionAgreementDisplay:
 
         Parameters
         ----------
-        estimator : estimator of fwkmeans, or Pipeline that ends with one
-            The fitted model.
+        {estimator}
         X : array-like or frame of shape (n_samples, n_features), or None
             Rows whose labels are predicted; None takes the labels of the rows of `fit`.
         y : array-like of shape (n_samples,)
@@ -115,8 +110,7 @@ class PartitionAgreementDisplay:
             Name of the clusters; None takes that of the model's class.
         y_name : str, default="classes"
             Name of the classes.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+        {ax}
         **style : dict
             Passed on to `plot`.
 
@@ -145,15 +139,7 @@ class PartitionAgreementDisplay:
             The fitted models, by name.
         X : array-like or frame of shape (n_samples, n_features), default=None
             Rows whose labels are predicted; None takes the labels of the rows of `fit`.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : PartitionAgreementDisplay
-            The display, drawn.
+        {drawn}
         """
         _check_mapping(estimators, "estimators", "fitted model")
         partitions = {}
@@ -170,15 +156,7 @@ class PartitionAgreementDisplay:
         ----------
         partitions : dict of str to array-like of shape (n_samples,)
             Labels of the same rows, by name. Classes known beforehand may be among them.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : PartitionAgreementDisplay
-            The display, drawn.
+        {drawn}
         """
         _check_mapping(partitions, "partitions", "labels")
         labels = [check_labels(one, what=f"The partition {n!r}") for n, one in partitions.items()]
@@ -208,22 +186,13 @@ class PartitionAgreementDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+        {ax}
         kind : {"auto", "agreement", "contingency"}, default="auto"
             Indices of all pairs, or counts of the only pair. "auto" shows counts if there are two
             partitions.
-        include_values : bool, default=True
-            Whether to write the numbers into the cells, where there is room.
-        colorbar : bool, default=True
-            Whether to draw the scale of the colors.
-        **style : dict
-            Passed on to matplotlib's ``imshow``.
+        {cells}
 
-        Returns
-        -------
-        self : PartitionAgreementDisplay
-            The display.
+        {self}
         """
         if kind not in _KINDS:
             raise ValueError(f"kind={kind!r}: expected one of {', '.join(map(repr, _KINDS))}.")
