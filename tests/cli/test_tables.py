@@ -287,7 +287,7 @@ def test_doubts_are_said():
 @pytest.mark.parametrize(
     ("roles", "sentence"),
     [
-        ({"numeric": ["t"]}, "Column 't' holds 'x' (row 1), which is no number"),
+        ({"numeric": ["t"]}, "Column 't' holds 'x' (row 1), not a number"),
         ({"drop": ["aa"]}, "--drop aa: table has no such column; did you mean 'a'?"),
         ({"labels": "zzz"}, "no such column; it has 'a', 't', 'b'"),
         ({"drop": ["a"], "numeric": ["a"]}, "named by --numeric and by --drop"),

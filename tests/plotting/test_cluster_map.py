@@ -262,7 +262,7 @@ def test_bad_input_gets_a_sentence(rows):
     from_predictions = ClusterMapDisplay.from_predictions
     with pytest.raises(ValueError, match=r"weights has shape \(3,\)"):
         from_predictions(rows, np.zeros(150), weights=[1, 2, 3])
-    with pytest.raises(ValueError, match="weights has values that are no finite numbers"):
+    with pytest.raises(ValueError, match="weights has values that are not finite numbers"):
         from_predictions(rows, np.zeros(150), weights=[1, 2, 3, -1])
     with pytest.raises(ValueError, match=r"centers has shape \(2, 4\)"):
         from_predictions(rows, np.zeros(150), centers=rows[:2])

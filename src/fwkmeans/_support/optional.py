@@ -9,14 +9,7 @@ from typing import Any
 def require(module: str, what: str, extra: str) -> Any:
     """Import a module of an optional package, or raise a sentence that says how to get it.
 
-    Parameters
-    ----------
-    module : str
-        The module, such as "matplotlib.pyplot".
-    what : str
-        What needs it, in the plural.
-    extra : str
-        The extra of this package that installs it.
+    `what` needs it, in the plural; the extra `extra` of this package installs it.
     """
     try:
         return importlib.import_module(module)

@@ -76,30 +76,10 @@ class Coding:
     ) -> Coding:
         """Find the categorical columns of a table and the categories that occur in them.
 
-        Parameters
-        ----------
-        X : dataframe or ndarray of shape (n_samples, n_features)
-            The table.
-        categorical_features : "from_dtype", None, str, int, array-like of str, int or bool
-            The categorical columns; ``"from_dtype"`` looks at the types.
-        own_missing : bool, default=False
-            Whether the missing cells of a column, if it has any, are a category of their own:
-            None, the last one.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Only rows of positive weight count.
-
-        Returns
-        -------
-        coding : Coding
-            Categories of ordered dtypes are in their declared order, all others ascending. A
-            column without a value has no category.
-
-        Raises
-        ------
-        ValueError
-            If a column holds dates, or text without being categorical.
-        TypeError
-            If a categorical column holds containers.
+        Categories of ordered dtypes are in their declared order, all others ascending. Only rows of
+        positive `sample_weight` count. With `own_missing` the missing cells of a column, if it has
+        any, are a category of their own: None, the last one. Dates, text in numeric columns and
+        containers are refused.
         """
         categorical = _columns.resolve_categorical(X, categorical_features)
         numeric = _others(categorical, X.shape[1])
@@ -122,24 +102,10 @@ class Coding:
         *,
         own_missing: bool = False,
     ) -> Coding:
-        """Find the categories in blocks of rows of one numeric array, such as a file.
+        """Find what `learn` finds in blocks of rows of one numeric array, such as a file, stacked.
 
-        Parameters
-        ----------
-        blocks : iterable of ndarray of shape (n_rows, n_features)
-            Numbers or booleans. They are read once, and only if there are categorical columns.
-        n_features : int
-            Number of columns.
-        categorical_features : "from_dtype", None, int, array-like of int or bool
-            The categorical columns: positions or a mask. ``"from_dtype"`` takes all columns of
-            boolean blocks, and none otherwise.
-        own_missing : bool, default=False
-            Whether the missing cells of a column, if it has any, are a category of their own.
-
-        Returns
-        -------
-        coding : Coding
-            What `learn` finds in the blocks stacked.
+        The blocks are read once, and only if there are categorical columns. "from_dtype" takes all
+        columns of boolean blocks, and none otherwise.
         """
         blocks = iter(blocks)
         if isinstance(categorical_features, str) and categorical_features == "from_dtype":
@@ -170,16 +136,8 @@ class Coding:
     def rows(self, X: Any) -> NDArray[Any]:
         """Return the numeric columns as one array; missing cells are NaN.
 
-        Parameters
-        ----------
-        X : dataframe or ndarray of shape (n_samples, n_features)
-            A table with the columns of the one learned from.
-
-        Returns
-        -------
-        rows : ndarray of shape (n_samples, n_numeric)
-            Of type float32 if all numeric columns are, else float64. An array of these types
-            without categorical columns is returned itself.
+        It is float32 if all numeric columns are, else float64. An array of these types without
+        categorical columns is returned itself.
         """
         _refuse_dates(X, self.numeric)
         return _columns.read_numeric(X, self.numeric)
@@ -192,29 +150,11 @@ class Coding:
         names: Sequence[Any] | None = None,
         otherwise: str = "mismatch",
     ) -> NDArray[np.int32]:
-        """Return the codes of the categorical columns.
+        """Return the codes of the categorical columns, of shape (n_samples, n_categorical).
 
-        Parameters
-        ----------
-        X : dataframe or ndarray of shape (n_samples, n_features)
-            A table with the columns of the one learned from.
-        unknown : {"mismatch", "error"}, default="mismatch"
-            What to do with a value that is no category: give it the last code of its column, or
-            raise an error.
-        names : sequence of str, default=None
-            Names of all columns, for error messages; by default those of `X`.
-        otherwise : str, default="mismatch"
-            What ``handle_unknown`` can be instead of "error", for error messages.
-
-        Returns
-        -------
-        codes : ndarray of shape (n_samples, n_categorical)
-            The code -1 is a missing cell, unless missing cells are a category of the column.
-
-        Raises
-        ------
-        ValueError
-            If ``unknown="error"`` and a value is no category.
+        A missing cell has the code -1, unless missing cells are a category of the column. A value
+        that is not a category has the last code of its column, or raises if ``unknown="error"``;
+        then the error calls the columns by `names` and advises ``handle_unknown=otherwise``.
         """
         if unknown not in ("mismatch", "error"):
             raise ValueError(f"unknown={unknown!r}: expected 'mismatch' or 'error'.")
@@ -254,21 +194,8 @@ class Coding:
     ) -> NDArray[np.int32]:
         """Return the codes counted through all categorical columns; missing cells stay -1.
 
-        Parameters
-        ----------
-        X : dataframe or ndarray of shape (n_samples, n_features)
-            A table with the columns of the one learned from.
-        unknown : {"mismatch", "error"}, default="mismatch"
-            See `codes`.
-        names : sequence of str, default=None
-            See `codes`.
-        own_missing : bool, default=False
-            Whether missing cells of a column that had none are like a category never seen.
-
-        Returns
-        -------
-        levels : ndarray of shape (n_samples, n_categorical)
-            Level of each cell.
+        With `own_missing` the missing cells of a column that had none in `learn` are like a
+        category never seen. For the other parameters see `codes`.
         """
         codes = self.codes(X, unknown=unknown, names=names)
         offsets = self.offsets.astype(np.int32)
@@ -313,7 +240,7 @@ def _in_order(
     categories = []
     for v, one in zip(categorical, observed, strict=True):
         ordered: list[Any] = []
-        for kind in (True, False):  # booleans apart, lest True and 1 be taken for the same
+        for kind in (True, False):  # booleans apart: True equals 1 but is another category
             values = [value for (boolean, _), value in one.values.items() if boolean is kind]
             ordered += map(_plain, _columns.ordered_categories(X, int(v), object_array(values)))
         if own_missing and one.missing:

@@ -37,31 +37,11 @@ IntArray = NDArray[np.intp]
 def resolve_columns(
     columns: Any, feature_names: Iterable[Hashable] | None, n_features: int, what: str
 ) -> IntArray:
-    """Return the positions of columns given by name, position or boolean mask.
+    """Return the positions of columns given by name, position or boolean mask, in the order given.
 
-    Parameters
-    ----------
-    columns : None, str, int, array-like of str, int or bool
-        The columns: names, positions from 0, or a mask with one entry per column. A single name
-        or position stands for itself, None for no column.
-    feature_names : iterable of str or None
-        Names of all columns; None if the table has none.
-    n_features : int
-        Number of columns of the table.
-    what : str
-        Name of the parameter, for error messages.
-
-    Returns
-    -------
-    indices : ndarray of intp
-        Positions in the order given (a mask gives them in ascending order).
-
-    Raises
-    ------
-    ValueError
-        If a column is unknown, out of range or named twice, or the mask has the wrong length.
-    TypeError
-        If the entries are not all names, all integers or all booleans.
+    A single name or position stands for itself, None for no column. Unknown columns, columns named
+    twice, masks of the wrong length and mixtures are refused; `what` is the parameter's name in
+    errors.
 
     Examples
     --------
@@ -166,20 +146,9 @@ def column_names(X: Any) -> list[Any] | None:
 
 
 def resolve_categorical(X: Any, categorical_features: Any) -> IntArray:
-    """Return the positions of the categorical columns of the table `X`, ascending.
+    """Return the positions of the categorical columns of a table, ascending.
 
-    Parameters
-    ----------
-    X : dataframe or ndarray of shape (n_samples, n_features)
-        The table.
-    categorical_features : "from_dtype", None, str, int, array-like of str, int or bool
-        ``"from_dtype"`` looks at the columns (see `categorical_by_dtype`); everything else is
-        read by `resolve_columns`.
-
-    Returns
-    -------
-    indices : ndarray of intp
-        Positions of the categorical columns.
+    "from_dtype" looks at the types, see `categorical_by_dtype`; `resolve_columns` reads all else.
     """
     if isinstance(categorical_features, str) and categorical_features == "from_dtype":
         return categorical_by_dtype(X)

@@ -94,8 +94,8 @@ def _read_polars(series: nw.Series[Any]) -> DistinctValues:
     physical = nw.from_native(series.to_native().to_physical(), series_only=True)
     numbers, places = _read_numbers(physical.cast(nw.Int64).fill_null(-1).to_numpy())
     values = series[_rows_of(places, len(numbers))].to_list()
-    gaps = 1 if numbers and numbers[0] == -1 else 0  # the numbers ascend
-    return DistinctValues(values[gaps:], places - gaps)
+    missing = 1 if numbers and numbers[0] == -1 else 0  # the numbers ascend
+    return DistinctValues(values[missing:], places - missing)
 
 
 def _read_nullable(series: nw.Series[Any]) -> DistinctValues:

@@ -35,23 +35,11 @@ class ReadTable(NamedTuple):
 def read_table(
     path: str, how: Format, text: Sequence[str] = (), *, keys: Sequence[str] = ()
 ) -> ReadTable:
-    """Read a table.
+    """Read a table from a file, or from stdin if `path` is ``-``.
 
-    Parameters
-    ----------
-    path : str
-        A file, or ``-`` for stdin.
-    how : Format
-        What the user said about it.
-    text : sequence of str, default=()
-        Columns of a text file that hold text, whatever it looks like; the rest is inferred.
-    keys : sequence of str, default=()
-        Columns whose cells are kept to the letter, those that mean a missing cell included.
-
-    Returns
-    -------
-    read : ReadTable
-        A pyarrow table with at least one row and distinct names, and remarks about it.
+    The columns `text` of a text file hold text, whatever it looks like; the types of the rest are
+    inferred. Cells of the columns `keys` are kept to the letter, those that mean a missing cell
+    included. The table is a pyarrow table with at least one row and distinct names.
     """
     name, content = _open(path)
     remarks = Remarks()

@@ -150,7 +150,7 @@ def match_columns(
     columns |= mended
     if not any(isinstance(values, np.ndarray) for values in mended.values()):
         return arrow.table(columns)
-    # cells that are no truth values stay what they are, which only objects can
+    # cells other than truth values stay as they are, which only an array of objects can hold
     rows = np.empty((table.num_rows, len(names)), dtype=object)
     for v, one in enumerate(names):
         values = columns[one]
@@ -224,7 +224,7 @@ def _check_number(
 
 
 def _no_feature(arrow: Any, values: Any, column: str) -> str | None:
-    """Return why a column says nothing about clusters; None if it may."""
+    """Return why a column cannot help to find clusters; None if it may."""
     if _INDEX.fullmatch(column):
         return "the index of a pandas table"
     types, kind, n_rows = arrow.types, values.type, len(values)
@@ -284,7 +284,7 @@ def _doubts(arrow: Any, values: Any, column: str) -> list[str]:
         return [
             f"Column {column!r} has {len(texts)} different texts in {count(len(values), 'row')}, "
             "too many to form groups, and most algorithms take each as a column of its own; leave "
-            f"it out with --drop {_for_shell(column)} if it is no category."
+            f"it out with --drop {_for_shell(column)} if it does not hold categories."
         ]
     return []
 
@@ -346,7 +346,7 @@ def as_numbers(arrow: Any, values: Any, column: str, *, asked: bool) -> Any:
             "a missing cell with --na"
         )
         raise InputError(
-            f"Column {column!r} holds {cells[bad]!r} (row {bad + 1}), which is no number: {advice}."
+            f"Column {column!r} holds {cells[bad]!r} (row {bad + 1}), not a number: {advice}."
         )
     raise InputError(f"Column {column!r} holds {kind}, expected numbers: convert or drop it.")
 
@@ -370,11 +370,11 @@ def choose_classes(
         return None
     _check_roles(table, Roles(labels=roles.labels), name)
     values = table[roles.labels].to_pylist()
-    gap_texts = {"", *(set(missing) - set(MISSING))}
-    gaps = sum(value is None or value in gap_texts for value in values)
-    if gaps:
+    missing_texts = {"", *(set(missing) - set(MISSING))}
+    n_missing = sum(value is None or value in missing_texts for value in values)
+    if n_missing:
         raise InputError(
-            f"Column {roles.labels!r} (--labels) has {count(gaps, 'missing cell')}: every row "
+            f"Column {roles.labels!r} (--labels) has {count(n_missing, 'missing cell')}: every row "
             "needs a known class to compare with; drop those rows."
         )
     return np.array([str(value) for value in values])

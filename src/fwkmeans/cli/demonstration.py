@@ -88,16 +88,8 @@ def run(
 ) -> None:
     """Run the demonstration.
 
-    Parameters
-    ----------
-    tables : sequence of str
-        Names of the tables; weights and report are about the first.
-    draws : int
-        Draws of the noise to average over.
-    report : str or None
-        The file to write the report to; None writes none.
-    echo : callable
-        Prints a line.
+    Weights and report are about the first of the tables; `draws` of the noise are averaged. A
+    report is written unless `report` is None. `echo` prints a line.
     """
     draw = "one draw" if draws == 1 else f"mean of {draws} draws"
     title = joined(tables)

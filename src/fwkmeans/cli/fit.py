@@ -144,8 +144,8 @@ def _about_missing(options: FitOptions, n_missing: int) -> list[str]:
         return []
     what = {
         "median": "were filled with the median, or the most frequent category, of their column",
-        "ignore": "were left out of everything",
-        "rescale": "were left out, and distances rescaled to what is there",
+        "ignore": "were ignored",
+        "rescale": "were ignored, and distances rescaled to the cells that are there",
     }[options.missing]
     verb = "One missing cell" if n_missing == 1 else f"{n_missing} missing cells"
     return [f"{verb} {what if n_missing > 1 else what.replace('were', 'was', 1)} (--missing)."]

@@ -61,10 +61,7 @@ def check_folder(path: str | None) -> None:
 def check_apart(read: Mapping[str, str | None], written: Mapping[str, str | None]) -> None:
     """Raise before any work if an output would replace an input, or another output.
 
-    Parameters
-    ----------
-    read, written : mapping of str to str or None
-        Files by what they are in the words of the command line; None and ``-`` are no files.
+    Files are given by what they are in the words of the command line; None and ``-`` are no files.
     """
     seen: list[tuple[str, str]] = [
         (what, path) for what, path in read.items() if path is not None and path != "-"

@@ -18,7 +18,7 @@ class Warned(NamedTuple):
 
 
 def fit_and_collect(pipeline: Any, features: Any) -> tuple[Any, list[Warned]]:
-    """Fit in place; return the rows as the last step saw them, and what was warned of."""
+    """Fit in place; return the rows as the last step saw them, and the warnings."""
     from fwkmeans.exceptions import FewerClustersWarning, NotConvergedWarning, NoVaryingColumnError
 
     with warnings.catch_warnings(record=True) as caught:

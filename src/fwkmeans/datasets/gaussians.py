@@ -109,7 +109,7 @@ def make_survey_gaussians(
     minimum of 20". Here every vector of sizes that adds up to `n_samples` and respects the minimum
     is equally likely: the rows beyond the minimum are n_samples - n_clusters * min_cluster_size
     stars, among which n_clusters - 1 bars are placed at random. (Drawing the sizes one by one
-    would favour large first clusters; assigning rows at random would make all clusters about
+    would favor large first clusters; assigning rows at random would make all clusters about
     equally large.)
 
     References

@@ -115,7 +115,7 @@ def _listed(sizes: IntArray) -> str:
 
 
 def _rest(weights: FloatArray, order: IntArray, shared: bool) -> str:
-    """Say what is not shown."""
+    """Return a sentence about what is left out of the table."""
     features, clusters = weights.shape[1] - len(order), len(weights) - MOST_CLUSTERS
     parts = []
     if features:

@@ -75,15 +75,42 @@ def write_values(ax: Any, image: Any, texts: Sequence[Sequence[str]], room: int)
     return written
 
 
-def image_style(given: dict[str, Any], **own: Any) -> dict[str, Any]:
-    """Return how an image is drawn: as the user says, else like this."""
-    if "norm" in given:  # brings limits of its own
-        own = {"cmap": own["cmap"]}
-    return {"aspect": "auto"} | own | given
+def draw_heat_map(
+    display: Any,
+    ax: Any,
+    matrix: Any,
+    names: tuple[Sequence[Any], Sequence[Any]],
+    label: str,
+    texts: Sequence[Sequence[str]] | None,
+    *,
+    titles: dict[str, str],
+    letters: int,
+    colorbar: bool,
+    style: dict[str, Any],
+    cell: float = 0.62,
+    **own_style: Any,
+) -> Any:
+    """Draw a matrix with names of its rows and columns, a scale of the colors and a text in cells.
+
+    The axes and what is drawn become attributes of the display. The image has the user's style, and
+    where that says nothing the display's own. Texts are left out if cells have no room for so many
+    letters. Returns the axes.
+    """
+    ax = open_axes(ax, matrix_size(*names, label, cell))
+    if "norm" in style:  # brings limits of its own
+        own_style = {"cmap": own_style["cmap"]}
+    display.ax_, display.figure_ = ax, ax.figure
+    display.image_ = ax.imshow(matrix, **({"aspect": "auto"} | own_style | style))
+    display.colorbar_ = add_colorbar(ax, display.image_, label) if colorbar else None
+    name_ticks(ax, "x", names[1])
+    name_ticks(ax, "y", names[0])
+    ax.set(**titles)
+    display.text_ = [] if texts is None else write_values(ax, display.image_, texts, letters)
+    return ax
 
 
 def line_style(given: dict[str, Any], **own: Any) -> dict[str, Any]:
-    """Return how a line is drawn: as the user says, whatever the word (``c``, ``lw``), else so."""
+    """Return the style of a line: the user's (also ``c``, ``lw``), and defaults for the rest."""
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
 
@@ -92,7 +119,7 @@ def line_style(given: dict[str, Any], **own: Any) -> dict[str, Any]:
 
 
 def scatter_style(given: dict[str, Any], **own: Any) -> dict[str, Any]:
-    """Return how points are drawn: as the user says, whatever the word (``lw``), else so."""
+    """Return the style of points: the user's (also ``lw``), and defaults for the rest."""
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.collections import PathCollection
 
@@ -103,7 +130,7 @@ def scatter_style(given: dict[str, Any], **own: Any) -> dict[str, Any]:
 
 
 def matrix_size(
-    rows: Sequence[Any], columns: Sequence[Any], label: str, cell: float = 0.62
+    rows: Sequence[Any], columns: Sequence[Any], label: str, cell: float
 ) -> tuple[float, float]:
     """Return the size in inches of a figure for a matrix with these names beside it.
 

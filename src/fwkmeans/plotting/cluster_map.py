@@ -81,8 +81,8 @@ class ClusterMapDisplay:
     A cluster measures distance by its own weights,
     :math:`d_k(y) = (\sum_v \omega_{kv} |y_v - c_{kv}|^p)^{1/p}` with the weights as they enter the
     objective (:math:`w^\beta`, :math:`w^p`, ...), as `transform` does. Its shape is the set of
-    points at one such distance from the center, in the plane through the center on which all
-    that the map does not show is as in the center: an ellipse for p = 2, a diamond for p = 1, a
+    points at one such distance from the center, in the plane through the center on which all other
+    coordinates equal the center's: an ellipse for p = 2, a diamond for p = 1, a
     box for p = infinity, long where weights are small. With two features this is the slice along
     them. With principal components it is the slice along these, so it need not be symmetric to the
     axes; and since a flat picture leaves out part of every distance, a row may lie inside a shape
@@ -330,7 +330,7 @@ class ClusterMapDisplay:
         )
 
     def _set_limits(self, others: FloatArray) -> None:
-        """Show all rows and centers, and of shapes that go on and on only the beginning.
+        """Show all rows and centers, and of very long shapes only the part near the rows.
 
         What the axes, or axes that share their limits, had to show before stays in the picture.
         """
@@ -433,7 +433,7 @@ def _matrix(values: Any, shape: tuple[int, int], what: str, expected: str) -> Fl
     if values.shape not in ((), shape[1:], shape):
         raise ValueError(f"{what} has shape {values.shape}; expected {shape}: {expected}.")
     if not np.isfinite(values).all() or (what == "weights" and (values < 0).any()):
-        raise ValueError(f"{what} has values that are no finite numbers >= 0. Check them.")
+        raise ValueError(f"{what} has values that are not finite numbers >= 0. Check them.")
     return np.broadcast_to(values, shape)
 
 

@@ -11,14 +11,7 @@ from sklearn.utils import check_scalar
 from fwkmeans._support.text import percent, shortened
 from fwkmeans._tabular.columns import read_numeric, resolve_categorical
 from fwkmeans._tabular.distinct import DistinctValues, read_column
-from fwkmeans.plotting.axes import (
-    add_colorbar,
-    image_style,
-    matrix_size,
-    name_ticks,
-    open_axes,
-    write_values,
-)
+from fwkmeans.plotting.axes import draw_heat_map
 from fwkmeans.plotting.docstrings import documented
 from fwkmeans.plotting.models import (
     categorical_of,
@@ -214,22 +207,26 @@ class ClusterProfilesDisplay:
         columns += [f"{k} ({n})" for k, n in zip(self.cluster_names, sizes, strict=True)]
         names = [self.feature_names[v] for v in self.features_]
         label = "difference from all rows\n(standard deviations)"
-        size = matrix_size(names, columns, label, cell=max(0.62, 0.1 * longest))
-        ax = open_axes(ax, size)
-        self.ax_, self.figure_ = ax, ax.figure
         limit = float(np.nanmax(np.abs(shown), initial=0.0)) or 1.0
-        style = image_style(style, cmap=DIVERGING, vmin=-limit, vmax=limit)
-        self.image_ = ax.imshow(shown, **style)
-        self.colorbar_ = None
-        if colorbar:
-            self.colorbar_ = add_colorbar(ax, self.image_, label)
-        name_ticks(ax, "x", columns)
-        name_ticks(ax, "y", names)
         left_out = len(differences) - len(shown)
         more = f"; {left_out} columns not shown" if left_out else ""
-        ax.set_xlabel(f"cluster (rows){more}")
+        ax = draw_heat_map(
+            self,
+            ax,
+            shown,
+            (names, columns),
+            label,
+            texts if include_values else None,
+            titles={"xlabel": f"cluster (rows){more}"},
+            letters=longest,
+            colorbar=colorbar,
+            style=style,
+            cell=max(0.62, 0.1 * longest),
+            cmap=DIVERGING,
+            vmin=-limit,
+            vmax=limit,
+        )
         ax.axvline(0.5, color="black", linewidth=1)
-        self.text_ = write_values(ax, self.image_, texts, longest) if include_values else []
         return self
 
     @classmethod

@@ -9,14 +9,7 @@ import numpy as np
 from sklearn.utils import check_array, check_scalar
 
 from fwkmeans.fitted import FittedView
-from fwkmeans.plotting.axes import (
-    add_colorbar,
-    image_style,
-    matrix_size,
-    name_ticks,
-    open_axes,
-    write_values,
-)
+from fwkmeans.plotting.axes import draw_heat_map
 from fwkmeans.plotting.docstrings import documented
 from fwkmeans.plotting.models import check_names, default_names, model_of, names_of, sizes_of
 from fwkmeans.plotting.style import SEQUENTIAL
@@ -184,22 +177,24 @@ class FeatureWeightsDisplay:
         weights = weights[:, self.features_]
         shown = [names[v] for v in self.features_]
         clusters = self._clusters(len(weights))
-        ax = open_axes(ax, matrix_size(clusters, shown, self.weight_name))
-        style = image_style(style, cmap=SEQUENTIAL, vmin=0.0)
-        self.ax_, self.figure_ = ax, ax.figure
-        self.image_ = ax.imshow(weights, **style)
-        self.colorbar_ = None
-        if colorbar:
-            self.colorbar_ = add_colorbar(ax, self.image_, self.weight_name)
-        name_ticks(ax, "x", shown)
-        name_ticks(ax, "y", clusters)
+        texts = [[f"{weight:.2f}" for weight in row] for row in weights]
         left_out = len(names) - len(shown)
         more = f" ({left_out} lighter ones not shown)" if left_out else ""
-        ax.set(xlabel=f"feature, by mean weight{more}", ylabel="cluster (rows)")
-        if self.sizes is None:
-            ax.set_ylabel("cluster")
-        texts = [[f"{weight:.2f}" for weight in row] for row in weights]
-        self.text_ = write_values(ax, self.image_, texts, 4) if include_values else []
+        kind = "cluster" if self.sizes is None else "cluster (rows)"
+        draw_heat_map(
+            self,
+            ax,
+            weights,
+            (clusters, shown),
+            self.weight_name,
+            texts if include_values else None,
+            letters=4,
+            colorbar=colorbar,
+            style=style,
+            titles={"ylabel": kind, "xlabel": f"feature, by mean weight{more}"},
+            cmap=SEQUENTIAL,
+            vmin=0.0,
+        )
         return self
 
     def _clusters(self, n_rows: int) -> list[str]:

@@ -278,7 +278,7 @@ def _check_parameter(estimator: Any, param_name: str, values: list[Any]) -> None
         own = sorted(name for name in known if name.rpartition("__")[2] == param_name)
         hint = f"Did you mean {own[0]!r}?" if own else f"It has {', '.join(sorted(known))}."
         raise ValueError(
-            f"param_name={param_name!r} is no parameter of {type(estimator).__name__}. {hint}"
+            f"param_name={param_name!r} is not a parameter of {type(estimator).__name__}. {hint}"
         )
     if not values:
         raise ValueError("values is empty; give at least one value of the parameter.")

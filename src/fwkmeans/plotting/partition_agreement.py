@@ -10,15 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.cluster import contingency_matrix
 
-from fwkmeans.plotting.axes import (
-    add_colorbar,
-    image_style,
-    matrix_size,
-    name_ticks,
-    open_axes,
-    plain,
-    write_values,
-)
+from fwkmeans.plotting.axes import draw_heat_map, plain
 from fwkmeans.plotting.docstrings import documented
 from fwkmeans.plotting.models import check_labels, model_of
 from fwkmeans.plotting.style import SEQUENTIAL
@@ -204,20 +196,26 @@ class PartitionAgreementDisplay:
         pair = self.counts is not None and kind != "agreement"
         matrix = np.asarray(self.counts if pair else self.agreement)
         rows, columns = self.clusters if pair else (self.names, self.names)
-        label = "rows" if pair else "adjusted Rand index"
-        ax = open_axes(ax, matrix_size(rows, columns, label))
-        limits = {} if pair else {"vmax": 1.0}
-        style = image_style(style, cmap=SEQUENTIAL, vmin=0.0, **limits)
-        self.ax_, self.figure_ = ax, ax.figure
-        self.image_ = ax.imshow(matrix, **style)
-        self.colorbar_ = add_colorbar(ax, self.image_, label) if colorbar else None
-        name_ticks(ax, "x", columns)
-        name_ticks(ax, "y", rows)
+        titles = {}
         if pair:
-            ax.set(ylabel=plain(self.names[0]), xlabel=plain(self.names[1]))
-            ax.set_title(f"adjusted Rand index {self.agreement[0, 1]:.2f}", fontsize="medium")
+            titles = {"ylabel": plain(self.names[0]), "xlabel": plain(self.names[1])}
+            titles["title"] = f"adjusted Rand index {self.agreement[0, 1]:.2f}"
         texts = [[str(cell) if pair else f"{cell:.2f}" for cell in row] for row in matrix]
-        self.text_ = write_values(ax, self.image_, texts, 5) if include_values else []
+        draw_heat_map(
+            self,
+            ax,
+            matrix,
+            (rows, columns),
+            "rows" if pair else "adjusted Rand index",
+            texts if include_values else None,
+            titles=titles,
+            letters=5,
+            colorbar=colorbar,
+            style=style,
+            cmap=SEQUENTIAL,
+            vmin=0.0,
+            **({} if pair else {"vmax": 1.0}),
+        )
         return self
 
 

@@ -1,4 +1,4 @@
-"""Standardisation of numerical features by their mean and range."""
+"""Standardization of numerical features by their mean and range."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class RangeStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Standardise `X`.
+        """Standardize `X`.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class RangeStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         Z : ndarray of shape (n_samples, n_features_out)
-            The standardised features that are kept, in the dtype of `X` (float32 or float64).
+            The standardized features that are kept, in the dtype of `X` (float32 or float64).
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -125,7 +125,7 @@ class RangeStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features_out)
-            Standardised data, as `transform` returns it.
+            Standardized data, as `transform` returns it.
 
         Returns
         -------

@@ -33,7 +33,7 @@ class Columns(NamedTuple):
 
 
 class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    r"""Turn a table of numerical and categorical columns into standardised numbers.
+    r"""Turn a table of numerical and categorical columns into standardized numbers.
 
     This is the preparation of the survey [1]_. A numerical column becomes
     :math:`(y_{iv} - \bar y_v) / range(y_v)`. A categorical column with q categories becomes q
@@ -62,7 +62,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         What `transform` does with a category that `fit` has not seen: ``"ignore"`` sets all its
         binary columns to 0 (before the mean is subtracted), ``"error"`` raises.
     standardize : bool, default=True
-        Whether numerical columns are standardised. If False they keep their values, for columns
+        Whether numerical columns are standardized. If False they keep their values, for columns
         whose units can be compared.
 
     Attributes
@@ -230,7 +230,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return frame.select(kept).with_columns(*filled).to_native()
 
     def _scaled(self, numeric: FloatArray) -> FloatArray:
-        """Return the numerical columns that vary, standardised if they are to be."""
+        """Return the numerical columns that vary, standardized if they are to be."""
         varies = self.range_ > 0
         if not self.standardize:
             return numeric[:, varies]

@@ -53,7 +53,7 @@ def _about_uniform(equal: FloatArray) -> str:
     present = equal[equal > 0]
     if present.size and np.ptp(present) > 1e-9:
         return (
-            "This algorithm does not weight columns; one of categories counts once for each "
+            "This algorithm does not weight columns; a column of categories counts once for each "
             "category."
         )
     return "All columns count the same: this algorithm does not weight them."
@@ -91,7 +91,7 @@ def describe_cluster(
     order = sorted(range(len(names)), key=lambda v: -strengths[v])[:MOST_COLUMNS]
     told = [_words(names[v], profiles[names[v]]) for v in order if strengths[v] > LEAST_DIFFERENCE]
     if not told:
-        return "Close to the whole table in all columns that count."
+        return "Close to the average of the whole table in all columns that matter."
     sentence = "; ".join(told) + "."
     return (
         sentence

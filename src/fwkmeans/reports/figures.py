@@ -71,18 +71,7 @@ def series_color(number: int) -> str:
 
 
 def draw_map(summary: dict[str, Any]) -> str:
-    """Return the map of the rows, colored by cluster; each cluster is a layer of its own.
-
-    Parameters
-    ----------
-    summary : dict
-        What `summarize` returned.
-
-    Returns
-    -------
-    svg : str
-        The picture; cluster k is the element ``map-cluster-k``.
-    """
+    """Return the map of the rows as SVG; cluster k is the element ``map-cluster-k``."""
     places = summary["map"]
     x, y, labels = (np.asarray(places[key]) for key in ("x", "y", "labels"))
     size = float(np.interp(labels.size, [50, 2000], [34, 9]))
@@ -117,18 +106,7 @@ def draw_map(summary: dict[str, Any]) -> str:
 
 
 def draw_objective(summary: dict[str, Any]) -> str:
-    """Return the course of the objective over the iterations.
-
-    Parameters
-    ----------
-    summary : dict
-        What `summarize` returned.
-
-    Returns
-    -------
-    svg : str
-        The picture.
-    """
+    """Return the course of the objective over the iterations as SVG."""
     history = np.array([np.nan if v is None else v for v in summary["objective_history"]])
 
     def draw(axes: Any) -> None:
@@ -153,18 +131,7 @@ def draw_objective(summary: dict[str, Any]) -> str:
 
 
 def draw_stability(summary: dict[str, Any]) -> str:
-    """Return objective and agreement of single starts.
-
-    Parameters
-    ----------
-    summary : dict
-        What `summarize` returned; its stability is not None.
-
-    Returns
-    -------
-    svg : str
-        The picture.
-    """
+    """Return objective and agreement of single starts as SVG."""
     stability = summary["stability"]
     pairs = zip(stability["objective"], stability["ari"], strict=True)
     finite = sorted((o, a) for o, a in pairs if o is not None and a is not None)

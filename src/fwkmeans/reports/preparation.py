@@ -21,7 +21,7 @@ __all__ = ["Prepared", "prepare", "split"]
 
 #: Steps of scikit-learn that are common enough to be told in words.
 _KNOWN = {
-    "ColumnTransformer": "Columns were prepared each in its own way (ColumnTransformer).",
+    "ColumnTransformer": "Different columns were prepared in different ways (ColumnTransformer).",
     "MinMaxScaler": "Every number was brought to the range from 0 to 1.",
     "OneHotEncoder": "Every category became a column of zeros and ones.",
     "OrdinalEncoder": "Categories were replaced by numbers.",
@@ -133,14 +133,14 @@ def _by_name(name: str, inputs: Sequence[str]) -> int:
 
 def _describe(step: Any) -> list[str]:
     if isinstance(step, RangeStandardizer):
-        return [_STANDARDISED]
+        return [_STANDARDIZED]
     if isinstance(step, TableEncoder):
         return _describe_encoder(step)
     kind = type(step).__name__
     return [_KNOWN.get(kind, f"The columns went through {kind}.")]
 
 
-_STANDARDISED = (
+_STANDARDIZED = (
     "From every number the mean of its column was subtracted; the result was divided by the "
     "column's range, so that all columns have the same width."
 )
@@ -149,7 +149,7 @@ _STANDARDISED = (
 def _describe_encoder(encoder: TableEncoder) -> list[str]:
     sentences = []
     if encoder.numerical_features_.size and encoder.standardize:
-        sentences.append(_STANDARDISED)
+        sentences.append(_STANDARDIZED)
     elif encoder.numerical_features_.size:
         sentences.append("Numbers were left as they are, in the units of the table.")
     if encoder.categorical_features_.size and encoder.categorical == "keep":

@@ -33,22 +33,10 @@ def project(
     names: Sequence[str],
     random_state: np.random.RandomState,
 ) -> dict[str, Any]:
-    """Return the map.
+    """Return the map of the rows, of which large tables show some.
 
-    Parameters
-    ----------
-    rows : frame or array
-        The table as the algorithm sees it.
-    categorical : ndarray of int
-        Its columns that hold categories.
-    weights : ndarray of shape (n_features,)
-        The mean effective weight of each of its columns.
-    labels : ndarray of shape (n_rows,)
-        Cluster of each row.
-    names : sequence of str
-        For each column the name of the original column it stands for.
-    random_state : RandomState
-        Draws the rows of large tables.
+    `rows` is the table as the algorithm sees it, `weights` the mean effective weight of each of its
+    columns, `names` the name of the original column that each stands for.
     """
     chosen = _choose(labels, random_state)
     values, owners = _weighted(rows, categorical, weights, chosen)

@@ -16,7 +16,7 @@ READING = (
     "printed figure, ▲ and ▼ that ours is higher or lower. A deterministic algorithm has one "
     "figure and no error: ≈ are the same two decimals. Synthetic data sets were drawn anew, so "
     "there the error is that of the mean over data sets. The draw of the published noise features "
-    "is unknown: with one draw of ours, its chance is in no error, with several it is."
+    "is unknown: the error allows for that draw only where we have several draws ourselves."
 )
 
 

@@ -81,7 +81,7 @@ def survey_protocol(**changes: Any) -> Protocol:
     return Protocol(**changes)
 
 
-#: What `--quick` changes: a look at everything, not a replication.
+#: For a look at everything rather than a replication.
 QUICK = {"starts": 10, "data_sets": 2, "step": 0.5}
 
 

@@ -34,7 +34,7 @@ class Done(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Fits a second."""
+        """Fits per second."""
         return self.fits / self.seconds if self.seconds > 0 else 0.0
 
     @property

@@ -162,10 +162,10 @@ def _table_of_file(spec: TableSpec) -> NamedTable:
 def prepare(
     spec: TableSpec, data_set: int, noise: int, seed: int, raw_categories: bool
 ) -> Prepared:
-    """Return the table with noise features (0: none; d: the d-th draw), standardised.
+    """Return the table with noise features (0: none; d: the d-th draw), standardized.
 
-    Numbers are (value - mean) / range, gaps their median; categories are binary columns minus
-    their mean, or stay as they are. Columns without range are left out.
+    Numbers are (value - mean) / range, missing ones their median; categories are binary columns
+    minus their mean, or stay as they are. Columns without range are left out.
     """
     table = load_table(spec, data_set, seed)
     rows = table.rows
