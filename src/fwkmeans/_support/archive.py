@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from fwkmeans._support.files import replacing
 
-__all__ = ["Reader", "RefusedError", "Writer", "write_archive"]
-
 MEMBER = "model.json"
 MOST_JSON = 2**28  # bytes; names and categories of a table are far below
 KIND = "kind"  # key of the JSON objects that stand for something else

@@ -8,24 +8,6 @@ import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-__all__ = [
-    "aligned",
-    "bar",
-    "count",
-    "distinct_names",
-    "for_terminal",
-    "harmless",
-    "has_blocks",
-    "joined",
-    "number",
-    "percent",
-    "printable",
-    "quoted",
-    "shortened",
-    "signed",
-    "two_decimals",
-]
-
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
 # ---- numbers ------------------------------------------------------------------------------------

@@ -16,8 +16,6 @@ from fwkmeans._tabular import columns as _columns
 from fwkmeans._tabular.distinct import DistinctValues, object_array, read_column
 from fwkmeans._tabular.layout import Layout
 
-__all__ = ["Coding"]
-
 IndexArray = NDArray[np.intp]
 
 

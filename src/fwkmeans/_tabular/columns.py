@@ -13,24 +13,6 @@ from sklearn.utils import check_array
 
 from fwkmeans._support.text import quoted
 
-__all__ = [
-    "as_table",
-    "categorical_by_dtype",
-    "check_scalars",
-    "column_names",
-    "describe_columns",
-    "float_types",
-    "has_objects",
-    "is_frame",
-    "is_missing",
-    "ordered_categories",
-    "read_categorical",
-    "read_numeric",
-    "refuse_text",
-    "resolve_categorical",
-    "resolve_columns",
-]
-
 IntArray = NDArray[np.intp]
 
 
@@ -192,21 +174,20 @@ def read_numeric(X: Any, columns: IntArray) -> NDArray[Any]:
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         every = columns.size == X.shape[1]
         return np.asarray(X if every else X[:, columns], dtype=dtype)
-    n_samples = X.shape[0]
-    values = [_numeric_column(X, v) for v in columns]
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)  # once, not for every column
+        names = frame.columns
+        values = [_numeric_series(frame.get_column(names[v]), names[v]) for v in columns]
+    else:
+        values = [_to_float(X[:, v], f"x{v}", X.dtype) for v in columns]
     single = bool(values) and all(one.dtype == np.float32 for one in values)
-    block = np.empty((n_samples, len(values)), dtype=np.float32 if single else np.float64)
+    block = np.empty((X.shape[0], len(values)), dtype=np.float32 if single else np.float64)
     for j, one in enumerate(values):
         block[:, j] = one
     return block
 
 
-def _numeric_column(X: Any, v: int) -> NDArray[Any]:
-    if not is_frame(X):
-        return _to_float(X[:, v], f"x{v}", X.dtype)
-    frame = nw.from_native(X, eager_only=True)
-    name = frame.columns[v]
-    series = frame.get_column(name)
+def _numeric_series(series: nw.Series[Any], name: Hashable) -> NDArray[Any]:
     if series.dtype.is_numeric():
         dtype = nw.Float32 if series.dtype == nw.Float32 else nw.Float64
         return np.asarray(series.cast(dtype).to_numpy())

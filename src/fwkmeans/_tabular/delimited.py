@@ -18,8 +18,6 @@ from fwkmeans._support.optional import require
 from fwkmeans._support.text import count, quoted, shortened
 from fwkmeans._tabular.format import Format, Remarks
 
-__all__ = ["check_names", "first_line", "has_thousands", "read_delimited"]
-
 SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 HEAD = 1 << 18  # bytes looked at to guess the separator
 

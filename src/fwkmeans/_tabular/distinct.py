@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from fwkmeans._support.text import printable
 from fwkmeans._tabular import columns as _columns
 
-__all__ = ["DistinctValues", "object_array", "read_column", "read_values"]
-
 IndexArray = NDArray[np.intp]
 
 #: Whole numbers are counted in a table of places, if their range is at most this or their number.

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from fwkmeans._support.text import quoted
 
-__all__ = ["MISSING", "Format", "Remark", "Remarks"]
-
 #: Texts that mean a missing cell, unless others are given.
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None")
 

@@ -22,8 +22,6 @@ from fwkmeans._support.text import quoted
 from fwkmeans._tabular.delimited import check_names, first_line, read_delimited
 from fwkmeans._tabular.format import Format, Remarks
 
-__all__ = ["ReadTable", "read_table"]
-
 
 class ReadTable(NamedTuple):
     """A table, and what had to be guessed about it."""

@@ -10,22 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fwkmeans._support.errors import InputError
 from fwkmeans._support.optional import require
 from fwkmeans._support.text import count, quoted
 from fwkmeans._tabular.delimited import has_thousands
 from fwkmeans._tabular.format import MISSING, Format
 from fwkmeans._tabular.reading import read_table
-from fwkmeans.cli.errors import InputError, with_option
-
-__all__ = [
-    "Chosen",
-    "Roles",
-    "check_key",
-    "choose_classes",
-    "choose_columns",
-    "match_columns",
-    "read_columns",
-]
+from fwkmeans.cli.errors import with_option
 
 #: Names of columns that often hold what clusters are compared with.
 CLASSES = {"class", "classes", "cluster", "label", "labels", "species", "target", "y"}

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import aligned, count, for_terminal, harmless, has_blocks, percent
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Chosen, Roles, check_key, read_columns
-from fwkmeans.cli.errors import InputError
 from fwkmeans.cli.models import Choice, FitOptions, build, choose, every_choice
 from fwkmeans.cli.options import (
     SectionedCommand,

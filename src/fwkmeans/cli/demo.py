@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from fwkmeans.cli.errors import InputError, debug_option
+from fwkmeans._support.errors import InputError
+from fwkmeans.cli.errors import debug_option
 from fwkmeans.cli.options import file_option
 from fwkmeans.cli.output import check_folder
 

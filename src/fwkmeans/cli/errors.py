@@ -17,8 +17,6 @@ import click
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import harmless
 
-__all__ = ["InputError", "debug_option", "raise_if_stopped", "sentences", "with_option"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 VARIABLE = "FWKMEANS_DEBUG"

@@ -7,10 +7,8 @@ import inspect
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import count
-from fwkmeans.cli.errors import InputError
-
-__all__ = ["NAMES", "Choice", "FitOptions", "build", "choose", "every_choice"]
 
 #: The survey's names; those of ``fwkmeans.estimators.ALGORITHMS``, without importing it.
 NAMES = (

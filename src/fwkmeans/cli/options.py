@@ -14,17 +14,6 @@ from fwkmeans.cli.columns import Roles
 from fwkmeans.cli.errors import debug_option
 from fwkmeans.cli.models import NAMES, FitOptions
 
-__all__ = [
-    "SectionedCommand",
-    "algorithm_option",
-    "column_options",
-    "file_option",
-    "fit_options",
-    "format_options",
-    "json_option",
-    "labels_option",
-]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
 

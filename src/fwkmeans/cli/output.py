@@ -12,21 +12,12 @@ from typing import Any, TextIO
 
 import click
 
+from fwkmeans._support.errors import InputError
 from fwkmeans._support.files import replacing
 from fwkmeans._support.jsonable import jsonable
 from fwkmeans._support.optional import require
 from fwkmeans._support.text import harmless
-from fwkmeans.cli.errors import InputError, raise_if_stopped
-
-__all__ = [
-    "check_apart",
-    "check_folder",
-    "check_out",
-    "check_report",
-    "echo_json",
-    "note",
-    "write_columns",
-]
+from fwkmeans.cli.errors import raise_if_stopped
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 

@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
+from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import count
 from fwkmeans._tabular.format import Format
 from fwkmeans._tabular.reading import read_table
 from fwkmeans.cli.columns import check_key, match_columns
-from fwkmeans.cli.errors import InputError, with_option
+from fwkmeans.cli.errors import with_option
 from fwkmeans.cli.options import SectionedCommand, file_option, format_options, json_option
 from fwkmeans.cli.output import check_apart, check_out, echo_json, note, write_columns
-
-__all__ = ["Known", "predict", "read_for", "using"]
 
 
 class Known(NamedTuple):

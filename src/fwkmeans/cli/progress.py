@@ -15,8 +15,6 @@ import click
 
 from fwkmeans.cli.errors import raise_if_stopped
 
-__all__ = ["each", "working"]
-
 Item = TypeVar("Item")
 
 #: Seconds after which a first line is written where there is no terminal; then it doubles.

@@ -7,8 +7,6 @@ from typing import Any
 
 from fwkmeans._support.text import bar, count, for_terminal, percent
 
-__all__ = ["result_lines"]
-
 MOST_FEATURES = 5  # listed for a cluster
 MOST_CLUSTERS = 20  # described
 NAME_WIDTH = 28

@@ -5,9 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, NamedTuple
 
-from fwkmeans.cli.errors import InputError
-
-__all__ = ["Warned", "fit_and_collect"]
+from fwkmeans._support.errors import InputError
 
 
 class Warned(NamedTuple):

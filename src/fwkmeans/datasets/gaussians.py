@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state, check_scalar
 
-__all__ = ["SURVEY_CONFIGURATIONS", "make_survey_gaussians"]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 

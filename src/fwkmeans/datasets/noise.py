@@ -14,8 +14,6 @@ from sklearn.utils import check_random_state, check_scalar
 from fwkmeans._support.text import distinct_names
 from fwkmeans._tabular import columns as _columns
 
-__all__ = ["add_noise_features"]
-
 
 def add_noise_features(
     X: Any,

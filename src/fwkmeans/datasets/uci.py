@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-__all__ = ["list_uci", "load_uci"]
-
 DATA = files("fwkmeans.datasets").joinpath("data")
 
 ALIASES = {

@@ -13,8 +13,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fwkmeans._tabular.columns import float_types, refuse_text
 from fwkmeans.exceptions import NoVaryingColumnError
 
-__all__ = ["RangeStandardizer", "find_mean_and_range", "standardize"]
-
 FloatArray = NDArray[np.floating[Any]]
 
 BLOCK_ROWS = 4096

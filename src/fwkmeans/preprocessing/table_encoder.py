@@ -22,8 +22,6 @@ from fwkmeans.preprocessing.range_standardizer import (
     standardize,
 )
 
-__all__ = ["TableEncoder"]
-
 
 class Columns(NamedTuple):
     """A table read into arrays."""

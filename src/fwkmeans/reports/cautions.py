@@ -14,8 +14,6 @@ from fwkmeans.reports.table import Column
 from fwkmeans.reports.weights import HEAVY, distance_from, heavy_columns
 from fwkmeans.typing import FloatArray, IntArray
 
-__all__ = ["Findings", "cautions"]
-
 #: Names listed in a sentence.
 MOST_NAMES = 5
 #: Share of a cluster's weight above which one column decides alone.

@@ -11,8 +11,6 @@ from fwkmeans._support.text import count, joined, number, percent, shortened
 from fwkmeans.reports.weights import heavy_columns
 from fwkmeans.typing import FloatArray, IntArray
 
-__all__ = ["describe_cluster", "headline"]
-
 #: Columns that a sentence about a cluster names.
 MOST_COLUMNS = 3
 #: Differences, in standard deviations times relative weight, that are worth a word.

@@ -15,8 +15,6 @@ from fwkmeans._support.optional import require
 from fwkmeans._support.text import count, number
 from fwkmeans.typing import FloatArray
 
-__all__ = ["COLORS", "draw_map", "draw_objective", "draw_stability", "sign_of"]
-
 #: Number of colors that the page has for clusters, ``--c0`` to ``--c9``; then they repeat.
 COLORS = 10
 #: Shapes tell clusters apart where colors do not.

@@ -10,8 +10,6 @@ from typing import Any
 from fwkmeans._support.optional import require
 from fwkmeans._support.text import count, number, percent, shortened, signed, two_decimals
 
-__all__ = ["render_page"]
-
 _HOME = "fwkmeans.reports"
 
 

@@ -13,8 +13,6 @@ from fwkmeans.reports.profiles import mean_and_spread, shares_of, split_by
 from fwkmeans.reports.table import Column
 from fwkmeans.typing import FloatArray, IntArray, LabelArray
 
-__all__ = ["separating_columns"]
-
 #: Columns named for a pair.
 MOST_COLUMNS = 4
 #: Pairs beyond which each cluster is compared only with the few that are nearest to it.

@@ -17,8 +17,6 @@ from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
 from fwkmeans.reports.table import names_of
 from fwkmeans.typing import IntArray
 
-__all__ = ["Prepared", "prepare", "split"]
-
 #: Steps of scikit-learn that are common enough to be told in words.
 _KNOWN = {
     "ColumnTransformer": "Different columns were prepared in different ways (ColumnTransformer).",

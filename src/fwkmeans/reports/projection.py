@@ -14,8 +14,6 @@ from fwkmeans.plotting.planes import principal_axes
 from fwkmeans.reports.table import by_frequency
 from fwkmeans.typing import FloatArray, IntArray, LabelArray
 
-__all__ = ["project"]
-
 #: Rows that are shown, and rows that the components are computed from, at most.
 MOST_POINTS = 2000
 MOST_ROWS = 20_000

@@ -13,8 +13,6 @@ from fwkmeans._support.optional import require
 from fwkmeans.reports.figures import COLORS, draw_map, draw_objective, draw_stability, sign_of
 from fwkmeans.reports.page import render_page
 
-__all__ = ["render", "write_report"]
-
 #: Columns in the table of weights.
 MOST_WEIGHTS = 80
 #: Rows that the profiles of all clusters may have together, and each at least and at most.
@@ -98,7 +96,8 @@ def write_report(summary: dict[str, Any], path: str | os.PathLike[str]) -> Path:
 
     Examples
     --------
-    >>>     >>> from pathlib import Path
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> from fwkmeans import KMeans
     >>> from fwkmeans.datasets import load_uci
     >>> from fwkmeans.reports import summarize, write_report

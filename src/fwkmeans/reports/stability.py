@@ -12,8 +12,6 @@ from fwkmeans.fitted import FittedView
 from fwkmeans.selection import sweep
 from fwkmeans.typing import LabelArray
 
-__all__ = ["NEAR", "run_starts"]
-
 #: Cells times clusters that all starts together may read in an iteration.
 MOST_WORK = 5e8
 #: An objective is as low as another if it is at most this share of its size above it.

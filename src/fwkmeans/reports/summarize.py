@@ -31,8 +31,6 @@ from fwkmeans.reports.weights import (
 )
 from fwkmeans.typing import FloatArray, IntArray, LabelArray
 
-__all__ = ["summarize", "summarize_rows"]
-
 #: Version of the schema; raised when a key changes its meaning.
 VERSION = 1
 #: Columns with the largest weights that each cluster lists.

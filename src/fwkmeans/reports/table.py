@@ -18,8 +18,6 @@ from fwkmeans._tabular.columns import (
 from fwkmeans._tabular.distinct import DistinctValues, read_column
 from fwkmeans.typing import FloatArray, IntArray, LabelArray
 
-__all__ = ["Column", "by_frequency", "names_of", "read_columns", "read_table"]
-
 
 class Column(NamedTuple):
     """A column: numbers (NaN where missing), or codes of categories (-1 where missing)."""

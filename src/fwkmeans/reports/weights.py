@@ -7,16 +7,6 @@ import numpy as np
 from fwkmeans.fitted import FittedView
 from fwkmeans.typing import FloatArray, IntArray
 
-__all__ = [
-    "distance_from",
-    "effective_weights",
-    "encoded_shares",
-    "equal_shares",
-    "heavy_columns",
-    "shares_by_column",
-    "times_equal",
-]
-
 #: A column matters if it has so many times the weight that equal weights would give it.
 HEAVY = 1.25
 
