@@ -66,7 +66,7 @@ def test_other_encodings_are_named(write):
     assert "UTF-16" in refused(write("u.csv", "a,b\n1,2\n".encode("utf-16")))
     both = read_table(str(write("v.csv", "a,b\n1,2\n".encode("utf-16"))), Format(encoding="utf-16"))
     assert both.to_pydict() == {"a": [1], "b": [2]}
-    assert "unknown" in refused(path, Format(encoding="klingon"))
+    assert "There is no encoding" in refused(path, Format(encoding="klingon"))
 
 
 def test_bytes_far_behind_that_are_no_text(write):
@@ -256,7 +256,7 @@ def test_keys_and_classes_are_set_aside():
     table = {"k": ["u", "v", "w"], "a": [1, 2, 4], "b": [4, 2, 2], "c": [0, 1, 1]}
     found = chosen(table, id="k", labels="c")
     assert found.features.column_names == ["a", "b"]
-    assert found.ids == ("k", ["u", "v", "w"])
+    assert found.ids == {"k": ["u", "v", "w"]}
     assert found.classes.tolist() == ["0", "1", "1"]
     assert found.notes == []
 

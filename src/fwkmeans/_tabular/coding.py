@@ -162,7 +162,7 @@ class Coding:
             column = read_column(X, int(v))
             table, strange = _translate(column, self.categories[j])
             if strange and unknown == "error":
-                name = _name(X, int(v)) if names is None else names[v]
+                name = _columns.name_columns(X)[v] if names is None else names[v]
                 raise ValueError(_not_seen(name, strange, otherwise))
             codes[:, j] = table[column.codes]
         return codes
@@ -199,7 +199,7 @@ class Coding:
         offsets = self.offsets.astype(np.int32)
         if own_missing and unknown == "error" and (codes < 0).any():
             v = int(self.categorical[np.argmax((codes < 0).any(axis=0))])
-            name = _name(X, v) if names is None else names[v]
+            name = _columns.name_columns(X)[v] if names is None else names[v]
             raise ValueError(_not_seen(name, [None], "mismatch"))
         if own_missing:
             np.copyto(codes, np.diff(offsets) - 1, where=codes < 0)
@@ -286,11 +286,6 @@ def _others(categorical: IndexArray, n_features: int) -> IndexArray:
     return np.setdiff1d(np.arange(n_features, dtype=np.intp), categorical)
 
 
-def _name(X: Any, v: int) -> Any:
-    names = _columns.column_names(X)
-    return f"x{v}" if names is None else names[v]
-
-
 def _refuse_dates(X: Any, columns: Iterable[int]) -> None:
     if _columns.is_frame(X):
         types = nw.from_native(X, eager_only=True).schema.dtypes()
@@ -299,9 +294,9 @@ def _refuse_dates(X: Any, columns: Iterable[int]) -> None:
         dates = list(columns) if X.dtype.kind in "mM" else []
     if dates:
         raise ValueError(
-            f"Column {_name(X, dates[0])!r} holds dates or times, expected numbers or categories. "
-            "Convert it to a number, such as the days since a date, or to a category, such as the "
-            "name of the month."
+            f"Column {_columns.name_columns(X)[dates[0]]!r} holds dates or times, expected numbers "
+            "or categories. Convert it to a number, such as the days since a date, or to a "
+            "category, such as the name of the month."
         )
 
 

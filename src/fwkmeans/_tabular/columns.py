@@ -127,6 +127,16 @@ def column_names(X: Any) -> list[Any] | None:
     return list(nw.from_native(X, eager_only=True).columns) if is_frame(X) else None
 
 
+def name_columns(X: Any) -> list[Any]:
+    """Return the column names of a dataframe, x0, x1, ... for an array, as scikit-learn does."""
+    return column_names(X) or default_names(X.shape[1])
+
+
+def default_names(n_features: int) -> list[str]:
+    """Return the names of features without names."""
+    return [f"x{v}" for v in range(n_features)]
+
+
 def resolve_categorical(X: Any, categorical_features: Any) -> IntArray:
     """Return the positions of the categorical columns of a table, ascending.
 

@@ -44,7 +44,7 @@ class Chosen(NamedTuple):
 
     features: Any  # pyarrow.Table
     classes: NDArray[Any] | None
-    ids: tuple[str, list[Any]] | None
+    ids: dict[str, list[Any]]  # the column of keys, if there is one
     notes: list[str]
     left_out: dict[str, str]  # reason for each column that was left out without being told so
     n_missing: int  # cells
@@ -110,7 +110,7 @@ def choose_columns(table: Any, roles: Roles, name: str, missing: Sequence[str] =
     return Chosen(
         features,
         choose_classes(table, roles, name, missing),
-        None if roles.id is None else (roles.id, table[roles.id].to_pylist()),
+        {} if roles.id is None else {roles.id: table[roles.id].to_pylist()},
         notes,
         left_out,
         sum(count_missing(arrow, values) for values in features.columns),

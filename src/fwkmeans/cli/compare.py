@@ -22,7 +22,14 @@ from fwkmeans.cli.options import (
     format_options,
     json_option,
 )
-from fwkmeans.cli.output import check_apart, check_out, echo_json, write_columns
+from fwkmeans.cli.output import (
+    check_apart,
+    check_out,
+    check_printed,
+    echo_json,
+    table_name,
+    write_columns,
+)
 from fwkmeans.cli.progress import each
 from fwkmeans.cli.run import fit_and_collect
 
@@ -66,11 +73,10 @@ def compare(
     different algorithms cannot be compared, so none is called the best: look at the columns they
     chose, at known classes (--labels), and at the clusters that several of them find.
     """
-    if as_json and out == "-":
-        raise click.UsageError("--json and --out - would both print: give --out a file.")
+    check_printed(as_json, out)
     check_apart({"the table": table}, {"--out": out})
     check_out(out)
-    name = "stdin" if table == "-" else click.format_filename(table, shorten=True)
+    name = table_name(table)
     choices = [choose(one) for one in algorithms] or every_choice()
     if out is not None:
         check_key(roles.id, [one.title for one in choices])
@@ -81,8 +87,7 @@ def compare(
         raise InputError(next(iter(reasons)) if len(reasons) == 1 else " ".join(sorted(reasons)))
     labels = {one["name"]: one.pop("labels") for one in result["algorithms"]}
     if out is not None:
-        ids = {} if chosen.ids is None else {chosen.ids[0]: chosen.ids[1]}
-        write_columns(ids | labels, out)
+        write_columns(chosen.ids | labels, out)
     if as_json:
         echo_json({"table": name} | result | {"notes": chosen.notes, "left_out": chosen.left_out})
         return

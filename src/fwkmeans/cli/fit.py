@@ -23,8 +23,10 @@ from fwkmeans.cli.output import (
     check_apart,
     check_folder,
     check_out,
+    check_printed,
     check_report,
     echo_json,
+    table_name,
     write_columns,
 )
 from fwkmeans.cli.progress import working
@@ -83,15 +85,15 @@ def fit(
     the classes of the bundled tables best, on average, once noise columns were added. No algorithm
     is best everywhere: see fwkmeans compare.
     """
-    if as_json and out == "-":
-        raise click.UsageError("--json and --out - would both print: give --out a file.")
+    check_printed(as_json, out)
     check_apart({"the table": table}, {"--out": out, "--model": model, "--report": report})
     check_out(out)
     check_folder(model)
     check_report(report)
     if out is not None:
         check_key(roles.id, ["cluster"])
-    chosen = read_columns(table, how, roles, _name(table))
+    name = table_name(table)
+    chosen = read_columns(table, how, roles, name)
     choice = choose(algorithm, parameters)
     pipeline = build(choice, options, chosen.features, chosen.n_missing)
     with working(f"{choice.name} clusters {chosen.features.num_rows} rows"):
@@ -105,14 +107,13 @@ def fit(
             chosen.features,
             rows,
             classes=chosen.classes,
-            title=f"{_name(table)}: {choice.name}, {len(pipeline[-1].cluster_centers_)} clusters",
+            title=f"{name}: {choice.name}, {len(pipeline[-1].cluster_centers_)} clusters",
             starts=20 if report is not None else 0,
             random_state=options.seed,
         )
     written = {}
     if out is not None:
-        ids = {} if chosen.ids is None else {chosen.ids[0]: chosen.ids[1]}
-        write_columns(ids | {"cluster": pipeline[-1].labels_.tolist()}, out)
+        write_columns(chosen.ids | {"cluster": pipeline[-1].labels_.tolist()}, out)
         written["labels"] = out
     if model is not None:
         from fwkmeans.persistence import save_model
@@ -129,14 +130,10 @@ def fit(
         return
     notes += [one.text for one in warned if not one.is_in_summary]
     beside = out == "-"
-    for line in result_lines(summary, _name(table), choice.title, roles.labels):
+    for line in result_lines(summary, name, choice.title, roles.labels):
         click.echo(harmless(line), err=beside)
     for line in _endings(written, notes):
         click.echo(harmless(line), err=beside)
-
-
-def _name(table: str) -> str:
-    return "stdin" if table == "-" else click.format_filename(table, shorten=True)
 
 
 def _about_missing(options: FitOptions, n_missing: int) -> list[str]:

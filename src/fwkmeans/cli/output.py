@@ -22,6 +22,17 @@ from fwkmeans.cli.errors import raise_if_stopped
 SUFFIXES = (".csv", ".tsv", ".parquet")
 
 
+def table_name(path: str) -> str:
+    """Return what a table is called in sentences."""
+    return "stdin" if path == "-" else click.format_filename(path, shorten=True)
+
+
+def check_printed(as_json: bool, out: str | None) -> None:
+    """Raise if two things would be printed to stdout."""
+    if as_json and out == "-":
+        raise click.UsageError("--json and --out - would both print: give --out a file.")
+
+
 def check_out(path: str | None) -> None:
     """Raise before any work if a table could not be written."""
     if path is None or path == "-":

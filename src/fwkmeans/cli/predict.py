@@ -17,7 +17,7 @@ from fwkmeans._tabular.reading import read_table
 from fwkmeans.cli.columns import check_key, match_columns
 from fwkmeans.cli.errors import with_option
 from fwkmeans.cli.options import SectionedCommand, file_option, format_options, json_option
-from fwkmeans.cli.output import check_apart, check_out, echo_json, note, write_columns
+from fwkmeans.cli.output import check_apart, check_out, echo_json, note, table_name, write_columns
 
 
 class Known(NamedTuple):
@@ -129,7 +129,7 @@ def read_for(
     with using("The model"):
         known = _known(pipeline)
     frame, remarks = read_table(table, how, known.text, keys=keys)
-    name = "stdin" if table == "-" else click.format_filename(table, shorten=True)
+    name = table_name(table)
     if known.names:
         told = [with_option(*remark) for remark in remarks.found(known.numbers)]
         return frame, match_columns(frame, *known, name), told

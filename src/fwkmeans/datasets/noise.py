@@ -102,7 +102,7 @@ def _draw_values(X: Any, v: int, rng: np.random.RandomState) -> NDArray[Any]:
     """Draw uniform numbers between the smallest and the largest of column v."""
     values = _columns.read_numeric(X, np.array([v]))[:, 0]
     if np.isinf(values).any():
-        name = (_columns.column_names(X) or [f"x{i}" for i in range(X.shape[1])])[v]
+        name = _columns.name_columns(X)[v]
         raise ValueError(
             f"Input X contains infinity in column {name!r}, expected a finite domain. Remove or "
             "replace these values."

@@ -8,7 +8,7 @@ import numpy as np
 
 from fwkmeans._support.checks import check_power
 from fwkmeans._support.text import percent
-from fwkmeans._tabular.columns import read_numeric, resolve_columns
+from fwkmeans._tabular.columns import name_columns, read_numeric, resolve_columns
 from fwkmeans.fitted import FittedView
 from fwkmeans.plotting.axes import open_axes, plain, scatter_style
 from fwkmeans.plotting.docstrings import documented
@@ -18,7 +18,6 @@ from fwkmeans.plotting.models import (
     check_names,
     metric_of,
     model_of,
-    names_in,
     names_of,
     rows_of,
     table_of,
@@ -227,7 +226,7 @@ class ClusterMapDisplay:
         check_power(p)
         table = table_of(X)
         rows = read_numeric(table, np.arange(table.shape[1])).astype(np.float64)
-        names = names_in(table)
+        names = name_columns(table)
         if feature_names is not None:
             names = check_names(feature_names, rows.shape[1])
         known, numbers = np.unique(check_labels(labels, len(rows)), return_inverse=True)

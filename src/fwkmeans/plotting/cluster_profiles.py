@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_scalar
 
 from fwkmeans._support.text import percent, shortened
-from fwkmeans._tabular.columns import read_numeric, resolve_categorical
+from fwkmeans._tabular.columns import name_columns, read_numeric, resolve_categorical
 from fwkmeans._tabular.distinct import DistinctValues, read_column
 from fwkmeans.plotting.axes import draw_heat_map
 from fwkmeans.plotting.docstrings import documented
@@ -18,7 +18,6 @@ from fwkmeans.plotting.models import (
     check_labels,
     check_names,
     model_of,
-    names_in,
     table_of,
 )
 from fwkmeans.plotting.style import DIVERGING
@@ -241,7 +240,7 @@ class ClusterProfilesDisplay:
         """Return the display of a table and numbered clusters."""
         table = table_of(X)
         check_labels(labels, table.shape[0])
-        names = names_in(table)
+        names = name_columns(table)
         if feature_names is not None:
             names = check_names(feature_names, table.shape[1])
         categorical = resolve_categorical(table, categorical_features)

@@ -8,10 +8,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_array, check_scalar
 
+from fwkmeans._tabular.columns import default_names
 from fwkmeans.fitted import FittedView
 from fwkmeans.plotting.axes import draw_heat_map
 from fwkmeans.plotting.docstrings import documented
-from fwkmeans.plotting.models import check_names, default_names, model_of, names_of, sizes_of
+from fwkmeans.plotting.models import check_names, model_of, names_of, sizes_of
 from fwkmeans.plotting.style import SEQUENTIAL
 from fwkmeans.typing import FloatArray
 

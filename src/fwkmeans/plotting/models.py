@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Real
 from os import PathLike
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from fwkmeans._tabular.columns import as_table, column_names
+from fwkmeans._tabular.columns import as_table, default_names
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.fitted import FittedView
 from fwkmeans.preprocessing import TableEncoder
@@ -47,13 +46,15 @@ def model_of(estimator: Any) -> Any:
 
 
 def table_of(X: Any) -> Any:
-    """Return a frame, or an array of two dimensions; raise if it is the name of a file."""
+    """Return a frame, or an array of two dimensions; raise if the rows are not in memory."""
     if isinstance(X, str | PathLike):
         raise TypeError(
-            f"X is the path {str(X)!r}; displays show rows that are in memory. Give the rows, or "
-            "some of them: numpy.load(path, mmap_mode='r')[::100]."
+            f"X is the path {str(X)!r}; displays and reports show rows that are in memory. Give "
+            "the rows, or some of them: numpy.load(path, mmap_mode='r')[::100]."
         )
-    return as_table(X)
+    if hasattr(X, "collect") and not hasattr(X, "__array__"):
+        raise TypeError(f"X is a lazy {type(X).__name__}; give X.collect().")
+    return as_table(X, input_name="X")
 
 
 def categorical_of(estimator: Any) -> Any:
@@ -106,17 +107,6 @@ def check_names(names: Any, n_features: int) -> list[Any]:
             f"feature_names has {len(listed)} names for {n_features} features. Give one for each."
         )
     return listed
-
-
-def default_names(n_features: int) -> list[str]:
-    """Return the names of features without names, as scikit-learn calls them."""
-    return [f"x{v}" for v in range(n_features)]
-
-
-def names_in(X: Any) -> Sequence[Any]:
-    """Return the names of the columns of a table."""
-    names = column_names(X)
-    return default_names(X.shape[1]) if names is None else names
 
 
 def check_labels(labels: Any, n_rows: int | None = None, what: str = "labels") -> Any:

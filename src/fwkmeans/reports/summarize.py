@@ -13,6 +13,7 @@ from fwkmeans._support.text import distinct_names, printable, shortened
 from fwkmeans._tabular.distinct import read_values
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.fitted import FittedView
+from fwkmeans.plotting.models import table_of
 from fwkmeans.preprocessing import TableEncoder
 from fwkmeans.reports.cautions import Findings, cautions
 from fwkmeans.reports.descriptions import describe_cluster, headline
@@ -21,7 +22,7 @@ from fwkmeans.reports.preparation import Prepared, prepare, split
 from fwkmeans.reports.profiles import column_profiles
 from fwkmeans.reports.projection import project
 from fwkmeans.reports.stability import run_starts
-from fwkmeans.reports.table import Column, by_frequency, names_of, read_columns, read_table
+from fwkmeans.reports.table import Column, by_frequency, names_of, read_columns
 from fwkmeans.reports.weights import (
     effective_weights,
     encoded_shares,
@@ -144,7 +145,7 @@ def summarize_rows(
     With it nothing is transformed or predicted again. None makes it from `X`.
     """
     steps, estimator = split(model)
-    table = read_table(X)
+    table = table_of(X)
     random = check_random_state(random_state)
     names = names_of(table, getattr((*steps, estimator)[0], "feature_names_in_", None))
     prepared = prepare(steps, estimator, table, names, rows)

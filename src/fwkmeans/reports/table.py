@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from fwkmeans._support.text import distinct_names, printable
 from fwkmeans._tabular.columns import (
-    as_table,
     categorical_by_dtype,
-    column_names,
+    is_frame,
+    name_columns,
     read_numeric,
 )
 from fwkmeans._tabular.distinct import DistinctValues, read_column
@@ -49,24 +49,11 @@ class Column(NamedTuple):
         return bool(present.size) and bool(present.min() < present.max())
 
 
-def read_table(X: Any) -> Any:
-    """Return a frame as it is and anything else as an array with two dimensions."""
-    if isinstance(X, str) or hasattr(X, "__fspath__"):
-        raise TypeError(
-            f"X is the path {str(X)!r}; a report needs the table itself. Read the file first."
-        )
-    if hasattr(X, "collect") and not hasattr(X, "__array__"):
-        raise TypeError(f"X is a lazy {type(X).__name__}; give X.collect().")
-    return as_table(X, input_name="X")
-
-
 def names_of(X: Any, fallback: Sequence[Any] | None = None) -> list[str]:
     """Return the names of the columns; those of arrays are x0, x1, ... if nothing else is known."""
-    names: Sequence[Any] | None = column_names(X)
-    if names is None:
-        fits = fallback is not None and len(fallback) == X.shape[1]
-        names = fallback if fits else [f"x{v}" for v in range(X.shape[1])]
-    assert names is not None
+    names: Sequence[Any] = name_columns(X)
+    if not is_frame(X) and fallback is not None and len(fallback) == X.shape[1]:
+        names = fallback
     return distinct_names(printable(name) for name in names)
 
 
