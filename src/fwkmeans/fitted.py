@@ -12,6 +12,7 @@ import numpy as np
 from fwkmeans._engine import Recipe
 from fwkmeans._tabular.coding import Coding
 from fwkmeans._tabular.layout import Layout, numeric_layout
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.shares import counted_weights, has_group_weights
 from fwkmeans.typing import Description, FloatArray, IntArray, Pass
 from fwkmeans.weighting import UniformWeights
@@ -28,11 +29,11 @@ class FittedView:
         The estimator, fitted.
     """
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: BaseFeatureWeightedKMeans) -> None:
         self._estimator = estimator
 
     @classmethod
-    def of(cls, estimator: Any) -> Self:
+    def of(cls, estimator: BaseFeatureWeightedKMeans) -> Self:
         """Return the view of an estimator."""
         return cls(estimator)
 
@@ -53,8 +54,7 @@ class FittedView:
     @property
     def description(self) -> Description:
         """What is known of the table of `fit`."""
-        description: Description = self._estimator._table
-        return description
+        return self._estimator._table
 
     @property
     def spherical(self) -> list[IntArray]:
@@ -66,13 +66,12 @@ class FittedView:
     @property
     def recipe(self) -> Recipe:
         """Dissimilarity, center rule and weight rule, bound to the table."""
-        recipe: Recipe = self._estimator._parts
-        return recipe
+        return self._estimator._parts
 
     @property
     def descriptions_of_parts(self) -> list[Any]:
         """What dissimilarity and center rule remember of the table: the same as `description`."""
-        parts: list[Any] = [self.recipe.dissimilarity, self.recipe.center]
+        parts: tuple[Any, ...] = self.recipe[:2]
         return [part.table for part in parts]
 
     @property
@@ -94,11 +93,10 @@ class FittedView:
     @property
     def is_deterministic(self) -> bool:
         """Whether every run gives the same result, since nothing is drawn at random."""
-        model = self._estimator
-        candidates_drawn = (
-            isinstance(getattr(model, "grid", None), str) and len(model.space_weights_) > 4
-        )
+        model: Any = self._estimator
         fixed_centers = model._is_given or model._is_anomalous
+        candidates_drawn = isinstance(getattr(model, "grid", None), str)  # of CK-Means
+        candidates_drawn = candidates_drawn and len(model.space_weights_) > 4
         return bool(fixed_centers and not model._has_random_weights and not candidates_drawn)
 
     # ---- the state ------------------------------------------------------------------------------
@@ -112,8 +110,7 @@ class FittedView:
     @property
     def frequencies(self) -> FloatArray:
         """Centers in the categorical columns, of shape (n_clusters, n_levels)."""
-        frequencies: FloatArray = self._estimator._frequencies
-        return frequencies
+        return self._estimator._frequencies
 
     @property
     def comparable_weights(self) -> FloatArray:
@@ -141,6 +138,6 @@ class FittedView:
     @property
     def kernel_input(self) -> Pass:
         """What the kernels assign rows by."""
-        dissimilarity: Any = self.recipe.dissimilarity
-        made: Pass = dissimilarity._pass(self._estimator._assignment(None))
+        model: Any = self._estimator
+        made: Pass = model._parts.dissimilarity._pass(model._assignment(None))
         return made

@@ -18,6 +18,7 @@ from fwkmeans import (
 )
 from fwkmeans.datasets import load_uci
 from fwkmeans.dissimilarities import Minkowski
+from fwkmeans.fitted import FittedView
 from fwkmeans.plotting import ClusterMapDisplay
 from fwkmeans.plotting.models import metric_of
 from fwkmeans.plotting.planes import plane_of_components
@@ -71,9 +72,8 @@ def test_outlines_are_at_the_models_own_distance(model, rows):
 def test_outlines_among_components_are_slices_too(model, rows):
     model = model.fit(rows)
     display = ClusterMapDisplay.from_estimator(model, rows)
-    assignment = model._assignment(None)
-    weights = np.broadcast_to(assignment.weights[0] * assignment.scale[0], (3, 4))
-    p = model._parts.dissimilarity.p
+    view = FittedView.of(model)
+    weights, p = view.effective_weights * view.scale, view.power
     scales = weights if np.isinf(p) else weights ** (1 / p)
     shares = np.bincount(model.labels_) / 150
     mean = np.sqrt(sum(shares[k] * scales[k] ** 2 for k in range(3)))
@@ -89,7 +89,7 @@ def test_outlines_among_components_are_slices_too(model, rows):
     found = np.abs(display.points)
     np.testing.assert_allclose(found, np.abs(pca.transform(rows * mean)), atol=1e-9)
     for share, name in zip(pca.explained_variance_ratio_, display.axis_names, strict=True):
-        assert f"({100 * share:.0f} %)" in name
+        assert f"({100 * share:.0f}%)" in name
 
 
 @pytest.mark.parametrize("features", [None, (0, 2)])

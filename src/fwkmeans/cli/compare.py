@@ -228,23 +228,12 @@ def _heaviest(weights: dict[str, float], equal: dict[str, float]) -> str:
 
 
 def _matrix(agreement: dict[str, Any]) -> list[str]:
+    """Return the lower half of the matrix; rows have names, columns their numbers."""
     names = agreement["names"]
     numbers = [str(at) for at in range(1, len(names) + 1)]
-    rows = [
-        [
-            f"{number} {name}",
-            *(f"{value:.2f}" for value in values[:at]),
-            DOT if has_blocks() else ".",
-        ]
-        + [""] * (len(names) - at - 1)
-        for at, (number, name, values) in enumerate(
-            zip(numbers, names, agreement["ari"], strict=True)
-        )
-    ]
-    rows = [[_padded(row[0], len(numbers[-1])), *row[1:]] for row in rows]
+    rows = []
+    for at, (name, values) in enumerate(zip(names, agreement["ari"], strict=True)):
+        title = f"{numbers[at]:>{len(numbers[-1])}} {name}"
+        below = [f"{value:.2f}" for value in values[:at]]
+        rows.append([title, *below, DOT if has_blocks() else ".", *[""] * (len(names) - at - 1)])
     return aligned(rows, ["", *numbers], right=set(numbers))
-
-
-def _padded(name: str, width: int) -> str:
-    number, _, rest = name.partition(" ")
-    return f"{number:>{width}} {rest}"

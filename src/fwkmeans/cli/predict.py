@@ -20,8 +20,8 @@ from fwkmeans.cli.options import SectionedCommand, file_option, format_options, 
 from fwkmeans.cli.output import check_apart, check_out, echo_json, note, table_name, write_columns
 
 
-class Known(NamedTuple):
-    """What a model knows about its columns."""
+class ModelColumns(NamedTuple):
+    """The columns of a model by what they hold."""
 
     names: list[str]
     text: list[str]
@@ -127,7 +127,7 @@ def read_for(
 ) -> tuple[Any, Any, list[str]]:
     """Return a table, the columns of the model in it, and what was guessed about them."""
     with using("The model"):
-        known = _known(pipeline)
+        known = _columns_of(pipeline)
     frame, remarks = read_table(table, how, known.text, keys=keys)
     name = table_name(table)
     if known.names:
@@ -143,11 +143,11 @@ def read_for(
     return frame, features, [with_option(*remark) for remark in remarks.found(columns)]
 
 
-def _known(pipeline: Any) -> Known:
+def _columns_of(pipeline: Any) -> ModelColumns:
     """Return the columns of a model: those it compares as text, and those that are numbers."""
     first = pipeline.steps[0][1]
     if not hasattr(first, "feature_names_in_"):
-        return Known([], [], [], [])
+        return ModelColumns([], [], [], [])
     names = [str(name) for name in first.feature_names_in_]
     places, categories = _categories(first)
     text = [
@@ -161,7 +161,7 @@ def _known(pipeline: Any) -> Known:
         if len(values) and all(isinstance(value, bool | np.bool_) for value in values)
     ]
     categorical = {names[v] for v in places}
-    return Known(names, text, [name for name in names if name not in categorical], truths)
+    return ModelColumns(names, text, [name for name in names if name not in categorical], truths)
 
 
 def _categories(step: Any) -> tuple[Any, Any]:
