@@ -16,6 +16,7 @@ from fwkmeans import (
     KMeans,
     WKMeans,
 )
+from fwkmeans._support.text import percent
 from fwkmeans.datasets import load_uci
 from fwkmeans.dissimilarities import Minkowski
 from fwkmeans.fitted import FittedView
@@ -89,7 +90,7 @@ def test_outlines_among_components_are_slices_too(model, rows):
     found = np.abs(display.points)
     np.testing.assert_allclose(found, np.abs(pca.transform(rows * mean)), atol=1e-9)
     for share, name in zip(pca.explained_variance_ratio_, display.axis_names, strict=True):
-        assert f"({100 * share:.0f}%)" in name
+        assert f"({percent(share)})" in name
 
 
 @pytest.mark.parametrize("features", [None, (0, 2)])

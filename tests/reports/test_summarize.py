@@ -448,7 +448,7 @@ def test_other_models_and_tables_are_refused():
     X = iris().data
     with pytest.raises(TypeError, match="expected an estimator of fwkmeans"):
         summarize(ScikitKMeans(3, n_init=1).fit(X), X)
-    with pytest.raises(TypeError, match="Read the file first"):
+    with pytest.raises(TypeError, match="rows that are in memory"):
         summarize(KMeans(3, random_state=0).fit(X), "rows.npy")
     with pytest.raises(TypeError, match="lazy"):
         summarize(KMeans(3, random_state=0).fit(X), pytest.importorskip("polars").LazyFrame())
