@@ -143,7 +143,7 @@ def test_missing_cells_can_stay(missing, name, run, mixed, tmp_path):
         *("fit", mixed, "-k", 2, "-a", name, "--missing", missing, "--drop", "key,group"),
         *("--model", "m.fwk"),
     )
-    assert "missing cells were left out" in done.out
+    assert "missing cells were ignored" in done.out
     assert load_model(tmp_path / "m.fwk")[-1].missing == missing
 
 

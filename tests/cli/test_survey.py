@@ -65,7 +65,7 @@ def test_options_reach_the_protocol(run, tmp_path):
 def test_quick_is_a_small_protocol_of_everything():
     from fwkmeans.cli.survey import _protocol
 
-    protocol = _protocol((), (), None, (), None, None, ("both", 1), None, 0, True)
+    protocol = _protocol(quick=True)
     assert protocol.starts == 10
     assert protocol.data_sets == 2
     assert len(protocol.tables) == 17

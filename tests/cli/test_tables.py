@@ -312,3 +312,26 @@ def test_one_column_is_refused():
 def test_classes_must_be_known():
     with pytest.raises(InputError, match=r"\(--labels\) has 1 missing cell"):
         chosen({"a": [1, 2, 4], "b": [1, 3, 2], "c": ["x", None, "y"]}, labels="c")
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal", "kind"),
+    [
+        (["1", "", " 2"], None, "int64"),
+        (["1", "2.5", "1e3"], None, "double"),
+        (["1", "99999999999999999999"], None, "double"),
+        (["1,5", "2"], ",", "double"),
+        (["1.5", "2"], ",", "string"),
+        (["true", "FALSE", "1"], None, "bool"),
+        (["01", "2"], None, "string"),
+        (["?", "NA"], None, "null"),
+        (["2020-01-01", "1999-12-31"], None, "date32[day]"),
+        (["2020-01-01T10:00", "2020-01-01 10:00:00.5"], None, "timestamp[ns]"),
+        (["10:00", "23:59:59"], None, "timestamp[ns]"),
+        (["10:00:00.5", "10:00"], None, "string"),
+        (["1", "x"], None, "string"),
+    ],
+)
+def test_a_column_is_what_all_of_its_cells_are(cells, decimal, kind, write):
+    path = write("t.csv", "k;v\n" + "".join(f"r;{cell}\n" for cell in cells))
+    assert str(read_table(str(path), Format(decimal=decimal))["v"].type) == kind

@@ -49,9 +49,9 @@ def test_settings_are_part_of_the_label():
     ("text", "message"),
     [
         ("AWKK", "did you mean AWK"),
-        ("FWSA[beta=2]", "no setting of FWSA"),
-        ("AWK[beta]", "no setting"),
-        ("AWK[n_init=3]", "no setting"),
+        ("FWSA[beta=2]", "not a setting of FWSA"),
+        ("AWK[beta]", "not a setting"),
+        ("AWK[n_init=3]", "not a setting"),
         ("AWK[beta=2", "does not name an algorithm"),
     ],
 )

@@ -28,7 +28,7 @@ _THOUSANDS = r"^-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$"
 _SEVERAL = r"^-?[1-9]\d{0,2}(,\d{3}){2,}(\.\d+)?$"
 _DECIMAL_COMMA = r"^-?\d+,\d+$"
 _WHOLE = r"^-?\d+$"
-_TIME = r"^\d\d:\d\d(:\d\d(\.\d+)?)?$"
+_TIME = r"^\d\d:\d\d(:\d\d)?$"
 _PERCENT = r"^-?\d+([.,]\d+)?[ \x{a0}\x{202f}]?%$"
 
 
@@ -232,8 +232,9 @@ def _cast(arrow: Any, compute: Any, cells: Any, decimal: str) -> Any:
     """Return the cells as the first type that all of them have; None if there is none."""
     cells = compute.ascii_trim(cells, " \t")
     numbers = cells
-    if decimal != "." and not compute.any(compute.match_substring(cells, ".")).as_py():
-        numbers = compute.replace_substring(cells, decimal, ".")
+    if decimal != ".":  # then a point is no part of a number
+        numbers = compute.replace_substring_regex(cells, r"[.]", "?")
+        numbers = compute.replace_substring(numbers, decimal, ".")
     if compute.all(compute.match_substring_regex(cells, _TIME)).as_py():
         cells = compute.binary_join_element_wise("1970-01-01", cells, " ")
     moments = (arrow.date32(), arrow.timestamp("ns"), arrow.timestamp("ns", "UTC"))

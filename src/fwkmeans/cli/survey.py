@@ -140,17 +140,17 @@ def survey(ctx: click.Context, /, jobs: int | None, results: Path, **options: An
 
 def _protocol(
     *,
-    algorithms: Sequence[str],
-    tables: Sequence[str],
-    labels: str | None,
-    grids: Sequence[str],
-    starts: int | None,
-    data_sets: int | None,
-    noise: str,
-    noise_draws: int,
-    groups: Path | None,
-    seed: int,
-    quick: bool,
+    algorithms: Sequence[str] = (),
+    tables: Sequence[str] = (),
+    labels: str | None = None,
+    grids: Sequence[str] = (),
+    starts: int | None = None,
+    data_sets: int | None = None,
+    noise: str = "both",
+    noise_draws: int = 1,
+    groups: Path | None = None,
+    seed: int = 0,
+    quick: bool = False,
 ) -> Protocol:
     from fwkmeans.survey import (
         COMPARED,
