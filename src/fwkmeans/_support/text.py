@@ -95,8 +95,8 @@ def shortened(text: Any, longest: int = 60, *, keep_end: bool = False, mark: str
 
     Examples
     --------
-    >>> shortened("temperature in July 2021", 12), shortened("a name, 17", 8, keep_end=True)
-    ('temperature…', 'a nam…17')
+    >>> shortened("temperature in July 2021", 12), shortened("column 1017", 9, keep_end=True)
+    ('temperature…', 'colum…017')
     """
     line = " ".join(str(text).split())
     if len(line) <= longest:
