@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["InvalidParameterError", "UnequalSpreadWarning"]
+from sklearn.exceptions import ConvergenceWarning
+
+__all__ = [
+    "FewerClustersWarning",
+    "InvalidParameterError",
+    "NoVaryingColumnError",
+    "NotConvergedWarning",
+    "UnequalSpreadWarning",
+]
 
 
 class InvalidParameterError(ValueError, TypeError):
@@ -20,3 +28,15 @@ class UnequalSpreadWarning(UserWarning):
 
         warnings.simplefilter("ignore", fwkmeans.exceptions.UnequalSpreadWarning)
     """
+
+
+class NoVaryingColumnError(ValueError):
+    """Every column of a table is constant or missing in all rows."""
+
+
+class NotConvergedWarning(ConvergenceWarning):
+    """A fit was stopped by `max_iter`."""
+
+
+class FewerClustersWarning(ConvergenceWarning):
+    """A fit found fewer clusters than were asked for."""

@@ -242,7 +242,7 @@ def test_missing_libraries_are_named(library, monkeypatch):
     for name in [m for m in sys.modules if m == library or m.startswith(f"{library}.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match=r'pip install "fwkmeans\[report\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'fwkmeans\[report\]'"):
         render(summary_of("iris"))
 
 

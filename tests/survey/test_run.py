@@ -189,13 +189,13 @@ def test_random_states_are_spread():
 
 def test_other_files_are_refused(tmp_path):
     (tmp_path / "no.sqlite").write_text("this is no database at all, only text" * 30)
-    with pytest.raises(ValueError, match="no file of results"):
+    with pytest.raises(ValueError, match="not a file of results"):
         Store(tmp_path / "no.sqlite")
     connection = sqlite3.connect(tmp_path / "other.sqlite")
     connection.execute("CREATE TABLE something (a)")
     connection.commit()
     connection.close()
-    with pytest.raises(ValueError, match="no file of results"):
+    with pytest.raises(ValueError, match="not a file of results"):
         Store(tmp_path / "other.sqlite")
     with pytest.raises(FileNotFoundError, match="There is no file"):
         Store(tmp_path / "none.sqlite", create=False)
