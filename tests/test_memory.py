@@ -38,7 +38,7 @@ ARRAYS = {
 # algorithms that keep labels or weights beside the rows of a file
 KEEPERS = {
     "IK-P": "IKPrototypes(3, init='random', n_init=3, max_iter=2, random_state=0)",
-    "iMWK-Means, p = 1.5": "IMWKMeans(3, p=1.5, init='random', n_init=2, max_iter=1, random_state=0)",
+    "iMWK-Means": "IMWKMeans(3, p=1.5, init='random', n_init=2, max_iter=1, random_state=0)",
     "patterns": "KMeans(2, init='anomalous', max_iter=2)",
     "weighted patterns": "IMWKMeans(2, max_iter=2)",
 }
@@ -102,7 +102,9 @@ for name, (dtype, order, size, m, init) in FILES.items():
     found["file " + name] = growth(ChunkedSource(path, block_bytes=BLOCK), init)
     path.unlink()
 rng = np.random.default_rng(0)
-np.save(path, (rng.normal(size=(KEPT_ROWS, 3)) + 4 * rng.integers(0, 2, (KEPT_ROWS, 1))).astype("f4"))
+rows = rng.normal(size=(KEPT_ROWS, 3)) + 4 * rng.integers(0, 2, (KEPT_ROWS, 1))
+np.save(path, rows.astype("f4"))
+del rows
 for name, code in KEEPERS.items():
     eval(code).fit(rng.random((2000, 3)))
     with Peak() as fit:
