@@ -65,7 +65,7 @@ def main() -> None:
             print(f"{dtype.__name__:8}{f'{n:_} x {m}, {k}':28}{np.median(peer) * 1e3:9.2f}", end="")
             for name, operations in (("EWKMeans", 2), ("KMeans", 1)):
                 ours = np.asarray(seconds[name])
-                ratio = float(np.median(peer / ours))  # neighbours in time, so noise cancels
+                ratio = float(np.median(peer / ours))  # neighbors in time, so noise cancels
                 ratios[name].append(ratio)
                 share = operations * n * m * k / np.median(ours) / rate
                 print(f"{np.median(ours) * 1e3:10.2f}{ratio:7.2f}{share:7.0%}", end="")

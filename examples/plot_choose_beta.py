@@ -21,7 +21,7 @@ betas = [1.1, 1.3, 1.5, 2, 2.5, 3, 4, 5, 6, 8]
 
 
 def silhouette(model, X, y=None):
-    """Return the silhouette width, with Manhattan distances among the standardised rows."""
+    """Return the silhouette width, with Manhattan distances among the standardized rows."""
     return silhouette_score(X, model.labels_, metric="manhattan")
 
 

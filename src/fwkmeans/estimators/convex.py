@@ -42,7 +42,7 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
     r"""CK-Means, convex K-Means: one weight for each feature space, chosen from a set [1]_.
 
     Columns form m spaces with a distortion of their own: squared Euclid, or, for spherical spaces,
-    twice one minus the cosine. For given weights :math:`w \ge 0, \sum_l w_l = 1` K-Means minimises
+    twice one minus the cosine. For given weights :math:`w \ge 0, \sum_l w_l = 1` K-Means minimizes
 
     .. math:: W(S, C) = \sum_k \sum_{i \in S_k} \sum_l w_l D_l(y_{il}, c_{kl}), \qquad
               D_l(y, c) = \|y - c\|^2 \text{ or } 2 (1 - y^\top c)
@@ -54,7 +54,7 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
               \Gamma_l = \sum_k \sum_{i \in S_k} D_l(y_{il}, c_{kl}), \quad
               \Lambda_l = \sum_i D_l(y_{il}, \bar c_l) - \Gamma_l
 
-    are chosen: a generalised Fisher criterion, within- over between-cluster distortion in every
+    are chosen: a generalized Fisher criterion, within- over between-cluster distortion in every
     space, where :math:`\bar c_l` is the centroid of all rows. W itself would give all weight to one
     space.
 
@@ -130,7 +130,7 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
     and from one other start.
 
     The cost is that of K-Means times candidates times starts, all run as one batch: 19, 66 and 286
-    candidates for two, three and four spaces. Spaces are best standardised beforehand, since
+    candidates for two, three and four spaces. Spaces are best standardized beforehand, since
     weights are relative to their units.
 
     References

@@ -51,7 +51,7 @@ class EWKMeans(BaseFeatureWeightedKMeans):
     -----
     gamma = 0 puts all weight of a cluster on one feature, a large gamma is K-Means. A gamma that
     suits one table does not suit another; start from "auto". Summed
-    dispersions favour large clusters, which noise features make worse; ``dispersion="mean"`` does
+    dispersions favor large clusters, which noise features make worse; ``dispersion="mean"`` does
     not. Cost of an iteration O(N K M).
 
     References

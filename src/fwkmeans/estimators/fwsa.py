@@ -45,7 +45,7 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
 
     Notes
     -----
-    The algorithm does not minimise the weighted dispersion. The objective reported is its ratio to
+    The algorithm does not minimize the weighted dispersion. The objective reported is its ratio to
     the weighted total scatter, :math:`\sum_v w_v a_v / \sum_v w_v T_v`: assignment and center
     steps never raise it, the published weight step sometimes does. Weights approach their limit by
     halves, so `tol` is compared with their largest step once the labels stand still. A

@@ -42,7 +42,7 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
               D_{kv} = \sum_{i \in S_k} |y_{iv} - c_{kv}|^p + c
 
     Weights are then scales of the features: :math:`w_{kv} y_{iv}` are the data seen by cluster k.
-    The center minimises :math:`\sum |y - c|^p`: the median for p = 1, the mean for p = 2, the
+    The center minimizes :math:`\sum |y - c|^p`: the median for p = 1, the mean for p = 2, the
     midrange for p = infinity.
 
     Parameters

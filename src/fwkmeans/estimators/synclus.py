@@ -84,7 +84,7 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
         Indices of the columns of each group, by group name (or number), in the order of
         `group_weights_`.
     alpha_, beta_ : float
-        The line: of all pairs, this one minimises F for the labels and weights returned (it is the
+        The line: of all pairs, this one minimizes F for the labels and weights returned (it is the
         least-squares line above times 1/(1 - F)). If `centred`, beta is chosen to make the mean of
         delta that of the distances. With one cluster alpha is 0.
     stress_ : float

@@ -44,7 +44,7 @@ class WKMeans(BaseFeatureWeightedKMeans):
         the mean feature variance, added for every row, also in the assignment.
     zero : {"share", "huang"}, default="share"
         For ``weights="global"`` only: what features without dispersion get. Equal shares of all
-        the weight, which minimises the criterion, or no weight, which is the published rule; with
+        the weight, which minimizes the criterion, or no weight, which is the published rule; with
         that the objective may rise, but a column of few values cannot decide everything.
     {parameters}
 

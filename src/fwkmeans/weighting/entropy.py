@@ -18,7 +18,7 @@ class EntropyWeights(WeightRule):
     .. math:: w_{kv} = \frac{\exp(-D_{kv}/\gamma)}{\sum_u \exp(-D_{ku}/\gamma)}, \qquad
               D_{kv} = \sum_{i \in S_k} (y_{iv} - c_{kv})^2
 
-    minimises :math:`\sum_k \big[\sum_v w_{kv} D_{kv} + \gamma \sum_v w_{kv} \log w_{kv}\big]`.
+    minimizes :math:`\sum_k \big[\sum_v w_{kv} D_{kv} + \gamma \sum_v w_{kv} \log w_{kv}\big]`.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class EntropyWeights(WeightRule):
         return self
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
-        """Return the weights that minimise the criterion for fixed labels and centers."""
+        """Return the weights that minimize the criterion for fixed labels and centers."""
         # dividing D by the mass is multiplying gamma by it
         mass = context.mass[..., None] if self.dispersion == "mean" else 1.0
         return entropy(dispersion, np.multiply(self.gamma, mass), context.table)

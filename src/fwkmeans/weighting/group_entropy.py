@@ -26,7 +26,7 @@ class GroupEntropyWeights(WeightRule):
     .. math:: w_{kv} \propto \exp(-\omega_{kt} D_{kv} / \eta) \text{ within each group } G_t,
               \qquad \omega_{kt} \propto \exp\Big(-\sum_{v \in G_t} w_{kv} D_{kv} / \lambda\Big)
 
-    each minimise :math:`\sum_k \big[\sum_t \omega_{kt} \sum_{v \in G_t} w_{kv} D_{kv} + \lambda
+    each minimize :math:`\sum_k \big[\sum_t \omega_{kt} \sum_{v \in G_t} w_{kv} D_{kv} + \lambda
     \sum_t \omega_{kt} \log \omega_{kt} + \eta \sum_v w_{kv} \log w_{kv}\big]`.
 
     Parameters
@@ -168,7 +168,7 @@ class _Partition:
     def entropy(
         self, dispersion: FloatArray, strength: Any, allowed: BoolArray, zero: FloatArray
     ) -> FloatArray:
-        """Minimise dispersion plus strength times entropy within each group."""
+        """Minimize dispersion plus strength times entropy within each group."""
         strength = np.asarray(strength, dtype=np.float64)
         cost = np.where(allowed, dispersion, np.inf)
         lowest = self.spread(self.min(cost))

@@ -1,4 +1,4 @@
-r"""Minimise :math:`z^\top A z - 2 b^\top z` over :math:`z \ge 0`, for one A and many b."""
+r"""Minimize :math:`z^\top A z - 2 b^\top z` over :math:`z \ge 0`, for one A and many b."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NonnegativeQuadratic:
 
     With :math:`A = L L^\top` the problem is the non-negative least squares
     :math:`\min_z \|L^\top z - L^{-1} b\|` (Lawson and Hanson). Where A is singular, as for features
-    that are copies of one another, minimisers are many. Steps to
+    that are copies of one another, minimizers are many. Steps to
     :math:`\min_z z^\top A z - 2 b^\top z + \epsilon \|z - z_0\|^2`, with :math:`z_0` the step
     before and 0 at first, then lead to (nearly) the shortest one: copies share equally, whatever
     their order. Entries of A may have any sign.
@@ -35,7 +35,7 @@ class NonnegativeQuadratic:
         self._factor: FloatArray = factor
 
     def minimize(self, slope: FloatArray) -> FloatArray:
-        """Return the minimiser for ``b = slope``, zero if no entry is positive."""
+        """Return the minimizer for ``b = slope``, zero if no entry is positive."""
         slope = slope / self._size
         largest = slope.max(initial=0.0)
         z = np.zeros_like(slope)

@@ -54,14 +54,14 @@ class SharedPowerWeights(WeightRule):
     .. math:: w_v = \Big[\sum_u \big(D_v / D_u\big)^{1/(\beta-1)}\Big]^{-1}, \qquad
               D_v = \sum_k \sum_{i \in S_k} (y_{iv} - c_{kv})^2
 
-    minimises :math:`\sum_v w_v^\beta D_v`.
+    minimizes :math:`\sum_v w_v^\beta D_v`.
 
     Parameters
     ----------
     beta : float, default=2.0
         Exponent of the weights; ``beta <= 0`` or ``beta >= 1``.
     zero : {"share", "huang"}, default="share"
-        What features without dispersion get: equal shares of all the weight, which minimises the
+        What features without dispersion get: equal shares of all the weight, which minimizes the
         criterion, or no weight, which is the published rule and may raise it.
 
     Notes
@@ -84,7 +84,7 @@ class SharedPowerWeights(WeightRule):
 
     @property
     def monotone(self) -> bool:  # type: ignore[override]
-        """Whether the weights minimise the criterion."""
+        """Whether the weights minimize the criterion."""
         return self.zero == "share"
 
     def bind(self, table: Description, n_clusters: int) -> Self:
@@ -95,7 +95,7 @@ class SharedPowerWeights(WeightRule):
         return self
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
-        """Return the weights that minimise the criterion for fixed labels and centers."""
+        """Return the weights that minimize the criterion for fixed labels and centers."""
         table, total = context.table, dispersion.sum(axis=-2, keepdims=True)
         weights = power(total, self.beta, table)
         if self.zero == "huang":
@@ -119,7 +119,7 @@ class ClusterPowerWeights(WeightRule):
     .. math:: w_{kv} = \Big[\sum_u \big(D_{kv} / D_{ku}\big)^{1/(\beta-1)}\Big]^{-1}, \qquad
               D_{kv} = \sum_{i \in S_k} (y_{iv} - c_{kv})^2 + c
 
-    minimises :math:`\sum_k \sum_v w_{kv}^\beta D_{kv}`.
+    minimizes :math:`\sum_k \sum_v w_{kv}^\beta D_{kv}`.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class ClusterPowerWeights(WeightRule):
         return Weights(weights.values, {"constant": np.broadcast_to(constant, (n_starts, 1, 1))})
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> Weights:
-        """Return the weights that minimise the criterion for fixed labels and centers."""
+        """Return the weights that minimize the criterion for fixed labels and centers."""
         memory = dict(context.previous.memory)
         if "constant" not in memory or self._is("refresh"):
             memory["constant"] = _or_default(_mean(dispersion, context.table))

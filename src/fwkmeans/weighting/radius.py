@@ -18,7 +18,7 @@ class RadiusWeights(WeightRule):
     .. math:: w_{kv} = \frac{1/r_{kv}}{\sum_u 1/r_{ku}}, \qquad
               r_{kv} = \max_{i \in S_k} |y_{iv} - c_{kv}|
 
-    minimises :math:`\max_v w_{kv} r_{kv}`, to which the p-th root of :math:`\sum_v w_{kv}^p D_{kv}`
+    minimizes :math:`\max_v w_{kv} r_{kv}`, to which the p-th root of :math:`\sum_v w_{kv}^p D_{kv}`
     tends for large p. With a constant added to the dispersions the limit is equal weights.
 
     Parameters
@@ -38,7 +38,7 @@ class RadiusWeights(WeightRule):
         return self
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
-        """Return the weights that minimise the largest weighted radius."""
+        """Return the weights that minimize the largest weighted radius."""
         table = context.table
         if isinstance(self.smoothing, str) or self.smoothing > 0:
             return np.broadcast_to(share(table.varying), dispersion.shape)

@@ -1,4 +1,4 @@
-r"""Minimisers over the simplex: the closed forms behind every weight update.
+r"""Minimizers over the simplex: the closed forms behind every weight update.
 
 Features that are constant over the table (not ``table.varying``) get weight zero. A dispersion
 counts as zero when it is at most ``1e-12`` of the feature's total scatter :math:`T_v`.
@@ -17,7 +17,7 @@ TIE = 1e-12  # relative
 
 
 def softmax(logits: FloatArray) -> FloatArray:
-    """Return exp(logits) normalised over the last axis; -inf gives zero."""
+    """Return exp(logits) normalized over the last axis; -inf gives zero."""
     weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
     normalized: FloatArray = weights / weights.sum(axis=-1, keepdims=True)
     return normalized
@@ -30,14 +30,14 @@ def share(among: BoolArray) -> FloatArray:
 
 
 def vertex(dispersion: FloatArray, table: Description) -> FloatArray:
-    r"""Minimise :math:`\sum_v w_v D_v`: all weight on the least dispersed, ties share equally."""
+    r"""Minimize :math:`\sum_v w_v D_v`: all weight on the least dispersed, ties share equally."""
     allowed = np.where(table.varying, dispersion, np.inf)
     lowest = allowed.min(axis=-1, keepdims=True)
     return share(table.varying & ((allowed <= lowest * (1.0 + TIE)) | _zero(allowed, table)))
 
 
 def power(dispersion: FloatArray, beta: Any, table: Description) -> FloatArray:
-    r"""Minimise :math:`\sum_v w_v^\beta D_v` over :math:`w \ge 0, \sum_v w_v = 1`.
+    r"""Minimize :math:`\sum_v w_v^\beta D_v` over :math:`w \ge 0, \sum_v w_v = 1`.
 
     .. math:: w_v = \Big[\sum_u \big(D_v / D_u\big)^{1/(\beta-1)}\Big]^{-1}
 
@@ -58,7 +58,7 @@ def power(dispersion: FloatArray, beta: Any, table: Description) -> FloatArray:
 
 
 def entropy(dispersion: FloatArray, gamma: Any, table: Description) -> FloatArray:
-    r"""Minimise :math:`\sum_v w_v D_v + \gamma \sum_v w_v \log w_v` over the simplex.
+    r"""Minimize :math:`\sum_v w_v D_v + \gamma \sum_v w_v \log w_v` over the simplex.
 
     .. math:: w_v = \exp(-D_v/\gamma) \Big/ \sum_u \exp(-D_u/\gamma)
 
