@@ -1,7 +1,7 @@
-"""What a busy neighbor costs: time of an iteration while another process keeps one core busy.
+"""Measure the time of an iteration while another process keeps one core busy.
 
-Quiet and contended runs alternate in one process. scikit-learn's K-Means, which uses OpenMP, is
-measured beside. Run it alone: python benchmarks/bench_contention.py [--repeats 7]
+Quiet and busy runs alternate in one process. scikit-learn's K-Means, which uses OpenMP, is measured
+for comparison. Run this alone: python benchmarks/bench_contention.py [--repeats 7]
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     header()
-    print(f"\nmedian ms an iteration, quiet / with {arguments.neighbors} busy neighbor(s)")
+    print(f"\nmedian ms per iteration, quiet / with {arguments.neighbors} busy neighbor(s)")
     for n, m, k in SHAPES:
         X = np.random.default_rng(0).standard_normal((n, m))
         options = {"init": X[:k].copy(), "n_init": 1, "tol": 0, "max_iter": 20}

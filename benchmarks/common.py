@@ -1,4 +1,4 @@
-"""What the benchmarks share: interleaved timing and a header that says where it ran."""
+"""Helpers of the benchmarks: interleaved timing, and a header that describes the machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fwkmeans._core import compiled
 
 
 def header() -> None:
-    """Say what is compared on which machine."""
+    """Print what is compared, and on which machine."""
     kernels = compiled.instruction_set() if compiled else "array-API twin"
     print(
         f"fwkmeans {fwkmeans.__version__} ({kernels}), scikit-learn {sklearn.__version__}, "
@@ -24,7 +24,7 @@ def header() -> None:
 
 
 def interleave(contestants: dict[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
-    """Run all contestants in turn, several times; each returns the seconds it counts."""
+    """Run all contestants in turn, several times; each returns the seconds it took."""
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for run in contestants.values():  # warm up
         run()
@@ -47,7 +47,7 @@ def geometric_mean(values: list[float]) -> float:
 
 
 def multiply_add_rate(dtype: type) -> float:
-    """Return how many multiply-adds a second all cores do at best, measured."""
+    """Return the measured peak number of multiply-adds per second on all cores."""
     assert compiled is not None
     best = 0.0
     for _ in range(5):
