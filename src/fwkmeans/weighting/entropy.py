@@ -1,4 +1,4 @@
-"""Weights held apart by their entropy: EW-KM."""
+"""Weights spread by an entropy term: EW-KM."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class EntropyWeights(WeightRule):
     Parameters
     ----------
     gamma : float or "auto", default="auto"
-        Strength of the entropy term, in units of D. "auto" is the mean over clusters and features
-        of the total scatter: :math:`\sum_v T_v / (K M)`, or :math:`\sum_v T_v / (N M)` for
-        ``dispersion="mean"``. 0 puts all weight on the least dispersed feature.
+        Strength of the entropy term, in units of D. "auto" is the total scatter divided by the
+        number of clusters and features, :math:`\sum_v T_v / (K M)`, or :math:`\sum_v T_v / (N M)`
+        for ``dispersion="mean"``. 0 puts all the weight on the least dispersed feature.
     dispersion : {"sum", "mean"}, default="sum"
-        "mean" divides :math:`D_{kv}` by the size of the cluster; the entropy term then counts once
-        for every row and takes part in the assignment.
+        "mean" divides :math:`D_{kv}` by the size of the cluster. The entropy term then counts once
+        for every row and is part of the assignment.
 
     References
     ----------
@@ -57,7 +57,7 @@ class EntropyWeights(WeightRule):
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
         """Return the weights that minimize the criterion for fixed labels and centers."""
-        # dividing D by the mass is multiplying gamma by it
+        # dividing D by the mass is the same as multiplying gamma by it
         mass = context.mass[..., None] if self.dispersion == "mean" else 1.0
         return entropy(dispersion, np.multiply(self.gamma, mass), context.table)
 
@@ -70,7 +70,7 @@ class EntropyWeights(WeightRule):
     def objective(
         self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
     ) -> FloatArray:
-        """Add the entropy term of every cluster, unless each row has brought it."""
+        """Add the entropy term of every cluster, unless the offsets already contain it."""
         if self.dispersion == "mean":
             return weighted_dispersion
         total: FloatArray = weighted_dispersion + self._entropy_term(weights).sum(axis=-1)

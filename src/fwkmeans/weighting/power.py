@@ -1,4 +1,4 @@
-"""Weights raised to a power: WK-Means (shared by all clusters) and AWK (own in each cluster)."""
+"""Weights raised to a power: WK-Means (shared by all clusters) and AWK (separate per cluster)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fwkmeans.weighting.base import WeightRule, check_number
 from fwkmeans.weighting.simplex import ZERO, power
 
 _BETA = "beta <= 0 or beta >= 1 (between 0 and 1 the formula maximises the criterion)"
-_EMPTY_MEAN = 0.01  # smoothing constant where all dispersions are zero, as in the authors' program
+_EMPTY_MEAN = 0.01  # smoothing constant if all dispersions are zero, as in the authors' program
 
 
 def _check_beta(beta: Any, table: Description) -> None:
     check_number(beta, "beta", _BETA, lambda b: (b <= 0) | (b >= 1))
-    # the largest weight is at least 1/M: its power must be a number
+    # the largest weight is at least 1/M, and its power must not underflow
     most = 650.0 / np.log(max(2, table.varying.sum()))
     check_number(
         beta,
@@ -28,7 +28,7 @@ def _check_beta(beta: Any, table: Description) -> None:
 
 
 def check_smoothing(smoothing: Any) -> None:
-    """Raise unless this names a constant for the dispersions."""
+    """Raise an error unless this is a valid constant for the dispersions."""
     if not isinstance(smoothing, str):
         check_number(smoothing, "smoothing", "a number >= 0", lambda c: c >= 0)
     elif smoothing not in ("frozen", "refresh", "inside"):
@@ -40,7 +40,7 @@ def check_smoothing(smoothing: Any) -> None:
 def _raise(values: FloatArray, beta: Any) -> Effective:
     r"""Return :math:`w^\beta` through logarithms, with the largest entry of each start as scale.
 
-    Zero weights stay zero for any beta: such a feature is dropped from the dissimilarity.
+    Zero weights stay zero for any beta; such a feature is dropped from the dissimilarity.
     """
     positive = values > 0
     logs = np.where(positive, np.log(np.where(positive, values, 1.0)) * beta, -np.inf)
@@ -61,13 +61,15 @@ class SharedPowerWeights(WeightRule):
     beta : float, default=2.0
         Exponent of the weights; ``beta <= 0`` or ``beta >= 1``.
     zero : {"share", "huang"}, default="share"
-        What features without dispersion get: equal shares of all the weight, which minimizes the
-        criterion, or no weight, which is the published rule and may raise it.
+        What features without dispersion get. With "share" they share all the weight equally, which
+        minimizes the criterion. With "huang" they get no weight, which is the published rule and
+        may raise the criterion.
 
     Notes
     -----
-    beta = 1 puts all weight on the least dispersed feature, a large beta makes weights equal,
-    beta = 0 is K-Means; for beta < 0 weights grow with the dispersion but :math:`w^\beta` falls.
+    beta = 1 puts all the weight on the least dispersed feature, a large beta makes the weights
+    equal, and beta = 0 is K-Means. For beta < 0 weights grow with the dispersion, but
+    :math:`w^\beta` falls.
 
     References
     ----------
@@ -126,11 +128,11 @@ class ClusterPowerWeights(WeightRule):
     beta : float, default=2.0
         Exponent of the weights; ``beta <= 0`` or ``beta >= 1``.
     smoothing : {"frozen", "refresh", "inside"} or float, default=0.0
-        The constant c that keeps a feature without dispersion in a cluster from taking all its
-        weight. A number: that constant. "frozen": the mean of D over clusters and features in the
-        first iteration. "refresh": that mean, taken anew each iteration (the objective may then
-        rise a little). "inside": the mean feature variance, added for every row,
-        :math:`D_{kv} + n_k c`, and in the assignment too.
+        The constant c, which keeps a feature without dispersion in a cluster from taking all of the
+        cluster's weight. "frozen" is the mean of D over clusters and features in the first
+        iteration. "refresh" computes this mean again in each iteration; the objective may then rise
+        a little. "inside" is the mean variance of the features, added for every row,
+        :math:`D_{kv} + n_k c`, also in the assignment. A number is used as it is.
 
     References
     ----------
@@ -148,7 +150,7 @@ class ClusterPowerWeights(WeightRule):
 
     @property
     def monotone(self) -> bool:  # type: ignore[override]
-        """Whether the constant stays what it was, so that the objective can only fall."""
+        """Whether the constant stays the same, so that the objective never rises."""
         return not self._is("refresh")
 
     def bind(self, table: Description, n_clusters: int) -> Self:
@@ -158,7 +160,7 @@ class ClusterPowerWeights(WeightRule):
         return self
 
     def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
-        """Return equal weights, and the constant where it is known before the first pass."""
+        """Return equal weights, and the constant if it is known before the first pass."""
         weights = super().initial(n_starts, n_clusters, table)
         if self._is("inside"):
             variance = table.scatter[table.varying] / table.mass
@@ -209,9 +211,10 @@ class ClusterPowerWeights(WeightRule):
 
 
 def _mean(dispersion: FloatArray, table: Description) -> FloatArray:
-    """Return the mean over clusters and varying features (constant ones have no dispersion).
+    """Return the mean over clusters and varying features; constant ones have no dispersion.
 
-    One axis at a time: the order of the additions must not depend on the number of starts.
+    We sum one axis at a time, so that the order of additions does not depend on the number of
+    starts.
     """
     total = dispersion.sum(axis=-1, keepdims=True).sum(axis=-2, keepdims=True)
     mean: FloatArray = total / (dispersion.shape[-2] * table.varying.sum())

@@ -1,4 +1,4 @@
-"""Weights inverse to a cluster's half-range: the limit of power weights for p = infinity."""
+"""Weights inversely proportional to the half-range: power weights for p = infinity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fwkmeans.weighting.simplex import ZERO, share
 
 
 class RadiusWeights(WeightRule):
-    r"""One weight per cluster and feature, inverse to the feature's half-range in the cluster.
+    r"""One weight per cluster and feature, inversely proportional to the half-range.
 
     .. math:: w_{kv} = \frac{1/r_{kv}}{\sum_u 1/r_{ku}}, \qquad
               r_{kv} = \max_{i \in S_k} |y_{iv} - c_{kv}|
@@ -24,10 +24,10 @@ class RadiusWeights(WeightRule):
     Parameters
     ----------
     smoothing : {"frozen", "refresh", "inside"} or float, default=0.0
-        The constant; anything but 0 makes weights equal.
+        The constant; any value but 0 makes the weights equal.
     """
 
-    memoryless = True  # not monotone: a largest distance may stay for long before it falls again
+    memoryless = True  # not monotone: the largest distance may stay the same before it falls
 
     def __init__(self, smoothing: Any = 0.0) -> None:
         self.smoothing = smoothing
