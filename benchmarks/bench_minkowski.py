@@ -141,7 +141,8 @@ def our_iteration(X: np.ndarray, centers: np.ndarray, p: float) -> Callable[[], 
     source, recipe, table = MemorySource(X, None, 1), model._parts, model._table
     weights = recipe.weighting.initial(1, K, table)
     assigning = assignment_of(recipe.weighting, centers[None], weights)
-    labels, _ = source.reduce(recipe.dissimilarity.labelling(assigning))  # for the comparison
+    _, labeled = source.run(recipe.dissimilarity.labeling(assigning))
+    labels = labeled.gather("labels", axis=1)[0]  # for the comparison
 
     def iterate() -> Step:
         end = alternate(source, recipe, table, centers[None], weights, max_iter=1, tol=0)

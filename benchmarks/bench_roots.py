@@ -23,7 +23,7 @@ def rows_of(name):
         size = SURVEY_CONFIGURATIONS[name]
         X, n_clusters = make_survey_gaussians(*size, random_state=0)[0], size[2]
     else:
-        table = load_uci(name, frame=None)
+        table = load_uci(name, as_frame=False)
         X, n_clusters = table.data, table.n_clusters
     return RangeStandardizer().fit_transform(X), n_clusters
 

@@ -59,7 +59,7 @@ def main() -> None:
     header()
     print(f"\nstarts per second, {N_STARTS} in one call; ratio = ours / scikit-learn")
     for table in ("iris", "wine"):
-        X = RangeStandardizer().fit_transform(load_uci(table, frame=None).data)
+        X = RangeStandardizer().fit_transform(load_uci(table, as_frame=False).data)
         makers: dict[str, Callable[..., Any]] = {"scikit-learn": PeerKMeans, **OURS}
         runs = {name: partial(seconds_of_fit, make, X) for name, make in makers.items()}
         seconds = {name: np.asarray(s) for name, s in interleave(runs, repeats).items()}
@@ -68,7 +68,7 @@ def main() -> None:
             print(f"{table:6}{name:14}{N_STARTS / np.median(own):10.0f}{ratio:8.2f}")
     print("\nobjectives of batched starts and of starts one by one (Kolmogorov-Smirnov)")
     for table in ("iris", "wine"):
-        X = RangeStandardizer().fit_transform(load_uci(table, frame=None).data)
+        X = RangeStandardizer().fit_transform(load_uci(table, as_frame=False).data)
         for name, make in OURS.items():
             together = np.round(batched_objectives(make(3), X), 9)  # equal up to rounding
             alone = np.round(single_objectives(make, X), 9)

@@ -15,7 +15,7 @@ from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.plotting import PartitionAgreementDisplay
 from fwkmeans.preprocessing import RangeStandardizer
 
-wine = load_uci("wine", frame=None)
+wine = load_uci("wine", as_frame=False)
 X = RangeStandardizer().fit_transform(wine.data)
 
 

@@ -15,7 +15,7 @@ from fwkmeans.datasets import add_noise_features, load_uci
 from fwkmeans.plotting import ParameterCurveDisplay
 from fwkmeans.preprocessing import RangeStandardizer
 
-wine = load_uci("wine", frame=None)
+wine = load_uci("wine", as_frame=False)
 X = RangeStandardizer().fit_transform(add_noise_features(wine.data, random_state=1))
 betas = [1.1, 1.3, 1.5, 2, 2.5, 3, 4, 5, 6, 8]
 
@@ -34,7 +34,7 @@ figure.set_label(
     "Two curves against beta, one above the other: silhouette width and agreement with the "
     "classes. Both rise from beta = 1.1 and are highest at the same beta, 6."
 )
-options = {"param_name": "beta", "values": betas}
+options = {"param_name": "beta", "param_range": betas}
 blind = ParameterCurveDisplay.from_estimator(
     WKMeans(3, random_state=0), X, scoring=silhouette, ax=above, **options
 )

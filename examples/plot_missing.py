@@ -16,7 +16,7 @@ from fwkmeans import WKMeans
 from fwkmeans.datasets import add_noise_features, load_uci
 from fwkmeans.preprocessing import RangeStandardizer
 
-iris = load_uci("iris", frame=None)
+iris = load_uci("iris", as_frame=False)
 X = RangeStandardizer().fit_transform(add_noise_features(iris.data, random_state=1))
 SHARES = np.array([0, 0.1, 0.2, 0.3, 0.4, 0.5])
 DRAWS = 3

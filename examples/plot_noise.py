@@ -62,7 +62,7 @@ def prepare(table, n_noise, draw):
 @cache
 def measure(name):
     """Return the numbers of noise columns and, for each algorithm, its mean adjusted Rand index."""
-    table = load_uci(name, frame=None)
+    table = load_uci(name, as_frame=False)
     counts = [round(multiple * table.data.shape[1]) for multiple in MULTIPLES]
     scores = {label: np.zeros(len(counts)) for label in STYLES}
     for at, n_noise in enumerate(counts):
@@ -79,7 +79,7 @@ def draw_scores(ax, name):
     for label, ari in scores.items():
         color, marker, line, size = STYLES[label]
         ax.plot(counts, ari, line, color=color, marker=marker, markersize=size, label=label)
-    n_columns = load_uci(name, frame=None).data.shape[1]
+    n_columns = load_uci(name, as_frame=False).data.shape[1]
     ax.set(
         title=f"{name.capitalize()}: {n_columns} columns",
         xlabel="noise columns added",
@@ -92,7 +92,7 @@ def draw_scores(ax, name):
 
 
 def draw_weights(ax, name):
-    table = load_uci(name, frame=None)
+    table = load_uci(name, as_frame=False)
     X = prepare(table, None, draw=0)
     model = AWKMeans(table.n_clusters, random_state=0).fit(X)
     weights = model.feature_weights_

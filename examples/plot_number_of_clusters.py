@@ -14,8 +14,8 @@ from fwkmeans import IMWKMeans
 from fwkmeans.datasets import load_uci, make_survey_gaussians
 from fwkmeans.preprocessing import RangeStandardizer
 
-wine = load_uci("wine", frame=None)
-iris = load_uci("iris", frame=None)
+wine = load_uci("wine", as_frame=False)
+iris = load_uci("iris", as_frame=False)
 gaussians, parts = make_survey_gaussians(500, 10, 3, random_state=0)
 tables = {
     "wine (3 classes)": (wine.data, 3),

@@ -15,7 +15,7 @@ from fwkmeans import AWKMeans, KMeans, WKMeans
 from fwkmeans.datasets import add_noise_features, load_uci
 from fwkmeans.preprocessing import RangeStandardizer
 
-iris = load_uci("iris", frame=None)
+iris = load_uci("iris", as_frame=False)
 X = RangeStandardizer().fit_transform(add_noise_features(iris.data, random_state=1))
 N_STARTS = 100
 counts = np.arange(1, 51)

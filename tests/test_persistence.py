@@ -336,7 +336,7 @@ def test_parameters_that_came_later_have_their_defaults(saved, tmp_path):
 
     path = tmp_path / "older.fwk"
     path.write_bytes(changed(saved, older))
-    assert load_model(path)[-1].handle_unknown == "mismatch"
+    assert load_model(path)[-1].handle_unknown == "ignore"
     refuse(changed(saved, without), tmp_path, "Pipeline lacks steps")
 
 

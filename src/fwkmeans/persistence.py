@@ -92,7 +92,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     >>> from fwkmeans import WKMeans
     >>> from fwkmeans.datasets import load_uci
     >>> from fwkmeans.persistence import load_model, save_model
-    >>> X = load_uci("iris", frame=None).data
+    >>> X = load_uci("iris", as_frame=False).data
     >>> model = WKMeans(3, random_state=0).fit(X)
     >>> with TemporaryDirectory() as folder:
     ...     save_model(model, Path(folder) / "iris.fwk")

@@ -6,8 +6,9 @@ over the entries of a center: a number a numeric feature, a frequency a category
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping
+from inspect import get_annotations
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,8 @@ LabelArray: TypeAlias = NDArray[np.int32]
 BoolArray: TypeAlias = NDArray[np.bool_]
 RowArray: TypeAlias = NDArray[Any]  # rows of a table: float32 or float64
 
-Result = TypeVar("Result")
+Part = TypeVar("Part")
+Whole = TypeVar("Whole", covariant=True)
 
 
 class Description(NamedTuple):
@@ -54,6 +56,10 @@ class Description(NamedTuple):
         return np.maximum(np.abs(self.minimum), np.abs(self.maximum))
 
 
+#: What is kept beside a block, by name; one axis is the rows. Never changed in place.
+RowMemory: TypeAlias = Mapping[str, NDArray[Any]]
+
+
 class Block(NamedTuple):
     """Some consecutive rows of a table. NaN and negative levels are missing cells."""
 
@@ -64,6 +70,17 @@ class Block(NamedTuple):
     levels: LabelArray | None = None  # (n, Mc) level of each categorical cell
     gaps: bool = False  # cells may be missing
     stretch: bool = False  # dissimilarities are then multiplied by all / observed features
+
+
+class Entities(NamedTuple):
+    """Single rows of a table, copied: what a reduction hands back instead of their indices."""
+
+    numbers: FloatArray  # (n, Mn)
+    levels: LabelArray  # (n, Mc)
+
+    def take(self, which: IntArray) -> Entities:
+        """Return some of them, in this order."""
+        return Entities(self.numbers[which], self.levels[which])
 
 
 class Pass(NamedTuple):
@@ -80,23 +97,59 @@ class Pass(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """What an assignment pass returns instead of labels."""
+    """What an assignment pass returns instead of labels: sums that can be added and moved."""
 
     mass: FloatArray  # (R, K) sum of sample weights
     rows: IntArray  # (R, K) number of rows with positive sample weight
     sums: FloatArray  # (R, K, Mn) sum of s_i (y_i - reference_k)
     squares: FloatArray  # (R, K, Mn) sum of s_i (y_i - reference_k)^2
-    observed: FloatArray  # (R, K, Mn) sum of s_i over cells that are there; (R, K, 1) if all are
+    cells: FloatArray | None  # (R, K, Mn) sum of s_i over cells that are there; None if all are
     counts: FloatArray  # (R, K, levels) sum of s_i of each category
     fingerprint: IntArray  # (R,) equal for equal labels of all rows with weight
     changed: IntArray  # (R,) rows whose label is not the last one; 0 if nobody keeps those
     reference: FloatArray  # (R, K, Mn) what the sums were taken about
-    labels: LabelArray | None = None  # (R, N) if somebody keeps them
+
+    @property
+    def observed(self) -> FloatArray:
+        """Mass of the cells that are there: (R, K, Mn), or (R, K, 1) if all are."""
+        return self.mass[..., None] if self.cells is None else self.cells
+
+    def plus(self, other: Statistics) -> Statistics:
+        """Return the statistics of both sets of rows, about the same reference."""
+        pairs: Any = zip(self[:-1], other[:-1], strict=True)
+        sums: list[Any] = [None if a is None else a + b for a, b in pairs]
+        return Statistics._make([*sums, self.reference])
+
+    def scaled(self, factor: float) -> Statistics:
+        """Return the statistics of rows whose sample weights are multiplied by a factor > 0."""
+        return self._replace(
+            mass=factor * self.mass,
+            sums=factor * self.sums,
+            squares=factor * self.squares,
+            cells=None if self.cells is None else factor * self.cells,
+            counts=factor * self.counts,
+        )
+
+    def about(self, reference: FloatArray) -> Statistics:
+        """Return the same sums about another reference."""
+        step = self.reference - reference
+        return self._replace(
+            sums=self.sums + self.observed * step,
+            squares=self.squares + (2.0 * self.sums + self.observed * step) * step,
+            reference=np.array(np.broadcast_to(reference, self.reference.shape)),
+        )
 
     def take(self, starts: IntArray | BoolArray) -> Statistics:
         """Keep only these starts."""
-        parts: tuple[Any, ...] = tuple(None if part is None else part[starts] for part in self)
-        return Statistics(*parts)
+        return Statistics._make(None if part is None else part[starts] for part in self)
+
+    def put(self, starts: IntArray | BoolArray, part: Statistics) -> Statistics:
+        """Return the statistics with those of some starts replaced."""
+        wholes: list[Any] = [None if whole is None else whole.copy() for whole in self]
+        for whole, some in zip(wholes, part, strict=True):
+            if whole is not None:
+                whole[starts] = some
+        return Statistics._make(wholes)
 
 
 class Assignment(NamedTuple):
@@ -113,15 +166,23 @@ class Assignment(NamedTuple):
 
 
 class LastLabels(NamedTuple):
-    """Labels of the last pass, which the next one replaces; `update` starts sum only changes."""
+    """Labels of the last pass, which a kernel replaces; `update` starts sum only changes."""
 
-    labels: LabelArray  # (R, N)
+    labels: LabelArray  # (R, n)
     update: BoolArray  # (R,)
 
+
+class KeptLabels(NamedTuple):
+    """Which of the labels in row memory belong to the starts of a pass, which replaces them."""
+
+    kept: IntArray  # (R',) places of the starts of the batch among them, if there are any yet
+    update: BoolArray  # (R,) starts of the pass that sum only the rows that change
+    starts: IntArray | None = None  # (R,) starts of the batch that the pass is about; None: all
+
     @classmethod
-    def of_one_start(cls, n_rows: int) -> LastLabels:
-        """Return room for the labels of one start, of which nothing is known yet."""
-        return cls(np.zeros((1, n_rows), np.int32), np.zeros(1, np.bool_))
+    def new(cls, n_starts: int) -> KeptLabels:
+        """Return what keeps the labels of so many starts, none of which are known yet."""
+        return cls(np.arange(n_starts), np.zeros(n_starts, dtype=np.bool_))
 
 
 class Weights(NamedTuple):
@@ -150,29 +211,34 @@ class WeightContext(NamedTuple):
     table: Description
 
 
-class Reduction(Protocol[Result]):
-    """A computation over all rows: one result a block, then one result of them all, in order."""
+class Reduction(Protocol[Part, Whole]):
+    """A computation over all rows: a small value that can be pickled and never changes.
 
-    def on_block(self, block: Block) -> Result:
-        """Return the part of one block."""
+    It may run in another process, in any order of blocks, and twice on the same block.
+    """
 
-    def merge(self, parts: Iterable[Result]) -> Result:
-        """Put the parts together, in the order of the blocks."""
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[Part, RowMemory]:
+        """Return the part of one block, and what is kept beside it from now on."""
+
+    def join(self, before: Part, after: Part) -> Part:
+        """Put two neighboring parts together; associative up to rounding."""
+
+    def finish(self, whole: Part) -> Whole:
+        """Return the result from all parts together."""
 
 
 class Source(Protocol):
-    """Where the rows live."""
+    """Where the rows live: an ordered set of blocks, with what is kept beside them.
 
-    @property
-    def rows(self) -> RowArray: ...
+    A source is a value: nothing changes it, `run` returns the one that follows.
+    """
+
     @property
     def n_rows(self) -> int: ...
     @property
-    def n_features(self) -> int: ...
+    def n_blocks(self) -> int: ...
     @property
     def dtype(self) -> np.dtype[Any]: ...
-    @property
-    def sample_weight(self) -> FloatArray | None: ...
     @property
     def layout(self) -> Layout: ...
     @property
@@ -180,50 +246,62 @@ class Source(Protocol):
     @property
     def stretch(self) -> bool: ...
     @property
-    def keeps_labels(self) -> bool: ...
+    def resident(self) -> bool: ...
+    @property
+    def operations(self) -> frozenset[str]: ...
 
-    def blocks(self) -> Iterable[Block]:
-        """Return the rows, block by block."""
+    def run(self, reduction: Reduction[Any, Whole]) -> tuple[Whole, Self]:
+        """Return the result of a reduction, and the source with the row memory it leaves."""
 
-    def reduce(self, reduction: Reduction[Result]) -> Result:
-        """Run a reduction over all rows."""
+    def reduce(self, reduction: Reduction[Any, Whole]) -> Whole:
+        """Return the result of a reduction, and forget the row memory it leaves."""
 
-    def take(self, indices: IntArray) -> RowArray:
-        """Return the numbers of the rows with these indices, in that order."""
+    def gather(self, name: str, axis: int = 0) -> NDArray[Any]:
+        """Return what is kept under a name beside all blocks, in the order of the rows."""
 
-    def take_levels(self, indices: IntArray) -> LabelArray:
-        """Return the levels of the categories of the rows with these indices."""
+    def forget(self, name: str) -> Self:
+        """Return the source without what is kept under this name."""
 
-    def reweighted(
-        self,
-        sample_weight: FloatArray | None,
-        *,
-        gaps: bool | None = None,
-        stretch: bool | None = None,
-    ) -> Source:
-        """Return the same rows with other weights, and maybe with other words about gaps."""
+    def with_gaps(self, *, stretch: bool) -> Self:
+        """Return the source in which missing cells are left out of every sum."""
+
+    def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
+        """Return the source of what a function makes of the numbers of each block."""
+
+
+def get_protocol_members(protocol: type) -> set[str]:
+    """Return the names that a part must have (what `typing.get_protocol_members` is from 3.13)."""
+    return {
+        name
+        for cls in protocol.__mro__[:-1]
+        if cls not in (Protocol, Generic)
+        for name in (*vars(cls), *get_annotations(cls))
+        if not name.startswith("_")
+    }
 
 
 class Dissimilarity(Protocol):
     """How far a row is from a center, and which passes over the rows that needs."""
 
-    statistics: tuple[str, ...]
-
     @property
     def needs_labels(self) -> bool: ...
+    @property
+    def descends(self) -> bool: ...
+    @property
+    def operations(self) -> tuple[str, ...]: ...
     def bind(self, table: Description) -> Self: ...
     def combine(self, weights: FloatArray, dispersion: FloatArray) -> FloatArray: ...
     def accumulation(
         self,
         assignment: Assignment,
         reference: FloatArray | None = None,
-        last: LastLabels | None = None,
-    ) -> Reduction[Statistics]: ...
-    def labelling(self, assignment: Assignment) -> Reduction[tuple[LabelArray, float]]: ...
+        labels: KeptLabels | None = None,
+    ) -> Reduction[Any, Statistics]: ...
+    def labeling(self, assignment: Assignment) -> Reduction[Any, tuple[float, FloatArray]]: ...
     def farthest(
         self, assignment: Assignment, eligible: BoolArray
-    ) -> Reduction[tuple[FloatArray, IntArray]]: ...
-    def distances(self, assignment: Assignment) -> Reduction[RowArray]: ...
+    ) -> Reduction[Any, tuple[FloatArray, Entities]]: ...
+    def distances(self, assignment: Assignment) -> Reduction[Any, None]: ...
     def rounding(self, rows: FloatArray, assignment: Assignment) -> FloatArray: ...
     def dispersion(
         self,
@@ -238,8 +316,10 @@ class Dissimilarity(Protocol):
 class CenterRule(Protocol):
     """How the center of a cluster follows from its rows."""
 
-    needs: tuple[str, ...]
-
+    @property
+    def is_mean(self) -> bool: ...
+    @property
+    def operations(self) -> tuple[str, ...]: ...
     @property
     def unique(self) -> bool: ...
     def bind(self, table: Description) -> Self: ...
@@ -255,6 +335,7 @@ class WeightRuleProtocol(Protocol):
     shared: bool
     monotone: bool
     memoryless: bool
+    operations: tuple[str, ...]
 
     def observe(self, source: Source, table: Description) -> WeightRuleProtocol: ...
     def bind(self, table: Description, n_clusters: int) -> WeightRuleProtocol: ...

@@ -9,6 +9,7 @@ from fwkmeans._core.passes import PowersAbout, SlopesAt
 from fwkmeans._core.twin import Slopes, join_slopes
 from fwkmeans.sources import ChunkedSource, MemorySource
 from fwkmeans.typing import Block
+from row_memory import with_labels
 
 compiled = pytest.importorskip("fwkmeans._core.compiled")
 
@@ -157,7 +158,8 @@ def test_slopes_and_powers_are_the_same_in_blocks(block_bytes):
     block, points, labels = case(5, 700, 3, 4, np.float64, discrete=True, missing=0.1)
     memory = MemorySource(block.rows, block.sample_weight, gaps=True)
     chunks = ChunkedSource(block.rows, block.sample_weight, block_bytes=block_bytes, gaps=True)
-    for reduction in (SlopesAt(points, POWERS, labels), PowersAbout(points, POWERS, labels)):
+    memory, chunks = with_labels(memory, labels), with_labels(chunks, labels)
+    for reduction in (SlopesAt(points, POWERS), PowersAbout(points, POWERS)):
         whole, parts = memory.reduce(reduction), chunks.reduce(reduction)
         for a, b in zip(whole, parts, strict=True):
             finite = np.abs(a[np.isfinite(a)]).max(initial=0.0)

@@ -81,7 +81,7 @@ def test_relocation_equals_the_slow_loop(rule, weighted, chunked):
     assert (statistics.rows == 0).any(axis=1).sum() >= r - 2
 
     moved, moved_weights, statistics, hopeless = relocate_empty_clusters(
-        source, recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
+        recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
     )
     for start in range(r):
         one = slice(start, start + 1)
@@ -111,7 +111,7 @@ def test_nothing_moves_when_every_row_is_its_center(rule, offset):
     assignment = assignment_of(rule, centers, weights)
     statistics = source.reduce(recipe.dissimilarity.accumulation(assignment))
     moved, _, after, hopeless = relocate_empty_clusters(
-        source, recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
+        recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
     )
     np.testing.assert_array_equal(hopeless, [True])
     np.testing.assert_array_equal(moved.centers, centers)
@@ -137,7 +137,7 @@ def test_full_clusters_cost_no_pass():
     statistics = source.reduce(recipe.dissimilarity.accumulation(assignment))
     before = Counting.passes
     result = relocate_empty_clusters(
-        source, recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
+        recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
     )
     assert Counting.passes == before
     assert result[0] is assignment
@@ -157,16 +157,16 @@ def test_relocation_never_raises_the_objective():
     assignment = assignment_of(rule, centers, weights)
 
     def objectives(state):
-        labelling = recipe.dissimilarity.labelling
+        labeling = recipe.dissimilarity.labeling
         return np.asarray(
             [
-                source.reduce(labelling(state.take(np.asarray([r]))))[1] * state.scale[r]
+                source.reduce(labeling(state.take(np.asarray([r]))))[0] * state.scale[r]
                 for r in range(20)
             ]
         )
 
     statistics = source.reduce(recipe.dissimilarity.accumulation(assignment))
     moved, *_ = relocate_empty_clusters(
-        source, recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
+        recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
     )
     assert np.all(objectives(moved) < objectives(assignment))

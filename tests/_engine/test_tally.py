@@ -72,7 +72,7 @@ def test_files_do_not_keep_labels(tmp_path):
     assert not keeps_labels(file, SquaredEuclidean())
     assert keeps_labels(memory, SquaredEuclidean())
     assert keeps_labels(file, Minkowski(3.0))  # its centers cannot do without
-    gappy = MemorySource(np.zeros((30, 2)), np.ones(30), gaps=True)
+    gappy = memory.with_gaps(stretch=False)
     assert not keeps_labels(gappy, SquaredEuclidean())
 
 
@@ -95,7 +95,7 @@ def test_fits_agree_with_and_without_books(estimator, dtype, monkeypatch):
 def test_batches_do_not_change_the_books(estimator, monkeypatch):
     X = np.random.default_rng(6).normal(size=(2000, 4))
     together = estimator(6, n_init=7, random_state=0, init="random").fit(X)
-    monkeypatch.setattr("fwkmeans.estimators.base.BATCH_BYTES", 1)
+    monkeypatch.setattr("fwkmeans.estimators.starts.BATCH_BYTES", 1)
     alone = estimator(6, n_init=7, random_state=0, init="random", n_jobs=3).fit(X)
     np.testing.assert_array_equal(together.cluster_centers_, alone.cluster_centers_)
     np.testing.assert_array_equal(together.objective_history_, alone.objective_history_)

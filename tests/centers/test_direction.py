@@ -93,7 +93,7 @@ def test_no_rows_and_no_sum_keep_the_center():
         rows=np.array([[0, 2, 3]]),
         sums=np.array([[[0.0, 0.0], [0.0, -2.0], [-3.0, 3.0]]]),
         squares=np.ones((1, 3, 2)),
-        observed=np.array([[[0.0], [2.0], [3.0]]]),
+        cells=np.array([[[0.0], [2.0], [3.0]]]),
         counts=np.zeros((1, 3, 0)),
         fingerprint=np.zeros(1, dtype=np.int64),
         changed=np.zeros(1, dtype=np.int64),

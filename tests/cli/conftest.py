@@ -73,12 +73,12 @@ def write(tmp_path):
 
 @pytest.fixture(scope="session")
 def iris_path():
-    return load_uci("iris", frame=None).filename
+    return load_uci("iris", as_frame=False).filename
 
 
 @pytest.fixture(scope="session")
 def wine_path():
-    return load_uci("wine", frame=None).filename
+    return load_uci("wine", as_frame=False).filename
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ EXTRA = "EW-KM (dispersion=mean)"
 
 @pytest.fixture(scope="module")
 def wine():
-    return load_uci("wine", frame=None)
+    return load_uci("wine", as_frame=False)
 
 
 def test_everything_is_compared(run, wine_path, wine):

@@ -31,7 +31,7 @@ from .conftest import columns_of
 
 @pytest.fixture(scope="module")
 def iris():
-    return load_uci("iris", frame=None)
+    return load_uci("iris", as_frame=False)
 
 
 def labels_of(path):
@@ -254,7 +254,7 @@ def test_groups_are_columns_by_name(run, refuse, mixed, iris_path, iris, tmp_pat
         (("-k", "3", "-p", "gamma"), "write a parameter as name=value"),
         (("-k", "3", "-p", "n_init=3"), "use the option --starts instead"),
         (("-k", "3", "-p", "gamma=-1"), "gamma=-1: expected"),
-        (("-k", "3", "-a", "AWK", "-p", "beta=x"), "beta='x' is not a number"),
+        (("-k", "3", "-a", "AWK", "-p", "beta=x"), "beta='x': expected a number"),
         (("-k", "auto"), "-k auto: the number of clusters is found by iMWK-Means"),
         (("-k", "3", "--labels", "clas"), "did you mean 'class'?"),
         (("-k", "3", "--out", "labels.doc"), "expected a file whose name ends in"),

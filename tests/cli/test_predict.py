@@ -82,7 +82,7 @@ def test_new_categories_are_said(run, model, write):
 
 
 def test_models_of_python_without_names(run, write, tmp_path):
-    X = load_uci("iris", frame=None).data
+    X = load_uci("iris", as_frame=False).data
     fitted = WKMeans(3, random_state=0).fit(X)
     save_model(fitted, tmp_path / "m.fwk")
     lines = ["a,b,c,d", *(",".join(map(repr, row)) for row in X.tolist())]

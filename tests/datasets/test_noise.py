@@ -87,7 +87,7 @@ def test_number_of_noise_features(n_noise, sources):
 @pytest.mark.parametrize("module", ["pandas", "polars"])
 def test_frames_keep_types_and_get_new_names(module):
     library = pytest.importorskip(module)
-    X = load_uci("heart", frame=module).data
+    X = load_uci("heart", as_frame=module).data
     noisy = add_noise_features(X, random_state=0)
     assert isinstance(noisy, library.DataFrame)
     assert list(noisy.columns) == [*X.columns, *[f"noise_{name}" for name in X.columns]]
@@ -103,8 +103,8 @@ def test_frames_keep_types_and_get_new_names(module):
 @pytest.mark.parametrize("module", ["pandas", "polars"])
 def test_frame_and_array_get_the_same_noise(module):
     pytest.importorskip(module)
-    frame = add_noise_features(load_uci("wine", frame=module).data, random_state=7)
-    array = add_noise_features(load_uci("wine", frame=None).data, random_state=7)
+    frame = add_noise_features(load_uci("wine", as_frame=module).data, random_state=7)
+    array = add_noise_features(load_uci("wine", as_frame=False).data, random_state=7)
     np.testing.assert_array_equal(frame.to_numpy(), array)
 
 
@@ -188,10 +188,10 @@ def test_seed_decides_the_result():
     assert not np.array_equal(first, add_noise_features(X, random_state=5))
 
 
-@pytest.mark.parametrize("frame", ["pandas", "polars", None])
+@pytest.mark.parametrize("frame", ["pandas", "polars", False])
 def test_the_survey_s_doubling_encodes(frame):
     if frame:
         pytest.importorskip(frame)
-    X = load_uci("tae", frame=frame).data
+    X = load_uci("tae", as_frame=frame).data
     noisy = add_noise_features(X, random_state=0)
     assert TableEncoder().fit_transform(noisy).shape == (151, 2 * (2 + 25 + 26 + 2 + 1))

@@ -95,13 +95,13 @@ def test_manifest_attributes_the_table(name):
     assert table["doi"] is None or table["doi"] in readme
 
 
-@pytest.mark.parametrize("frame", ["pandas", "polars", None])
+@pytest.mark.parametrize("frame", ["pandas", "polars", False])
 @pytest.mark.parametrize("name", SURVEY)
 def test_table_has_the_survey_s_size(name, frame):
     if frame:
         pytest.importorskip(frame)
     rows, n_clusters, numerical, categorical = SURVEY[name]
-    table = load_uci(name, frame=frame)
+    table = load_uci(name, as_frame=frame)
     assert table.data.shape == (rows, numerical + categorical)
     assert table.n_clusters == n_clusters
     assert len(table.categorical_features) == categorical
@@ -111,15 +111,15 @@ def test_table_has_the_survey_s_size(name, frame):
     assert len(table.target_names) == (3 if name == "balance_scale" else n_clusters)
 
 
-@pytest.mark.parametrize("frame", ["pandas", "polars", None])
+@pytest.mark.parametrize("frame", ["pandas", "polars", False])
 @pytest.mark.parametrize("name", SURVEY)
 def test_every_cell_is_that_of_the_file(name, frame):
     if frame:
         pytest.importorskip(frame)
     header, *rows = read_rows(name)
-    X, y = load_uci(name, frame=frame, return_X_y=True)
+    X, y = load_uci(name, as_frame=frame, return_X_y=True)
     for v, column in enumerate(header[:-1]):
-        values = (X[:, v] if frame is None else X[column].to_numpy()).tolist()
+        values = (X[:, v] if not frame else X[column].to_numpy()).tolist()
         cells = [row[v] for row in rows]
         if column in MANIFEST[name]["numerical"]:
             expected = [float(cell) if cell else np.nan for cell in cells]
@@ -131,7 +131,7 @@ def test_every_cell_is_that_of_the_file(name, frame):
 
 def test_pandas_dtypes():
     pd = pytest.importorskip("pandas")
-    heart = load_uci("heart", frame="pandas")
+    heart = load_uci("heart", as_frame="pandas")
     assert list(heart.data.columns) == heart.feature_names
     for column in heart.feature_names:
         if column in heart.categorical_features:
@@ -140,37 +140,37 @@ def test_pandas_dtypes():
             assert heart.data[column].dtype == np.float64
     assert heart.target.name == "class"
     assert heart.target.dtype == np.int64
-    car = load_uci("car", frame="pandas").data
+    car = load_uci("car", as_frame="pandas").data
     assert car["buying"].cat.ordered
     assert list(car["buying"].cat.categories) == ["low", "med", "high", "vhigh"]
-    course = load_uci("tae", frame="pandas").data["course"]
+    course = load_uci("tae", as_frame="pandas").data["course"]
     assert not course.cat.ordered
     assert list(course.cat.categories) == [str(i) for i in range(1, 27)]
 
 
 def test_polars_dtypes():
     pl = pytest.importorskip("polars")
-    heart = load_uci("heart", frame="polars")
+    heart = load_uci("heart", as_frame="polars")
     for column in heart.feature_names:
         expected = pl.Enum if column in heart.categorical_features else pl.Float64
         assert heart.data.schema[column] == expected
     assert heart.target.name == "class"
-    buying = load_uci("car", frame="polars").data["buying"]
+    buying = load_uci("car", as_frame="polars").data["buying"]
     assert buying.dtype == pl.Enum(["low", "med", "high", "vhigh"])
 
 
 def test_arrays_without_a_frame_library():
-    assert load_uci("wine", frame=None).data.dtype == np.float64
-    mixed = load_uci("tae", frame=None).data
+    assert load_uci("wine", as_frame=False).data.dtype == np.float64
+    mixed = load_uci("tae", as_frame=False).data
     assert mixed.dtype == object
     assert [type(cell) for cell in mixed[0]] == [str, str, str, str, float]
 
 
-@pytest.mark.parametrize("frame", ["pandas", "polars", None])
+@pytest.mark.parametrize("frame", ["pandas", "polars", False])
 def test_missing_cells_are_nan(frame):
     if frame:
         pytest.importorskip(frame)
-    cancer = load_uci("breast_cancer", frame=frame)
+    cancer = load_uci("breast_cancer", as_frame=frame)
     values = np.asarray(cancer.data, dtype=float)
     assert np.isnan(values).sum(axis=0).tolist() == [0, 0, 0, 0, 0, 16, 0, 0, 0]
     assert cancer.feature_names[5] == "bare_nuclei"
@@ -189,7 +189,7 @@ def test_missing_cells_are_nan(frame):
     ],
 )
 def test_aliases_are_understood(alias, name):
-    assert load_uci(alias, frame=None).filename.endswith(f"{name}.csv")
+    assert load_uci(alias, as_frame=False).filename.endswith(f"{name}.csv")
 
 
 def test_unknown_name_lists_the_names():
@@ -198,22 +198,45 @@ def test_unknown_name_lists_the_names():
 
 
 def test_unknown_frame_is_refused():
-    with pytest.raises(ValueError, match="frame='arrow'"):
-        load_uci("wine", frame="arrow")
+    with pytest.raises(ValueError, match="as_frame='arrow': expected True, False, 'auto'"):
+        load_uci("wine", as_frame="arrow")
 
 
 def test_frame_library_is_chosen_by_what_is_installed(monkeypatch):
     monkeypatch.setattr(uci, "find_spec", lambda name: None)
     assert isinstance(load_uci("wine").data, np.ndarray)
-    with pytest.raises(ImportError, match="frame='polars' needs polars"):
-        load_uci("wine", frame="polars")
+    with pytest.raises(ImportError, match=r"polars is not installed.*as_frame=False"):
+        load_uci("wine", as_frame="polars")
     monkeypatch.setattr(uci, "find_spec", lambda name: name == "polars")
     pl = pytest.importorskip("polars")
     assert isinstance(load_uci("wine").data, pl.DataFrame)
 
 
+def test_frames_are_asked_for_as_in_scikit_learn():
+    pd = pytest.importorskip("pandas")
+    theirs, ours = load_wine(as_frame=True), load_uci("wine", as_frame=True)
+    assert set(theirs) - {"data_module"} <= set(ours) | {"filename"}
+    for one in (theirs, ours):
+        assert isinstance(one.data, pd.DataFrame)
+        assert isinstance(one.target, pd.Series)
+        assert list(one.frame.columns) == [*one.feature_names, one.target.name]
+        pd.testing.assert_frame_equal(one.frame[one.feature_names], one.data)
+        pd.testing.assert_series_equal(one.frame[one.target.name], one.target)
+    arrays = load_uci("wine", as_frame=False)
+    assert type(arrays.data) is type(load_wine().data)
+    assert arrays.frame is None
+    assert load_wine().frame is None
+
+
+def test_polars_frames_hold_data_and_target():
+    pl = pytest.importorskip("polars")
+    heart = load_uci("heart", as_frame="polars")
+    assert isinstance(heart.frame, pl.DataFrame)
+    assert heart.frame.equals(heart.data.with_columns(heart.target))
+
+
 def test_description_attributes_and_warns():
-    text = load_uci("balance_scale", frame=None).DESCR
+    text = load_uci("balance_scale", as_frame=False).DESCR
     assert "R. S. Siegler" in text
     assert "CC BY 4.0" in text
     assert "10.24432/C5488X" in text
@@ -221,28 +244,28 @@ def test_description_attributes_and_warns():
 
 
 def test_loading_twice_gives_independent_tables():
-    first = load_uci("iris", frame=None)
+    first = load_uci("iris", as_frame=False)
     first.data[:] = 0
     first.feature_names.clear()
-    second = load_uci("iris", frame=None)
+    second = load_uci("iris", as_frame=False)
     assert second.data.sum() > 0
     assert len(second.feature_names) == 4
 
 
 def test_wine_is_scikit_learn_s_wine():
-    X, y = load_uci("wine", frame=None, return_X_y=True)
+    X, y = load_uci("wine", as_frame=False, return_X_y=True)
     expected = load_wine()
     np.testing.assert_array_equal(X, expected.data)
     np.testing.assert_array_equal(y - 1, expected.target)
 
 
 def test_iris_differs_from_fisher_s_in_three_cells():
-    X, y = load_uci("iris", frame=None, return_X_y=True)
+    X, y = load_uci("iris", as_frame=False, return_X_y=True)
     expected = load_iris()
     assert np.argwhere(expected.data != X).tolist() == [[34, 3], [37, 1], [37, 2]]
     assert adjusted_rand_score(y, expected.target) == 1.0
 
 
 def test_constant_columns_of_soybean():
-    X, _ = load_uci("soybean", frame=None, return_X_y=True)
+    X, _ = load_uci("soybean", as_frame=False, return_X_y=True)
     assert sum(len(set(column)) == 1 for column in X.T) == 14

@@ -5,8 +5,9 @@ import pytest
 
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import DISSIMILARITIES, SquaredEuclidean
-from fwkmeans.sources import MemorySource, describe
-from fwkmeans.typing import Assignment, Statistics
+from fwkmeans.sources import ChunkedSource, MemorySource, describe
+from fwkmeans.typing import Assignment
+from row_memory import distances_by, labels_by
 
 
 class CountingSource(MemorySource):
@@ -62,7 +63,7 @@ def test_dispersion_is_accurate_wherever_the_sums_were_taken_about(moved, dtype,
     euclid = SquaredEuclidean().bind(table)
     assignment = assignment_at(np.stack([places + moved, places]))
     np.testing.assert_array_equal(
-        source.reduce(euclid.labelling(assignment.take(np.asarray([0]))))[0], labels
+        labels_by(source, euclid, assignment.take(np.asarray([0])))[0], labels
     )
     statistics = source.reduce(euclid.accumulation(assignment))
     centers = MeanCenter().bind(table).update(statistics, assignment, source)
@@ -86,7 +87,7 @@ def test_a_feature_on_another_scale_is_accurate_too():
     statistics = source.reduce(euclid.accumulation(assignment))
     centers = MeanCenter().bind(table).update(statistics, assignment, source)
     dispersion = euclid.dispersion(statistics, assignment, centers, source, table)
-    labels = source.reduce(euclid.labelling(assignment))[0]
+    labels, _ = labels_by(source, euclid, assignment)
     np.testing.assert_allclose(dispersion[0], exact_dispersion(X, labels, centers[0]), rtol=1e-9)
 
 
@@ -128,24 +129,21 @@ def test_distances_are_the_roots_with_the_scale():
     assignment = assignment_at(places[None])._replace(weights=weights, scale=np.asarray([4.0]))
     source = MemorySource(X)
     euclid = SquaredEuclidean().bind(describe(source)[0])
-    distances = source.reduce(euclid.distances(assignment))
+    distances = distances_by(source, euclid, assignment)
     expected = np.sqrt((4 * weights[0] * (X[:, None] - places) ** 2).sum(axis=-1))
     np.testing.assert_allclose(distances, expected, rtol=1e-14)
 
 
 def test_farthest_row_is_the_first_over_blocks():
-    euclid = SquaredEuclidean().bind(describe(MemorySource(np.zeros((13, 1))))[0])
-    reduction = euclid.farthest(assignment_at(np.zeros((2, 1, 1))), np.ones((2, 1)))
-    parts = [
-        (np.asarray([1.0, 0.0]), np.asarray([3, -1])),
-        (np.asarray([1.0, 0.0]), np.asarray([9, -1])),
-        (np.asarray([0.5, 2.0]), np.asarray([11, 12])),
-    ]
-    distance, row = reduction.merge(parts)
-    np.testing.assert_array_equal(distance, [1.0, 2.0])
-    np.testing.assert_array_equal(row, [3, 12])
+    X = np.asarray([[0.0], [3.0], [1.0], [-3.0], [2.0], [3.0], [0.0]])
+    euclid = SquaredEuclidean().bind(describe(MemorySource(X))[0])
+    reduction = euclid.farthest(assignment_at(np.zeros((2, 1, 1))), np.ones((2, 1), dtype=bool))
+    for block_bytes in (8, 16, 24, 1000):
+        distance, rows = ChunkedSource(X, block_bytes=block_bytes).reduce(reduction)
+        np.testing.assert_array_equal(distance, [9.0, 9.0])
+        np.testing.assert_array_equal(rows.numbers, [[3.0], [3.0]])
 
 
 def test_registry_and_contract():
     assert DISSIMILARITIES["squared-euclidean"] is SquaredEuclidean
-    assert SquaredEuclidean.statistics == Statistics._fields
+    assert not SquaredEuclidean().needs_labels

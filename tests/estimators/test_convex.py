@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-import fwkmeans.estimators.base
+import fwkmeans.estimators.starts
 from fwkmeans import ConvexKMeans, KMeans
 from fwkmeans.estimators.convex import resolve_spherical
 from fwkmeans.sources import ChunkedSource
@@ -442,7 +442,7 @@ def test_spherical_batches_do_not_matter(rng, dtype, monkeypatch, grid):
     X = mixed(rng, 90, dtype)
     fits = []
     for size in (64 * 2**20, 1, 8 * 5 * 3 * 7 * 34):
-        monkeypatch.setattr(fwkmeans.estimators.base, "BATCH_BYTES", size)
+        monkeypatch.setattr(fwkmeans.estimators.starts, "BATCH_BYTES", size)
         model = ConvexKMeans(3, grid=grid, n_init=4, random_state=1, max_iter=20, **SPHERICAL)
         fits.append(model.fit(X))
     for other in fits[1:]:
@@ -454,7 +454,7 @@ def test_a_search_does_not_depend_on_batches(rng, monkeypatch):
     X = make_rows(rng, 60, 6)
     fits = []
     for size in (64 * 2**20, 8 * 7 * 3 * 6 * 34):
-        monkeypatch.setattr(fwkmeans.estimators.base, "BATCH_BYTES", size)
+        monkeypatch.setattr(fwkmeans.estimators.starts, "BATCH_BYTES", size)
         fits.append(ConvexKMeans(3, n_init=3, random_state=1, max_iter=20).fit(X))
     assert_identical(*fits)
     np.testing.assert_array_equal(fits[0].candidates_, fits[1].candidates_)
@@ -550,13 +550,13 @@ def test_names_of_columns_are_names_of_spaces(rng, df_module):
         (
             {"exponent": "two"},
             ValueError,
-            "exponent='two': expected one of 'coverage', 'one', 'dim",
+            "exponent='two': expected 'coverage', 'one' or 'dim",
         ),
-        ({"grid": "fine"}, ValueError, "grid='fine': expected 'auto', an integer or an array"),
-        ({"grid": 0}, ValueError, "grid=0: expected a resolution >= 1"),
+        ({"grid": "fine"}, ValueError, "grid='fine': expected 'auto', an integer >= 1 or an array"),
+        ({"grid": 0}, ValueError, "grid=0: expected 'auto', an integer >= 1"),
         ({"grid": None}, TypeError, "grid=None: expected 'auto'"),
-        ({"grid": True}, TypeError, "grid=True: expected 'auto', an integer or an array"),
-        ({"grid": 2.5}, TypeError, r"grid=2\.5: expected 'auto', an integer or an array"),
+        ({"grid": True}, TypeError, "grid=True: expected 'auto', an integer >= 1 or an array"),
+        ({"grid": 2.5}, TypeError, r"grid=2\.5: expected 'auto', an integer >= 1 or an array"),
         ({"grid": [0.5, 0.5]}, ValueError, r"shape \(2,\); expected \(n_candidates, 2\)"),
         ({"grid": [[1, 1, 1]]}, ValueError, r"shape \(1, 3\); expected \(n_candidates, 2\)"),
         ({"grid": np.empty((0, 2))}, ValueError, r"shape \(0, 2\)"),

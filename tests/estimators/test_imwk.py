@@ -160,7 +160,7 @@ def test_powers_below_one_are_refused(p, rng):
 
 @pytest.mark.parametrize("p", ["2", None, True, [2]])
 def test_powers_that_are_no_numbers_are_refused(p, rng):
-    with pytest.raises(TypeError, match=r"p=.* is not a number"):
+    with pytest.raises(TypeError, match=r"p=.*: expected a number >= 1"):
         IMWKMeans(2, p=p).fit(make_rows(rng))
 
 

@@ -242,7 +242,7 @@ def test_starts_with_equal_weights_assign_as_kmeans(rng):
     [
         ({"groups": [[0], [1, 2]]}, ValueError, "groups leave out columns 3, 4"),
         ({"group_weights": [1, 2, 3]}, ValueError, r"shape \(3,\); expected \(2,\).*\[0, 1\]"),
-        ({"group_weights": 1.0}, ValueError, r"shape \(\); expected \(2,\)"),
+        ({"group_weights": 1.0}, ValueError, r"weights=1\.0: expected .* one weight for each"),
         ({"group_weights": {0: 1, 2: 1}}, ValueError, r"the groups \[0, 2\], but they are \[0, 1"),
         ({"group_weights": [1, -1]}, ValueError, r"group_weights=\[1\.0, -1\.0\]: expected finite"),
         ({"group_weights": [0, 0]}, ValueError, "not all of them 0"),
@@ -261,3 +261,14 @@ def test_starts_with_equal_weights_assign_as_kmeans(rng):
 def test_bad_parameters_are_named(rng, parameters, error, message):
     with pytest.raises(error, match=message):
         SYNCLUS(3, **{"groups": GROUPS} | parameters).fit(make_rows(rng, 40, 5))
+
+
+@pytest.mark.parametrize("missing", ["ignore", "rescale"])
+def test_gaps_are_refused_with_a_reason(missing):
+    X = np.random.default_rng(0).random((20, 3))
+    message = "SYNCLUS got missing=.*: expected 'error'.*all pairs of rows.*Fill the gaps"
+    with pytest.raises(ValueError, match=message):
+        SYNCLUS(2, missing=missing).fit(X)
+    X[0, 0] = np.nan
+    with pytest.raises(ValueError, match=r"NaN.*column 0.*needs every cell: fill or drop"):
+        SYNCLUS(2, missing="error").fit(X)

@@ -12,7 +12,7 @@ from fwkmeans.estimators.traits import MEANING, Traits
 from fwkmeans.preprocessing import RangeStandardizer
 from fwkmeans.survey.published import PUBLISHED_TRAITS
 
-ROWS = RangeStandardizer().fit_transform(load_uci("wine", frame=None).data)
+ROWS = RangeStandardizer().fit_transform(load_uci("wine", as_frame=False).data)
 
 
 @pytest.mark.parametrize("name", PUBLISHED_TRAITS)

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-import fwkmeans.estimators.base
+import fwkmeans.estimators.starts
 from fwkmeans.sources import ChunkedSource
 from laws import test_mixed as mixed
 from laws.configurations import Configuration, make_rows, name_of, some_rows, untied
@@ -393,7 +393,7 @@ def test_the_size_of_batches_does_not_matter(configured, missing, rng, monkeypat
     table = with_gaps(rng, complete(rng, has_categories, 100, 5), 0.2, missing)
     fits = []
     for size in (64 * 2**20, 1):
-        monkeypatch.setattr(fwkmeans.estimators.base, "BATCH_BYTES", size)
+        monkeypatch.setattr(fwkmeans.estimators.starts, "BATCH_BYTES", size)
         fits.append(
             mixed.fit(configuration, table, init="k-means++", n_init=4, random_state=5, max_iter=40)
         )
@@ -558,5 +558,5 @@ def test_a_column_observed_only_where_there_is_no_weight_raises_by_name(missing,
 @pytest.mark.parametrize("value", ["drop", None, 1, True])
 def test_other_policies_are_refused(value, rng):
     for configuration in NUMERIC[::3]:
-        with pytest.raises(ValueError, match=r"missing=.*expected one of 'error', 'ignore', 'resc"):
+        with pytest.raises(ValueError, match=r"missing=.*expected 'error', 'ignore' or 'resc"):
             configuration.estimator(3, 4, missing=value).fit(make_rows(rng, 40, 4))

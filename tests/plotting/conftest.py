@@ -20,7 +20,7 @@ def pyplot():
 
 @pytest.fixture(scope="session")
 def iris():
-    return load_uci("iris", frame=None)
+    return load_uci("iris", as_frame=False)
 
 
 @pytest.fixture(scope="session")

@@ -27,11 +27,11 @@ def test_values_are_means_in_the_units_of_the_table(iris):
             mean = sum(column[labels == k]) / sum(labels == k)
             assert display.values[v, 1 + k] == pytest.approx(mean)
             difference = (mean - column.mean()) / column.std()
-            assert display.image_.get_array()[v, 1 + k] == pytest.approx(difference)
+            assert display.im_.get_array()[v, 1 + k] == pytest.approx(difference)
     assert ticks(display.ax_.yaxis) == list(iris.feature_names)
     sizes = np.bincount(labels)
     assert ticks(display.ax_.xaxis) == ["all (150)", *(f"{k} ({sizes[k]})" for k in range(3))]
-    assert [text.get_text() for text in display.text_] == [t for row in display.texts for t in row]
+    assert [[text.get_text() for text in row] for row in display.text_] == display.texts
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -65,7 +65,7 @@ def test_columns_in_which_clusters_differ_most_come_first(rng):
     X[:, 1] += 4 * labels
     display = ClusterProfilesDisplay.from_predictions(X, labels, top=2)
     assert display.features_.tolist() == [3, 1]
-    assert display.image_.get_array().shape == (2, 3)
+    assert display.im_.get_array().shape == (2, 3)
     assert ticks(display.ax_.yaxis) == ["x3", "x1"]
     assert "3 columns not shown" in display.ax_.get_xlabel()
 
@@ -93,7 +93,7 @@ def test_categorical_tables_and_many_clusters(many, pyplot):
     assert display.values.shape == (35, 5)
     X, labels, names = many
     display = ClusterProfilesDisplay.from_predictions(X, labels, feature_names=names)
-    assert display.image_.get_array().shape == (100, 21)
+    assert display.im_.get_array().shape == (100, 21)
     assert display.figure_.get_size_inches().max() <= 20
 
 
@@ -102,7 +102,7 @@ def test_own_axes(rows, pyplot):
     labels = np.arange(150) % 2
     display = ClusterProfilesDisplay.from_predictions(rows, labels, ax=ax, include_values=False)
     assert display.ax_ is ax
-    assert display.text_ == []
+    assert display.text_ is None
     assert pyplot.get_fignums() == [figure.number]
 
 
@@ -120,7 +120,7 @@ def test_dollar_signs_in_categories_are_text(pyplot):
     table = pandas.DataFrame({"price": ["$5-$9", "$5-$9", "a$b", "a$b"]})
     display = ClusterProfilesDisplay.from_predictions(table, [0, 0, 1, 1])
     assert display.texts[0][1] == "$5-$9: 100 %"
-    written = [text.get_text() for text in display.text_]
+    written = [text.get_text() for text in display.text_.flat]
     assert written[1] == r"\$5-\$9: 100 %"
     display.figure_.canvas.draw()
 
@@ -128,11 +128,11 @@ def test_dollar_signs_in_categories_are_text(pyplot):
 def test_cells_without_a_number_can_be_read(pyplot):
     X = np.array([[1.0, np.nan], [2.0, np.nan], [3.0, 1.0], [4.0, 2.0]])
     display = ClusterProfilesDisplay.from_predictions(X, [0, 0, 1, 1])
-    dash = [text for text in display.text_ if text.get_text() == "–"]
+    dash = [text for text in display.text_.flat if text.get_text() == "–"]
     assert [text.get_color() for text in dash] == ["black"]
     with pyplot.style.context("dark_background"):
         display = ClusterProfilesDisplay.from_predictions(X, [0, 0, 1, 1])
-    dash = [text for text in display.text_ if text.get_text() == "–"]
+    dash = [text for text in display.text_.flat if text.get_text() == "–"]
     assert [text.get_color() for text in dash] == ["white"]
 
 

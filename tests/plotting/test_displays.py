@@ -94,7 +94,7 @@ def test_colors_may_have_a_scale_of_their_own(name, pyplot):
     from matplotlib.colors import LogNorm
 
     display = draw(getattr(plotting, name), norm=LogNorm(0.1, 2.0))
-    assert display.image_.norm.vmin == 0.1
+    assert display.im_.norm.vmin == 0.1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -31,11 +31,11 @@ def test_image_holds_the_weights_heaviest_feature_first(rows, iris):
     means = [sum(model.feature_weights_[k, v] for k in range(3)) / 3 for v in range(4)]
     order = sorted(range(4), key=lambda v: -means[v])
     np.testing.assert_array_equal(display.features_, order)
-    np.testing.assert_array_equal(display.image_.get_array(), model.feature_weights_[:, order])
+    np.testing.assert_array_equal(display.im_.get_array(), model.feature_weights_[:, order])
     assert ticks(display.ax_.xaxis) == [iris.feature_names[v] for v in order]
     sizes = np.bincount(model.labels_)
     assert ticks(display.ax_.yaxis) == [f"{k} ({sizes[k]})" for k in range(3)]
-    shown = [text.get_text() for text in display.text_]
+    shown = [text.get_text() for text in display.text_.flat]
     assert shown == [f"{w:.2f}" for w in model.feature_weights_[:, order].ravel()]
     assert display.colorbar_.ax.get_ylabel() == "feature weight"
 
@@ -43,7 +43,7 @@ def test_image_holds_the_weights_heaviest_feature_first(rows, iris):
 def test_weights_shared_by_all_clusters_are_one_row(rows):
     model = WKMeans(3, random_state=0).fit(rows)
     display = FeatureWeightsDisplay.from_estimator(model)
-    assert display.image_.get_array().shape == (1, 4)
+    assert display.im_.get_array().shape == (1, 4)
     assert ticks(display.ax_.yaxis) == ["all (150)"]
 
 
@@ -52,7 +52,7 @@ def test_only_the_heaviest_features_are_shown(rows):
     display = FeatureWeightsDisplay.from_estimator(model, top=2)
     every = FeatureWeightsDisplay.from_estimator(model)
     np.testing.assert_array_equal(display.features_, every.features_[:2])
-    assert display.image_.get_array().shape == (3, 2)
+    assert display.im_.get_array().shape == (3, 2)
     assert "2 lighter" in display.ax_.get_xlabel()
 
 
@@ -63,7 +63,7 @@ def test_pipeline_gives_names_of_encoded_columns():
     names = model[:-1].get_feature_names_out()
     assert ticks(display.ax_.xaxis) == [names[v] for v in display.features_]
     np.testing.assert_array_equal(
-        display.image_.get_array(), model[-1].feature_weights_[:, display.features_]
+        display.im_.get_array(), model[-1].feature_weights_[:, display.features_]
     )
 
 
@@ -83,7 +83,7 @@ def test_given_axes_are_used_and_no_figure_is_made(rows, pyplot):
     assert display.ax_ is right
     assert display.figure_ is figure
     assert pyplot.get_fignums() == [figure.number]
-    assert display.image_.get_cmap().name == "Greys"
+    assert display.im_.get_cmap().name == "Greys"
     assert not left.images
     assert display.colorbar_ is None
     assert display.plot(left) is display
@@ -94,8 +94,8 @@ def test_many_clusters_features_and_long_names_fit(many):
     X, _, names = many
     model = AWKMeans(20, random_state=0).fit(X)
     display = FeatureWeightsDisplay.from_estimator(model, feature_names=names)
-    assert display.image_.get_array().shape == (20, 100)
-    assert display.text_ == []
+    assert display.im_.get_array().shape == (20, 100)
+    assert display.text_ is None
     assert max(len(text) for text in ticks(display.ax_.xaxis)) <= 28
     assert display.figure_.get_size_inches().max() <= 20
     display.figure_.canvas.draw()
@@ -116,14 +116,14 @@ def test_one_cluster_and_two_rows(rows, n_rows):
     assert ticks(display.ax_.yaxis) == [f"0 ({n_rows})"]
     varying = sum(np.ptp(rows[:n_rows], axis=0) > 0)
     expected = [1 / varying] * varying + [0.0] * (4 - varying)
-    np.testing.assert_allclose(display.image_.get_array(), [expected])
+    np.testing.assert_allclose(display.im_.get_array(), [expected])
 
 
 def test_predictions_take_lists_and_one_row():
     display = FeatureWeightsDisplay.from_predictions(
         [0.2, 0.8], feature_names=["a$b$", "c"], sizes=[3, 4]
     )
-    np.testing.assert_array_equal(display.image_.get_array(), [[0.8, 0.2]])
+    np.testing.assert_array_equal(display.im_.get_array(), [[0.8, 0.2]])
     assert ticks(display.ax_.yaxis) == ["all (7)"]
     display.figure_.canvas.draw()  # dollar signs are no formula
     assert FeatureWeightsDisplay.from_predictions([[1, 0], [0, 1]]).ax_.get_ylabel() == "cluster"

@@ -15,15 +15,15 @@ def test_scores_are_the_rand_index_with_classes(rows, iris):
     values = [4.0, 1.1, 2.0]
     estimator = IMWKMeans(3)
     display = ParameterCurveDisplay.from_estimator(
-        estimator, rows, param_name="p", values=values, y=iris.target
+        estimator, rows, param_name="p", param_range=values, y=iris.target
     )
     expected = [
         adjusted_rand_score(iris.target, IMWKMeans(3, p=p).fit_predict(rows)) for p in values
     ]
     np.testing.assert_allclose(display.scores, expected)
-    assert display.values[display.best_index_] == values[int(np.argmax(expected))]
-    assert display.line_.get_xdata().tolist() == [1.1, 2.0, 4.0]  # in order
-    np.testing.assert_allclose(display.line_.get_ydata(), np.asarray(expected)[[1, 2, 0]])
+    assert display.param_range[display.best_index_] == values[int(np.argmax(expected))]
+    assert display.lines_[0].get_xdata().tolist() == [1.1, 2.0, 4.0]  # in order
+    np.testing.assert_allclose(display.lines_[0].get_ydata(), np.asarray(expected)[[1, 2, 0]])
     assert display.best_.get_xdata().tolist() == [values[display.best_index_]]
     assert display.ax_.get_xlabel() == "p"
     assert display.ax_.get_ylabel() == "adjusted Rand index"
@@ -34,7 +34,7 @@ def test_scores_are_the_rand_index_with_classes(rows, iris):
 def test_without_classes_it_is_the_silhouette_of_what_is_clustered(iris):
     model = make_pipeline(RangeStandardizer(), WKMeans(random_state=0))
     display = ParameterCurveDisplay.from_estimator(
-        model, iris.data, param_name="wkmeans__n_clusters", values=[1, 2, 3]
+        model, iris.data, param_name="wkmeans__n_clusters", param_range=[1, 2, 3]
     )
     rows = RangeStandardizer().fit_transform(iris.data)
     expected = [
@@ -48,7 +48,7 @@ def test_without_classes_it_is_the_silhouette_of_what_is_clustered(iris):
 def test_repeats_give_mean_and_band(rows, iris):
     estimator = KMeans(3, n_init=1, init="random")
     display = ParameterCurveDisplay.from_estimator(
-        estimator, rows, param_name="max_iter", values=[1, 50], y=iris.target, n_repeats=4
+        estimator, rows, param_name="max_iter", param_range=[1, 50], y=iris.target, n_repeats=4
     )
     found = np.empty((2, 4))
     for i, max_iter in enumerate([1, 50]):
@@ -57,7 +57,7 @@ def test_repeats_give_mean_and_band(rows, iris):
             found[i, seed] = adjusted_rand_score(iris.target, model.fit_predict(rows))
     np.testing.assert_allclose(display.scores, found.mean(axis=1))
     np.testing.assert_allclose(display.spread, found.std(axis=1))
-    band = display.band_.get_paths()[0].vertices
+    band = display.fill_between_[0].get_paths()[0].vertices
     np.testing.assert_allclose(band[:, 1].max(), (display.scores + display.spread).max())
 
 
@@ -73,7 +73,7 @@ def test_scorers_by_name_and_as_functions(rows, iris):
             WKMeans(3, random_state=0),
             rows,
             param_name="beta",
-            values=[2.0, 5.0],
+            param_range=[2.0, 5.0],
             y=iris.target,
             scoring=scoring,
         )
@@ -85,7 +85,7 @@ def test_scorers_by_name_and_as_functions(rows, iris):
 def test_values_that_are_no_finite_numbers_stand_at_even_steps():
     values = ["refresh", None, np.inf, 2.0]
     display = ParameterCurveDisplay.from_predictions(values, [0.1, 0.4, 0.3, 0.2], param_name="c")
-    assert display.line_.get_xdata().tolist() == [0, 1, 2, 3]
+    assert display.lines_[0].get_xdata().tolist() == [0, 1, 2, 3]
     ticks = [label.get_text() for label in display.ax_.get_xticklabels()]
     assert ticks == ["refresh", "None", "inf", "2.0"]
     assert display.best_.get_xdata().tolist() == [1]
@@ -95,21 +95,21 @@ def test_values_that_are_no_finite_numbers_stand_at_even_steps():
 def test_predictions_of_repeats_and_spread():
     scores = np.asarray([[0.0, 1.0], [2.0, 4.0]])
     display = ParameterCurveDisplay.from_predictions([1, 2], scores)
-    assert display.line_.get_ydata().tolist() == [0.5, 3.0]
+    assert display.lines_[0].get_ydata().tolist() == [0.5, 3.0]
     assert display.spread.tolist() == [0.5, 1.0]
     display = ParameterCurveDisplay.from_predictions([1, 2], [1.0, 2.0], spread=[0.25, 0.5])
-    assert display.band_.get_paths()[0].vertices[:, 1].min() == 0.75
+    assert display.fill_between_[0].get_paths()[0].vertices[:, 1].min() == 0.75
     nothing = ParameterCurveDisplay.from_predictions([1, 2], [np.nan, np.nan])
     assert nothing.best_ is None
     assert nothing.best_index_ is None
-    assert ParameterCurveDisplay.from_predictions([1], [1.0]).band_ is None
+    assert ParameterCurveDisplay.from_predictions([1], [1.0]).fill_between_ is None
 
 
 def test_own_axes(pyplot):
     figure, ax = pyplot.subplots()
     display = ParameterCurveDisplay.from_predictions([1, 2], [1.0, 2.0], ax=ax, linestyle=":")
     assert display.ax_ is ax
-    assert display.line_.get_linestyle() == ":"
+    assert display.lines_[0].get_linestyle() == ":"
     assert pyplot.get_fignums() == [figure.number]
 
 
@@ -117,20 +117,20 @@ def test_bad_input_gets_a_sentence(rows, iris):
     fit = ParameterCurveDisplay.from_estimator
     model = make_pipeline(RangeStandardizer(), WKMeans(3))
     with pytest.raises(ValueError, match="Did you mean 'wkmeans__beta'"):
-        fit(model, rows, param_name="beta", values=[2.0])
+        fit(model, rows, param_name="beta", param_range=[2.0])
     with pytest.raises(ValueError, match=r"no parameter of WKMeans. It has beta, "):
-        fit(WKMeans(3), rows, param_name="gamma", values=[2.0])
-    with pytest.raises(ValueError, match="values is empty"):
-        fit(WKMeans(3), rows, param_name="beta", values=[])
+        fit(WKMeans(3), rows, param_name="gamma", param_range=[2.0])
+    with pytest.raises(ValueError, match="param_range is empty"):
+        fit(WKMeans(3), rows, param_name="beta", param_range=[])
     with pytest.raises(ValueError, match="y has 3 labels for 150 rows"):
-        fit(WKMeans(3), rows, param_name="beta", values=[2.0], y=[1, 2, 3])
+        fit(WKMeans(3), rows, param_name="beta", param_range=[2.0], y=[1, 2, 3])
     with pytest.raises(TypeError, match="scoring=3"):
-        fit(WKMeans(3), rows, param_name="beta", values=[2.0], scoring=3)
+        fit(WKMeans(3), rows, param_name="beta", param_range=[2.0], scoring=3)
     with pytest.raises(ValueError, match="categories or missing cells"):
-        fit(IKPrototypes(2), load_uci("heart").data, param_name="beta", values=[2.0])
+        fit(IKPrototypes(2), load_uci("heart").data, param_name="beta", param_range=[2.0])
     codes = AWKMeans(2, categorical_features=[0])
     with pytest.raises(ValueError, match="categories or missing cells"):
-        fit(codes, np.arange(20.0).reshape(10, 2) % 3, param_name="beta", values=[2.0])
+        fit(codes, np.arange(20.0).reshape(10, 2) % 3, param_name="beta", param_range=[2.0])
     with pytest.raises(ValueError, match=r"scores has shape \(2,\) for 3 values"):
         ParameterCurveDisplay.from_predictions([1, 2, 3], [1.0, 2.0])
     with pytest.raises(ValueError, match=r"spread has shape \(1,\)"):
@@ -145,9 +145,9 @@ def test_a_second_curve_joins_the_first(pyplot):
     second = ParameterCurveDisplay.from_predictions([1, 2], [0.4, 0.3], label="WK", **options)
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert texts == ["AWK", "best: beta = 2 (0.2)", "WK", "best: beta = 1 (0.4)"]
-    assert first.line_.get_color() != second.line_.get_color()
-    assert second.best_.get_markerfacecolor() == second.line_.get_color()
-    assert second.best_.get_markeredgecolor() != second.line_.get_color()
+    assert first.lines_[0].get_color() != second.lines_[0].get_color()
+    assert second.best_.get_markerfacecolor() == second.lines_[0].get_color()
+    assert second.best_.get_markeredgecolor() != second.lines_[0].get_color()
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("beta", "ARI")
     ParameterCurveDisplay.from_predictions([3, 4], [1, 2], param_name="p", ax=ax)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("parameter", "score")

@@ -25,10 +25,11 @@ def test_matrix_holds_the_index_of_each_pair(rows, iris):
     for i in range(3):
         for j in range(3):
             expected = adjusted_rand_score(labels[i], labels[j])
-            assert display.image_.get_array()[i, j] == pytest.approx(expected)
+            assert display.im_.get_array()[i, j] == pytest.approx(expected)
     assert ticks(display.ax_.xaxis) == ticks(display.ax_.yaxis) == list(models)
     assert display.counts is None
-    assert [t.get_text() for t in display.text_] == [f"{a:.2f}" for a in display.agreement.ravel()]
+    shown = [text.get_text() for text in display.text_.flat]
+    assert shown == [f"{a:.2f}" for a in display.agreement.flat]
 
 
 def test_new_rows_are_predicted(rows):
@@ -45,13 +46,13 @@ def test_two_partitions_are_counted_and_matched():
     for i, a in enumerate(rows):
         for j, b in enumerate(columns):
             together = sum((first == a) & (second == b))
-            assert display.image_.get_array()[i, j] == together
+            assert display.im_.get_array()[i, j] == together
     assert columns == [5, 7, 6]  # so that the diagonal is as full as can be
     assert display.ax_.get_ylabel() == "one"
     assert display.ax_.get_xlabel() == "two"
     assert f"{adjusted_rand_score(first, second):.2f}" in display.ax_.get_title()
     display.plot(kind="agreement")
-    assert display.image_.get_array().shape == (2, 2)
+    assert display.im_.get_array().shape == (2, 2)
 
 
 @pytest.mark.parametrize(("n_first", "n_second"), [(1, 4), (4, 1), (2, 5), (5, 2), (1, 1)])

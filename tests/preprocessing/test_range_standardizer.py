@@ -28,7 +28,7 @@ def brute_force(X):
 
 @pytest.mark.parametrize("name", ["wine", "glass", "ecoli", "ionosphere", "breast_cancer"])
 def test_equals_the_formula(name):
-    X = load_uci(name, frame=None).data
+    X = load_uci(name, as_frame=False).data
     Z = RangeStandardizer().fit_transform(X)
     np.testing.assert_allclose(Z, brute_force(X), rtol=0, atol=2e-14)
 
@@ -143,12 +143,12 @@ def test_unfitted_use_is_refused():
 @pytest.mark.parametrize("module", ["pandas", "polars"])
 def test_frames_in_and_out(module):
     library = pytest.importorskip(module)
-    X = load_uci("breast_cancer", frame=module).data
+    X = load_uci("breast_cancer", as_frame=module).data
     standardizer = RangeStandardizer().set_output(transform=module)
     Z = standardizer.fit_transform(X)
     assert isinstance(Z, library.DataFrame)
     assert list(Z.columns) == list(X.columns) == standardizer.feature_names_in_.tolist()
-    expected = brute_force(load_uci("breast_cancer", frame=None).data)
+    expected = brute_force(load_uci("breast_cancer", as_frame=False).data)
     np.testing.assert_allclose(Z.to_numpy(), expected, atol=1e-14)
 
 
@@ -163,10 +163,15 @@ def test_nullable_columns_of_pandas_and_polars():
 
 
 def test_clone_pickle_and_pipeline():
-    X = load_uci("iris", frame=None).data
+    X = load_uci("iris", as_frame=False).data
     standardizer = RangeStandardizer().fit(X)
     assert not hasattr(clone(standardizer), "mean_")
     again = pickle.loads(pickle.dumps(standardizer))
     np.testing.assert_array_equal(again.transform(X), standardizer.transform(X))
     labels = make_pipeline(RangeStandardizer(), KMeans(3, n_init=2, random_state=0)).fit_predict(X)
     assert len(set(labels)) == 3
+
+
+def test_truth_values_are_truth_values():
+    with pytest.raises(ValueError, match="drop_constant='no': expected True or False"):
+        RangeStandardizer(drop_constant="no").fit([[1.0], [2.0]])

@@ -35,13 +35,13 @@ def brute_force(rows, categorical):
     return np.array(columns).T, names
 
 
-@pytest.mark.parametrize("frame", ["pandas", "polars", None])
+@pytest.mark.parametrize("frame", ["pandas", "polars", False])
 @pytest.mark.parametrize("name", sorted(set(list_uci()) - {"breast_cancer_wisconsin"}))
 def test_equals_the_formulas_on_the_survey_s_tables(name, frame):
     if frame:
         pytest.importorskip(frame)
-    table = load_uci(name, frame=frame)
-    rows = load_uci(name, frame=None).data.tolist()
+    table = load_uci(name, as_frame=frame)
+    rows = load_uci(name, as_frame=False).data.tolist()
     categorical = [table.feature_names.index(one) for one in table.categorical_features]
     expected, names = brute_force(rows, categorical)
     encoder = TableEncoder().fit(table.data)
@@ -61,8 +61,9 @@ def test_equals_the_formulas_on_the_survey_s_tables(name, frame):
 
 
 def test_number_of_columns_of_the_survey_s_tables():
+    encoder = TableEncoder(impute="median")
     widths = {
-        name: TableEncoder(impute="median").fit_transform(load_uci(name, frame=None).data).shape[1]
+        name: encoder.fit_transform(load_uci(name, as_frame=False).data).shape[1]
         for name in list_uci()
     }
     assert widths == {
@@ -173,7 +174,7 @@ def test_categories_of_ordered_dtypes_keep_their_order():
 
 
 def test_equals_scikit_learn_s_parts():
-    table = load_uci("heart", frame=None)
+    table = load_uci("heart", as_frame=False)
     v = [table.feature_names.index(one) for one in table.categorical_features]
     rest = [u for u in range(13) if u not in v]
     parts = make_column_transformer(
@@ -186,12 +187,12 @@ def test_equals_scikit_learn_s_parts():
     np.testing.assert_allclose(Z @ Z.T, gram, atol=1e-12)
 
 
-@pytest.mark.parametrize("frame", ["pandas", "polars", None])
+@pytest.mark.parametrize("frame", ["pandas", "polars", False])
 def test_median_imputation(frame):
     if frame:
         pytest.importorskip(frame)
-    X = load_uci("breast_cancer", frame=frame).data
-    rows = load_uci("breast_cancer", frame=None).data.tolist()
+    X = load_uci("breast_cancer", as_frame=frame).data
+    rows = load_uci("breast_cancer", as_frame=False).data.tolist()
     middle = median(row[5] for row in rows if row[5] == row[5])
     filled = [[*row[:5], row[5] if row[5] == row[5] else middle, *row[6:]] for row in rows]
     expected, _ = brute_force(filled, [])
@@ -327,7 +328,13 @@ def test_infinity_dates_and_containers_are_refused():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"impute": "mean"}, {"handle_unknown": "drop"}, {"categorical": "ordinal"}]
+    "wrong",
+    [
+        {"impute": "mean"},
+        {"handle_unknown": "drop"},
+        {"categorical": "ordinal"},
+        {"standardize": "no"},
+    ],
 )
 def test_wrong_parameters_are_refused(wrong):
     name, value = next(iter(wrong.items()))

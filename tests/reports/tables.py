@@ -18,26 +18,26 @@ SCRIPT = "<script>alert(1)</script>"
 
 
 def iris() -> tuple[Any, Any, dict[str, Any]]:
-    table = load_uci("iris", frame="pandas")
+    table = load_uci("iris", as_frame="pandas")
     model = make_pipeline(RangeStandardizer(), AWKMeans(3, random_state=0)).fit(table.data)
     return model, table.data, {"classes": table.target, "title": "Iris"}
 
 
 def australian() -> tuple[Any, Any, dict[str, Any]]:
-    table = load_uci("australian", frame="pandas")
+    table = load_uci("australian", as_frame="pandas")
     encoder = TableEncoder(categorical="keep", impute="median")
     model = make_pipeline(encoder, WKMeans(3, weights="cluster", random_state=0)).fit(table.data)
     return model, table.data, {"classes": table.target}
 
 
 def soybean() -> tuple[Any, Any, dict[str, Any]]:
-    table = load_uci("soybean_small", frame="pandas")
+    table = load_uci("soybean_small", as_frame="pandas")
     model = make_pipeline(TableEncoder(), EWKMeans(4, dispersion="mean", random_state=0))
     return model.fit(table.data), table.data, {"classes": table.target}
 
 
 def noisy_wine() -> tuple[Any, Any, dict[str, Any]]:
-    table = load_uci("wine", frame=None)
+    table = load_uci("wine", as_frame=False)
     names = [*table.feature_names, *(f"noise {name}" for name in table.feature_names)]
     X = pd.DataFrame(add_noise_features(table.data, random_state=0), columns=names)
     model = make_pipeline(RangeStandardizer(), WKMeans(3, random_state=0)).fit(X)
@@ -104,7 +104,7 @@ def only_categories() -> tuple[Any, Any, dict[str, Any]]:
 
 
 def found_clusters() -> tuple[Any, Any, dict[str, Any]]:
-    X = load_uci("iris", frame="pandas").data
+    X = load_uci("iris", as_frame="pandas").data
     model = make_pipeline(RangeStandardizer(), IMWKMeans(None, min_pattern_size=5)).fit(X)
     return model, X, {}
 

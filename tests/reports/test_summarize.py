@@ -56,7 +56,7 @@ KEYS = {
 
 
 def iris():
-    return load_uci("iris", frame="pandas")
+    return load_uci("iris", as_frame="pandas")
 
 
 def pipeline(estimator, X):
@@ -402,7 +402,7 @@ def test_every_algorithm_has_its_name(name):
 
 
 def test_steps_of_scikit_learn_are_followed_by_name():
-    table = load_uci("australian", frame="pandas")
+    table = load_uci("australian", as_frame="pandas")
     numbers = [name for name in table.data if name not in table.categorical_features]
     columns = make_column_transformer(
         (StandardScaler(), numbers),

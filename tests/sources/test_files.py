@@ -117,9 +117,9 @@ def test_large_memory_maps_are_read_in_blocks(tmp_path, X, monkeypatch, order):
     table = np.load(path, mmap_mode="r")
     model = KMeans(3, random_state=0)
     model.n_features_in_ = 4
-    assert isinstance(inputs.open_source(model, table, None, reset=True), MemorySource)
+    assert isinstance(inputs.open_rows(model, table, None, None, reset=True).source, MemorySource)
     monkeypatch.setattr(inputs, "BLOCK_BYTES", X.nbytes - 1)
-    source = inputs.open_source(model, table, None, reset=True)
+    source = inputs.open_rows(model, table, None, None, reset=True).source
     assert isinstance(source, ChunkedSource)
     assert_same_fit(model.fit(table), KMeans(3, random_state=0).fit(X))
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.sources import BLOCK_BYTES, ChunkedSource, MemorySource, describe
+from fwkmeans.sources import BLOCK_BYTES, ChunkedSource, MemorySource, describe, rows_at
 from fwkmeans.typing import Assignment
+from row_memory import distances_by, labels_by
 
 N, M, K, R = 101, 3, 4, 2
 
@@ -59,19 +60,20 @@ def test_chunks_equal_memory_for_every_reduction(table, assignment, dtype, block
 
     eligible = np.asarray([[True, False, True, True], [True, True, True, True]])
     reduction = euclid.farthest(assignment, eligible)
-    for a, b in zip(memory.reduce(reduction), chunks.reduce(reduction), strict=True):
-        np.testing.assert_array_equal(a, b)  # nothing is summed over rows
+    (a, row), (b, also_row) = memory.reduce(reduction), chunks.reduce(reduction)
+    np.testing.assert_array_equal(a, b)  # nothing is summed over rows
+    np.testing.assert_array_equal(row.numbers, also_row.numbers)
 
-    labels, objective = memory.reduce(euclid.labelling(one))
-    chunk_labels, chunk_objective = chunks.reduce(euclid.labelling(one))
+    labels, objective = labels_by(memory, euclid, one)
+    chunk_labels, chunk_objective = labels_by(chunks, euclid, one)
     assert chunk_labels.dtype == labels.dtype == np.int32
     np.testing.assert_array_equal(chunk_labels, labels)
     assert chunk_objective == pytest.approx(objective, rel=1e-13)
 
-    distances = memory.reduce(euclid.distances(one))
+    distances = distances_by(memory, euclid, one)
     assert distances.shape == (N, K)
     assert distances.dtype == dtype
-    np.testing.assert_array_equal(chunks.reduce(euclid.distances(one)), distances)
+    np.testing.assert_array_equal(distances_by(chunks, euclid, one), distances)
 
     (a, bad), (b, also_bad) = describe(memory), describe(chunks)
     assert a.n_rows == b.n_rows
@@ -81,10 +83,13 @@ def test_chunks_equal_memory_for_every_reduction(table, assignment, dtype, block
     np.testing.assert_array_equal(a.maximum, b.maximum)
     np.testing.assert_array_equal(bad, also_bad)
 
-    indices = np.asarray([5, 100, 0, 5, 17])
-    np.testing.assert_array_equal(memory.take(indices), X[indices])
-    np.testing.assert_array_equal(chunks.take(indices), X[indices])
-    assert chunks.take(indices).dtype == dtype
+    numbers = np.asarray([5, 40, 0, 5, 17])
+    present = X if weight is None else X[weight > 0]
+    for source in (memory, chunks):
+        drawn, drawn_weight = rows_at(source, numbers)
+        np.testing.assert_array_equal(drawn.numbers, present[numbers])
+        if weight is not None:
+            np.testing.assert_array_equal(drawn_weight, weight[weight > 0][numbers])
 
 
 @pytest.mark.parametrize("n_threads", [2, 5])

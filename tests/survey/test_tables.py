@@ -38,9 +38,9 @@ def test_sizes_are_those_of_the_survey(name):
     table = load_table(spec, 0, 0)
     assert table.rows.shape[0] == n_rows
     assert spec.n_clusters == n_clusters
-    found = load_uci(name, frame=None)
+    found = load_uci(name, as_frame=False)
     assert len(found.categorical_features) == categorical
-    columns = load_uci(name, frame=None).data
+    columns = load_uci(name, as_frame=False).data
     if name == "ionosphere":  # the survey left out the column without range
         numbers = columns.astype(float)
         assert (np.ptp(numbers, axis=0) > 0).sum() == numerical
@@ -54,7 +54,7 @@ def test_balance_scale_is_made_from_its_definition():
         ("LBR"[1 + np.sign(rw * rd - lw * ld)], lw, ld, rw, rd)
         for lw, ld, rw, rd in itertools.product(range(1, 6), repeat=4)
     ]
-    table = load_uci("balance_scale", frame=None)
+    table = load_uci("balance_scale", as_frame=False)
     names = [str(c) for c in table.target_names]
     assert sorted(names) == ["B", "L", "R"]
     found = [
@@ -92,7 +92,7 @@ def test_tic_tac_toe_is_made_from_its_definition():
     seen = set()
     play(("b",) * 9, "x")
     assert len(ends) == 958
-    table = load_uci("tic_tac_toe", frame=None)
+    table = load_uci("tic_tac_toe", as_frame=False)
     found = {
         tuple(map(str, row)): str(label) == "positive"
         for row, label in zip(table.data, table.target, strict=True)

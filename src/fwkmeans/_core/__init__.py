@@ -21,7 +21,24 @@ except ImportError as error:  # pragma: no cover - exercised in a subprocess by 
     compiled = None
     _reason = str(error)
 
-__all__ = ["compiled", "kernels_for", "twin"]
+__all__ = ["OPERATIONS", "compiled", "kernels_for", "twin"]
+
+#: What the kernels of dense rows can do. A kind of block may lack some.
+OPERATIONS = frozenset(
+    {
+        "assign",
+        "assign_and_accumulate",
+        "cross_products",
+        "describe",
+        "distances",
+        "find_farthest",
+        "observed_cells",
+        "powers",
+        "roots",
+        "slopes",
+        "take_rows",
+    }
+)
 
 _warned = False
 

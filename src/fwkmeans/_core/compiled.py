@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import fwkmeans._core._kernels as _kernels
-from fwkmeans._core.twin import Moments, Slopes
+from fwkmeans._core.twin import Moments, Slopes, cross_products, observed_cells, take_rows
 from fwkmeans.typing import (
     Block,
     BoolArray,
@@ -19,6 +19,23 @@ from fwkmeans.typing import (
     RowArray,
     Statistics,
 )
+
+__all__ = [
+    "assign",
+    "assign_and_accumulate",
+    "cross_products",
+    "describe",
+    "distances",
+    "find_farthest",
+    "instruction_set",
+    "multiply_adds",
+    "n_segments",
+    "observed_cells",
+    "powers",
+    "roots",
+    "slopes",
+    "take_rows",
+]
 
 instruction_set = _kernels.instruction_set
 multiply_adds = _kernels.multiply_adds
@@ -42,11 +59,6 @@ def _block(block: Block, work: int) -> tuple[Any, ...]:
     )
 
 
-def _contiguous(assigning: Pass) -> tuple[Any, ...]:
-    arrays = (None if part is None else np.ascontiguousarray(part) for part in assigning[:-1])
-    return (*arrays, assigning.rescale)
-
-
 def _work(block: Block, assigning: Pass) -> int:
     each = assigning.centers.size * (1 if assigning.power is None else _POWER)
     if assigning.costs is not None and block.levels is not None:
@@ -65,28 +77,27 @@ def assign_and_accumulate(
         rows=np.empty((n_starts, n_clusters), dtype=np.int64),
         sums=np.empty(centers.shape),
         squares=np.empty(centers.shape),
-        observed=np.empty(centers.shape if block.gaps else 0),
+        cells=np.empty(centers.shape) if block.gaps else None,
         counts=np.empty((n_starts, n_clusters, 0) if costs is None else costs.shape),
         fingerprint=np.empty(n_starts, dtype=np.int64),
         changed=np.empty(n_starts, dtype=np.int64),
         reference=reference,
-        labels=None if last is None else last.labels,
     )
+    labels = None if last is None else last.labels
     update = np.zeros(n_starts, dtype=np.bool_) if last is None else last.update
     _kernels.assign_and_accumulate(
         block.rows,
         _block(block, _work(block, assigning)),
-        _contiguous(assigning),
+        assigning,
         np.ascontiguousarray(reference),
-        out.labels,
+        labels,
         update.view(np.uint8),
-        *out[:4],
-        out.observed if block.gaps else None,
+        *out[:5],
         None if costs is None else out.counts,
         out.fingerprint.view(np.uint64),
         out.changed,
     )
-    return out if block.gaps else out._replace(observed=out.mass[..., None])
+    return out
 
 
 def find_farthest(
@@ -98,7 +109,7 @@ def find_farthest(
     _kernels.farthest(
         block.rows,
         _block(block, _work(block, assigning)),
-        _contiguous(assigning),
+        assigning,
         np.ascontiguousarray(eligible).view(np.uint8),
         distance,
         row,
@@ -110,7 +121,7 @@ def assign(block: Block, assigning: Pass) -> tuple[LabelArray, float]:
     """See `fwkmeans._core.twin.assign`."""
     labels = np.empty(block.rows.shape[0], dtype=np.int32)
     objective = _kernels.assign(
-        block.rows, _block(block, _work(block, assigning)), _contiguous(assigning), labels
+        block.rows, _block(block, _work(block, assigning)), assigning, labels
     )
     return labels, objective
 
@@ -118,9 +129,7 @@ def assign(block: Block, assigning: Pass) -> tuple[LabelArray, float]:
 def distances(block: Block, assigning: Pass) -> RowArray:
     """See `fwkmeans._core.twin.distances`."""
     out = np.empty((block.rows.shape[0], assigning.centers.shape[1]), dtype=block.rows.dtype)
-    _kernels.distances(
-        block.rows, _block(block, _work(block, assigning)), _contiguous(assigning), out
-    )
+    _kernels.distances(block.rows, _block(block, _work(block, assigning)), assigning, out)
     return out
 
 

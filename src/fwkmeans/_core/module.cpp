@@ -29,6 +29,7 @@ using Out = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Table = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
 using Labelled = nb::ndarray<std::int32_t, nb::ndim<2>, nb::device::cpu>;  // starts x rows
+using Known = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::device::cpu>;  // the same, to read
 
 // ---- which instruction set ----------------------------------------------------------------------
 
@@ -432,14 +433,14 @@ void distances(Table<T> X, nb::tuple block, nb::tuple assigning, Out<T> out) {
                   });
 }
 
-Points points_of(const In<double>& points, const In<double>& power, const Labelled& labels) {
+Points points_of(const In<double>& points, const In<double>& power, const Known& labels) {
     return {index(points.shape(0)), index(points.shape(1)), index(points.shape(2)), points.data(),
             power.data(),           labels.data(),          labels.stride(0)};
 }
 
 // out: slope, curvature, equal, below, below mass, above, above mass, low, high; each (R, K, M).
 template <class T>
-void slopes(Table<T> X, nb::tuple block, In<double> points, In<double> power, Labelled labels,
+void slopes(Table<T> X, nb::tuple block, In<double> points, In<double> power, Known labels,
             Out<double> out) {
     const Input<T> input(X, block);
     const Points about = points_of(points, power, labels);
@@ -483,7 +484,7 @@ void slopes(Table<T> X, nb::tuple block, In<double> points, In<double> power, La
 }
 
 template <class T>
-void powers(Table<T> X, nb::tuple block, In<double> points, In<double> power, Labelled labels,
+void powers(Table<T> X, nb::tuple block, In<double> points, In<double> power, Known labels,
             Out<double> out) {
     const Input<T> input(X, block);
     const Points about = points_of(points, power, labels);
@@ -510,7 +511,7 @@ void powers(Table<T> X, nb::tuple block, In<double> points, In<double> power, La
 
 // out: (R, K, M).
 template <class T>
-void roots(Table<T> X, nb::tuple block, In<double> points, In<double> power, Labelled labels,
+void roots(Table<T> X, nb::tuple block, In<double> points, In<double> power, Known labels,
            Out<double> out) {
     const Input<T> input(X, block);
     const Points about = points_of(points, power, labels);

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import reduce
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,173 +12,208 @@ from fwkmeans._core.twin import Slopes, join_slopes
 from fwkmeans.typing import (
     Block,
     BoolArray,
+    Entities,
     FloatArray,
     IntArray,
+    KeptLabels,
     LabelArray,
     LastLabels,
     Pass,
-    RowArray,
+    RowMemory,
     Statistics,
 )
 
+_PIECE = 1 << 16  # rows whose labels are counted together: bincount copies them
+
 
 class Accumulation(NamedTuple):
-    """Assign rows and return `Statistics`."""
+    """Assign rows and return `Statistics`; leave the labels in row memory if asked to."""
 
     assigning: Pass
     reference: FloatArray
-    last: LastLabels | None
+    labels: KeptLabels | None
 
-    def on_block(self, block: Block) -> Statistics:
-        """Return the part of one block."""
-        last = self.last
-        if last is not None:
-            last = last._replace(labels=labels_of(last.labels, block))
-        statistics: Statistics = kernels_for(block.rows).assign_and_accumulate(
-            block, self.assigning, self.reference, last
-        )
-        return statistics
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[Statistics, RowMemory]:
+        """Return the statistics of one block."""
+        accumulate: Callable[..., Statistics] = kernels_for(block.rows).assign_and_accumulate
+        if self.labels is None:
+            return accumulate(block, self.assigning, self.reference, None), memory
+        kept, update, starts = self.labels
+        if "labels" in memory:
+            all_labels = memory["labels"][kept]  # a copy
+        else:
+            all_labels = np.full((kept.size, len(block.rows)), -1, dtype=np.int32)
+        labels = all_labels if starts is None else all_labels[starts]
+        part = accumulate(block, self.assigning, self.reference, LastLabels(labels, update))
+        if starts is not None:
+            all_labels[starts] = labels
+        return part, {**memory, "labels": all_labels}
 
-    def merge(self, parts: Iterable[Statistics]) -> Statistics:
-        """Add the parts in order."""
-        parts = iter(parts)
-        total = next(parts)
-        for part in parts:
-            total = Statistics(
-                total.mass + part.mass,
-                total.rows + part.rows,
-                total.sums + part.sums,
-                total.squares + part.squares,
-                total.observed + part.observed,
-                total.counts + part.counts,
-                total.fingerprint + part.fingerprint,
-                total.changed + part.changed,
-                total.reference,
-            )
-        return total._replace(labels=None if self.last is None else self.last.labels)
+    def join(self, before: Statistics, after: Statistics) -> Statistics:
+        """Add the parts."""
+        return before.plus(after)
+
+    def finish(self, whole: Statistics) -> Statistics:
+        """Return the sums of all blocks."""
+        return whole
+
+
+class _Farthest(NamedTuple):
+    distance: FloatArray  # (R,)
+    row: Entities
 
 
 class FarthestRow(NamedTuple):
-    """Find the row with weight, of an eligible cluster, that is farthest from its own center."""
+    """Find the row with weight, of an eligible cluster, that is farthest from its own center.
+
+    The result is its dissimilarity and the row itself, for each start; 0 if there is none.
+    """
 
     assigning: Pass
     eligible: BoolArray
 
-    def on_block(self, block: Block) -> tuple[FloatArray, IntArray]:
-        """Return dissimilarity and index of that row for each start (0 and -1 if none)."""
-        found: tuple[FloatArray, IntArray] = kernels_for(block.rows).find_farthest(
-            block, self.assigning, self.eligible
-        )
-        return found
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[_Farthest, RowMemory]:
+        """Return that row of one block."""
+        kernels = kernels_for(block.rows)
+        distance, row = kernels.find_farthest(block, self.assigning, self.eligible)
+        rows = kernels.take_rows(block, np.maximum(row - block.first_row, 0))
+        return _Farthest(distance, rows), memory
 
-    def merge(self, parts: Iterable[tuple[FloatArray, IntArray]]) -> tuple[FloatArray, IntArray]:
-        """Keep the farthest, the first one on ties."""
-        parts = iter(parts)
-        distance, row = next(parts)
-        for later_distance, later_row in parts:
-            row = np.where(later_distance > distance, later_row, row)
-            distance = np.maximum(distance, later_distance)
-        return distance, row
+    def join(self, before: _Farthest, after: _Farthest) -> _Farthest:
+        """Keep the farther one, the first on ties."""
+        farther = (after.distance > before.distance)[:, None]
+        numbers = np.where(farther, after.row.numbers, before.row.numbers)
+        levels = np.where(farther, after.row.levels, before.row.levels)
+        distance = np.maximum(before.distance, after.distance)
+        return _Farthest(distance, Entities(numbers, levels))
+
+    def finish(self, whole: _Farthest) -> tuple[FloatArray, Entities]:
+        """Return dissimilarities and rows."""
+        return whole.distance, whole.row
 
 
-class Labelling(NamedTuple):
-    """Write labels; sum the objective's part that depends on the rows, in units of the scale."""
+class Labeling(NamedTuple):
+    """Leave the labels of the only start in row memory.
+
+    The result is the objective's part that depends on the rows, in units of the scale, and the mass
+    of each cluster.
+    """
 
     assigning: Pass
 
-    def on_block(self, block: Block) -> tuple[LabelArray, float]:
-        """Return the labels of a block and its part of the sum."""
-        labelled: tuple[LabelArray, float] = kernels_for(block.rows).assign(block, self.assigning)
-        return labelled
+    def on_block(
+        self, block: Block, memory: RowMemory
+    ) -> tuple[tuple[float, FloatArray], RowMemory]:
+        """Return what one block adds."""
+        labels, objective = kernels_for(block.rows).assign(block, self.assigning)
+        mass = _mass_of(labels, block.sample_weight, self.assigning.centers.shape[1])
+        return (objective, mass), {**memory, "labels": labels[None]}
 
-    def merge(self, parts: Iterable[tuple[LabelArray, float]]) -> tuple[LabelArray, float]:
-        """Concatenate the labels, add the sums (p = infinity: take the largest)."""
-        labels, objective = zip(*parts, strict=True)
+    def join(
+        self, before: tuple[float, FloatArray], after: tuple[float, FloatArray]
+    ) -> tuple[float, FloatArray]:
+        """Add the parts (p = infinity: take the larger objective)."""
         power = self.assigning.power
         largest = power is not None and np.isinf(power[0])
-        total = max(objective) if largest else sum(objective)
-        return labels[0] if len(labels) == 1 else np.concatenate(labels), total
+        objective = max(before[0], after[0]) if largest else before[0] + after[0]
+        return objective, before[1] + after[1]
+
+    def finish(self, whole: tuple[float, FloatArray]) -> tuple[float, FloatArray]:
+        """Return objective and masses."""
+        return whole
 
 
 class Distances(NamedTuple):
-    """Write the distance (root) of each row to each center."""
+    """Leave the distance (root) of each row to each center in row memory: (n, K)."""
 
     assigning: Pass
 
-    def on_block(self, block: Block) -> RowArray:
-        """Return the distances of a block."""
-        distances: RowArray = kernels_for(block.rows).distances(block, self.assigning)
-        return distances
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
+        """Write the distances of a block."""
+        return None, {
+            **memory,
+            "distances": kernels_for(block.rows).distances(block, self.assigning),
+        }
 
-    def merge(self, parts: Iterable[RowArray]) -> RowArray:
-        """Put the blocks below one another."""
-        blocks = list(parts)
-        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+    def join(self, before: None, after: None) -> None:
+        """Join nothing."""
+
+    def finish(self, whole: None) -> None:
+        """Return nothing."""
 
 
 class SlopesAt(NamedTuple):
-    """Look at the rows of each cluster, by known labels, from a point."""
+    """Look at the rows of each cluster, by the labels in row memory, from a point."""
 
     points: FloatArray  # (R, K, Mn)
     power: FloatArray  # (R,)
-    labels: LabelArray  # (R, N)
+    starts: IntArray | None = None  # (R,) which labels; None: all
 
-    def on_block(self, block: Block) -> Slopes:
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[Slopes, RowMemory]:
         """Return what one block adds."""
-        slopes: Slopes = kernels_for(block.rows).slopes(
-            block, self.points, self.power, labels_of(self.labels, block)
-        )
-        return slopes
+        labels = labels_in(memory, self.starts)
+        return kernels_for(block.rows).slopes(block, self.points, self.power, labels), memory
 
-    def merge(self, parts: Iterable[Slopes]) -> Slopes:
-        """Put the parts together in order."""
-        return reduce(join_slopes, parts)
+    def join(self, before: Slopes, after: Slopes) -> Slopes:
+        """Put two parts together."""
+        return join_slopes(before, after)
+
+    def finish(self, whole: Slopes) -> Slopes:
+        """Return the slopes of all rows."""
+        return whole
 
 
 class RootsOf(NamedTuple):
-    """Find the minimisers of the sums of powers of each cluster; only where all is one block."""
+    """Find the minimizers of the sums of powers of each cluster, where all rows are one block."""
 
     points: FloatArray  # (R, K, Mn) where to look first
     power: FloatArray  # (R,)
-    labels: LabelArray  # (R, N)
 
-    def on_block(self, block: Block) -> FloatArray:
-        """Return the minimisers."""
-        roots: FloatArray = kernels_for(block.rows).roots(
-            block, self.points, self.power, self.labels
-        )
-        return roots
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[FloatArray, RowMemory]:
+        """Return the minimizers."""
+        labels = labels_in(memory)
+        return kernels_for(block.rows).roots(block, self.points, self.power, labels), memory
 
-    def merge(self, parts: Iterable[FloatArray]) -> FloatArray:
-        """Return the only part."""
-        (only,) = parts
-        return only
+    def join(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        """Refuse: roots of parts say nothing about the root of the whole."""
+        raise TypeError("The minimizers of several blocks cannot be joined; use SlopesAt.")
+
+    def finish(self, whole: FloatArray) -> FloatArray:
+        """Return the minimizers."""
+        return whole
 
 
 class PowersAbout(NamedTuple):
-    """Sum ``s |y - c|^p`` over the rows of each cluster, by known labels."""
+    """Sum ``s |y - c|^p`` over the rows of each cluster, by the labels in row memory."""
 
     points: FloatArray
     power: FloatArray
-    labels: LabelArray
 
-    def on_block(self, block: Block) -> FloatArray:
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[FloatArray, RowMemory]:
         """Return what one block adds."""
-        powers: FloatArray = kernels_for(block.rows).powers(
-            block, self.points, self.power, labels_of(self.labels, block)
-        )
-        return powers
+        labels = labels_in(memory)
+        return kernels_for(block.rows).powers(block, self.points, self.power, labels), memory
 
-    def merge(self, parts: Iterable[FloatArray]) -> FloatArray:
-        """Add the parts in order (p = infinity: take the largest)."""
+    def join(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        """Add the parts (p = infinity: take the larger)."""
         largest = np.isinf(self.power)[:, None, None]
-        parts = iter(parts)
-        total = next(parts)
-        for part in parts:
-            total = np.where(largest, np.maximum(total, part), total + part)
-        return total
+        return np.where(largest, np.maximum(before, after), before + after)
+
+    def finish(self, whole: FloatArray) -> FloatArray:
+        """Return the sums."""
+        return whole
 
 
-def labels_of(labels: LabelArray, block: Block) -> LabelArray:
-    """Return the labels of the rows of a block, a view."""
-    return labels[:, block.first_row : block.first_row + block.rows.shape[0]]
+def labels_in(memory: RowMemory, starts: IntArray | None = None) -> LabelArray:
+    """Return the labels kept beside a block, of some starts or of all: (R, n)."""
+    labels: LabelArray = memory["labels"]
+    return labels if starts is None else labels[starts]
+
+
+def _mass_of(labels: LabelArray, sample_weight: FloatArray | None, n_clusters: int) -> FloatArray:
+    mass = np.zeros(n_clusters)
+    for begin in range(0, labels.size, _PIECE):
+        piece = slice(begin, begin + _PIECE)
+        weight = None if sample_weight is None else sample_weight[piece]
+        mass += np.bincount(labels[piece], weight, n_clusters)
+    return mass

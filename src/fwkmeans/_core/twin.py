@@ -7,14 +7,17 @@ the device path. Everything is computed from the differences, in float64, block 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device
 
-from fwkmeans.typing import Block, LastLabels, Pass, Statistics
+from fwkmeans.typing import Block, Entities, LastLabels, Pass, Statistics
 
 _CHUNK = 1 << 22  # numbers in the largest temporary, (rows, K, M)
+_PIECE = 8192  # rows whose missing cells are counted together
+_PRODUCTS = 1 << 17  # numbers in the largest temporary of cross products, (rows, M)
 
 
 class Moments(NamedTuple):
@@ -29,6 +32,15 @@ class Moments(NamedTuple):
     observed: Any  # (M,) mass of the cells that are there
     nonfinite: Any  # (M,) cells that are NaN or infinite
     missing: Any  # (M,) cells that are NaN
+
+    def plus(self, other: Moments) -> Moments:
+        """Return the moments of both sets of rows, about the same reference."""
+        xp = array_namespace(self.sums)
+        sums = Moments(*(a + b for a, b in zip(self, other, strict=True)))
+        return sums._replace(
+            minimum=xp.minimum(self.minimum, other.minimum),
+            maximum=xp.maximum(self.maximum, other.maximum),
+        )
 
 
 class Slopes(NamedTuple):
@@ -212,12 +224,11 @@ def assign_and_accumulate(
         xp.astype(n_rows, xp.int64),
         sums_,
         squares,
-        observed if block.gaps else mass[..., None],
+        observed if block.gaps else None,
         counts,
         printed[:, 0],
         changed[:, 0],
         reference,
-        None if last is None else last.labels,
     )
 
 
@@ -242,6 +253,16 @@ def _sums(chunk: _Chunk, labels: Any, reference: Any, n_levels: int, xp: Any) ->
         member @ (weight[:, None] * xp.astype(chunk.there, xp.float64)),
         counts,
     ]
+
+
+def take_rows(block: Block, indices: Any) -> Entities:
+    """Return rows of the block as float64, by their place in it, with the levels of categories."""
+    xp = array_namespace(block.rows)
+    numbers = xp.astype(xp.take(block.rows, indices, axis=0), xp.float64)
+    if block.levels is None:
+        levels = xp.empty((indices.shape[0], 0), dtype=xp.int32, device=device(block.rows))
+        return Entities(numbers, levels)
+    return Entities(numbers, xp.take(block.levels, indices, axis=0))
 
 
 def find_farthest(block: Block, assigning: Pass, eligible: Any) -> tuple[Any, Any]:
@@ -421,7 +442,7 @@ def describe(block: Block, reference: Any) -> Moments:
         t = chunk.rows - reference
         zero = xp.zeros_like(t)
         parts.append(
-            (
+            Moments(
                 float(xp.sum(chunk.weight)),
                 int(xp.count_nonzero(chunk.weight > 0)),
                 xp.sum(xp.where(present, weight * t, zero), axis=0),
@@ -433,17 +454,75 @@ def describe(block: Block, reference: Any) -> Moments:
                 xp.count_nonzero(~chunk.there, axis=0),
             )
         )
-    mass, n_rows, sums, squares, minima, maxima, observed, nonfinite, missing = zip(
-        *parts, strict=True
-    )
-    return Moments(
-        sum(mass),
-        sum(n_rows),
-        sum(sums[1:], start=sums[0]),
-        sum(squares[1:], start=squares[0]),
-        xp.min(xp.stack(minima), axis=0),
-        xp.max(xp.stack(maxima), axis=0),
-        sum(observed[1:], start=observed[0]),
-        sum(nonfinite[1:], start=nonfinite[0]),
-        sum(missing[1:], start=missing[0]),
-    )
+    return reduce(Moments.plus, parts)
+
+
+class Observed(NamedTuple):
+    """Which cells of a block are there."""
+
+    in_row: Any  # (n,) features observed in each row
+    in_number: Any  # (Mn,) rows with weight in which a numeric feature is observed
+    in_category: Any  # (Mc,) the same of categorical features
+
+
+def observed_cells(block: Block) -> Observed:
+    """Count the cells that are there, by row and by feature."""
+    xp, rows = array_namespace(block.rows), block.rows
+    n_categorical = 0 if block.levels is None else block.levels.shape[1]
+    in_row = []
+    in_number = xp.zeros(rows.shape[1], dtype=xp.int64, device=device(rows))
+    in_category = xp.zeros(n_categorical, dtype=xp.int64, device=device(rows))
+    for begin in range(0, rows.shape[0], _PIECE):
+        piece = slice(begin, begin + _PIECE)
+        there = ~xp.isnan(rows[piece, :])
+        counts = xp.count_nonzero(there, axis=1)
+        weighs = xp.ones(there.shape[0], dtype=xp.bool, device=device(rows))
+        if block.sample_weight is not None:
+            weighs = block.sample_weight[piece] > 0
+        in_number = in_number + xp.count_nonzero(there & weighs[:, None], axis=0)
+        if block.levels is not None:
+            known = block.levels[piece, :] >= 0
+            counts = counts + xp.count_nonzero(known, axis=1)
+            in_category = in_category + xp.count_nonzero(known & weighs[:, None], axis=0)
+        in_row.append(counts)
+    return Observed(xp.concat(in_row), in_number, in_category)
+
+
+class CrossProducts(NamedTuple):
+    """Sums over rows of products of the features of one group."""
+
+    first: Any  # (M_t,) sum of s y_v
+    second: Any  # (M_t, M_t) s y_u y_v
+    third: Any  # (M_t, M_t) s y_u^2 y_v
+    fourth: Any  # (M_t, M_t) s y_u^2 y_v^2
+
+    def plus(self, other: CrossProducts) -> CrossProducts:
+        """Return the sums over both sets of rows."""
+        return CrossProducts(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+def cross_products(
+    block: Block, mean: Any, units: Any, groups: Sequence[Any]
+) -> tuple[CrossProducts, ...]:
+    """Return the products of ``(y - mean) / units`` in each group of features."""
+    xp = array_namespace(block.rows)
+    step = max(1, _PRODUCTS // block.rows.shape[1])
+    total: tuple[CrossProducts, ...] | None = None
+    for begin in range(0, block.rows.shape[0], step):
+        rows, weight = block.rows[begin : begin + step, :], None
+        if block.sample_weight is not None:  # absent rows may hold anything
+            weight = block.sample_weight[begin : begin + step]
+            rows, weight = rows[weight > 0, :], weight[weight > 0]
+        rows = (rows - mean) / units
+        parts = tuple(_products(xp.take(rows, group, axis=1), weight) for group in groups)
+        total = parts if total is None else tuple(map(CrossProducts.plus, total, parts))
+    assert total is not None
+    return total
+
+
+def _products(rows: Any, weight: Any) -> CrossProducts:
+    xp = array_namespace(rows)
+    squares = rows * rows
+    once = rows if weight is None else weight[:, None] * rows
+    twice = squares if weight is None else weight[:, None] * squares
+    return CrossProducts(xp.sum(once, axis=0), once.T @ rows, twice.T @ rows, twice.T @ squares)

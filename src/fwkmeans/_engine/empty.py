@@ -13,20 +13,18 @@ import numpy as np
 from fwkmeans._engine.recipe import Recipe
 from fwkmeans._engine.state import assignment_of
 from fwkmeans._engine.tally import Tally
-from fwkmeans.sources import centers_at
+from fwkmeans.sources import centers_of
 from fwkmeans.typing import (
     Assignment,
     BoolArray,
     Description,
     IntArray,
-    Source,
     Statistics,
     Weights,
 )
 
 
 def relocate_empty_clusters(
-    source: Source,
     recipe: Recipe,
     table: Description,
     assignment: Assignment,
@@ -42,11 +40,11 @@ def relocate_empty_clusters(
         if not starts.size:
             break
         stuck = assignment.take(starts)
-        distance, row = source.reduce(
+        distance, rows = tally.source.reduce(
             recipe.dissimilarity.farthest(stuck, statistics.rows[starts] > 1)
         )
-        worst = centers_at(source, np.maximum(row, 0), table)
-        found = (row >= 0) & (distance > recipe.dissimilarity.rounding(worst, stuck))
+        worst = centers_of(rows, table)
+        found = distance > recipe.dissimilarity.rounding(worst, stuck)
         hopeless[starts[~found]] = True
         moved = starts[found]
         if not moved.size:

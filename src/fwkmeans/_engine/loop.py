@@ -35,7 +35,7 @@ class Run(NamedTuple):
 
     centers: FloatArray  # (K, P)
     weights: Weights  # leading axis of length one
-    objective: float
+    objective: float  # infinite if sums overflowed
     history: FloatArray  # (n_iter,) objective after each weight step
     n_iter: int
     converged: bool
@@ -89,7 +89,7 @@ def alternate(
     Parameters
     ----------
     source : Source
-        Where the rows live; touched by `reduce` only.
+        Where the rows live; touched by reductions only.
     recipe : Recipe
         Dissimilarity, center rule, and weight rule, bound to the table.
     table : Description
@@ -105,7 +105,7 @@ def alternate(
         ``tol`` times the rule's yardstick (mostly the weighted dispersion), another one when labels
         stay and weights move by at most ``tol``. 0 waits until nothing moves (where several centers
         are as good, until the objective stays). A run that goes in circles ends at the best place
-        of the circle.
+        of the circle, one whose sums overflow ends with an infinite objective.
 
     Returns
     -------
@@ -125,17 +125,22 @@ def alternate(
     for iteration in range(1, max_iter + 1):
         statistics = tally.count(assignment)
         assignment, weights, statistics, has_empty = relocate_empty_clusters(
-            source, recipe, table, assignment, weights, statistics, tally
+            recipe, table, assignment, weights, statistics, tally
         )
-        centers = center_rule.update(statistics, assignment, source)
+        rows = tally.source  # with the labels in their memory, where they are kept
+        centers = center_rule.update(statistics, assignment, rows)
         centers = _beyond_rounding(centers, assignment.centers, table)
-        dispersion = dissimilarity.dispersion(statistics, assignment, centers, source, table)
+        dispersion = dissimilarity.dispersion(statistics, assignment, centers, rows, table)
+        failed = ~_all(np.isfinite(dispersion))
+        centers[failed], dispersion[failed] = assignment.centers[failed], 0.0
         context = WeightContext(statistics.mass, _read_only(weights), table)
         dispersion.flags.writeable = False  # a rule may be anybody's
         updated = _as_weights(recipe.weighting.update(dispersion, context), weights, recipe)
         updated = without_rows(updated, statistics, recipe, table)
         moved = assignment_of(recipe.weighting, centers, updated)
         yardstick, objective = evaluate(recipe, moved, dispersion, updated, context)
+        failed |= ~np.isfinite(objective)
+        objective = np.where(failed, np.inf, objective)  # such a start ends here, the others go on
         history.append(_on_all_starts(objective, active, n_starts))
 
         same_labels = (
@@ -152,6 +157,8 @@ def alternate(
         if not monotone and recipe.weighting.memoryless:
             prints.append(_on_all_starts(statistics.fingerprint, active, n_starts))
             stopped |= _best_of_circle(prints, history, active)
+        converged = stopped & ~failed
+        stopped |= failed
         logger.debug(
             "iteration %d: %d starts, best objective %.10g", iteration, active.size, objective.min()
         )
@@ -166,7 +173,7 @@ def alternate(
                 centers[ending],
                 weights.take(ending),
                 objective[ending],
-                stopped[ending],
+                converged[ending],
                 has_empty[ending],
             )
         if stopped.all():
@@ -192,12 +199,6 @@ def evaluate(
     part = assignment.scale * recipe.dissimilarity.combine(assignment.weights, dispersion)
     by_rows = part + assignment.scale * (assignment.offsets * context.mass).sum(axis=-1)
     objective = recipe.weighting.objective(by_rows, weights, context)
-    if not np.all(np.isfinite(objective)):
-        raise ValueError(
-            f"{recipe.weighting!r} led to an objective that is not finite. Are its weights finite, "
-            "and are the values of X below 1e150 in size? Rescale the columns, for example with "
-            "fwkmeans.preprocessing.RangeStandardizer."
-        )
     return recipe.weighting.yardstick(part, weights, context), objective
 
 

@@ -13,47 +13,16 @@ from fwkmeans.typing import (
     Description,
     Dissimilarity,
     IntArray,
-    LastLabels,
+    KeptLabels,
     Source,
     WeightRuleProtocol,
+    get_protocol_members,
 )
 
-_METHODS = {
-    "dissimilarity": (
-        "accumulation",
-        "labelling",
-        "farthest",
-        "distances",
-        "dispersion",
-        "combine",
-        "rounding",
-        "bind",
-        "needs_labels",
-        "statistics",
-    ),
-    "center": ("update", "bind", "minimises", "unique", "needs"),
-    "weighting": (
-        "update",
-        "observe",
-        "bind",
-        "take",
-        "initial",
-        "normalize",
-        "effective",
-        "offsets",
-        "objective",
-        "yardstick",
-        "shared",
-        "monotone",
-        "memoryless",
-    ),
-}
-
-
-_EXAMPLES = {
-    "dissimilarity": "fwkmeans.dissimilarities.SquaredEuclidean()",
-    "center": "fwkmeans.centers.MeanCenter()",
-    "weighting": "fwkmeans.weighting.EntropyWeights()",
+_ROLES: dict[str, tuple[type, str]] = {
+    "dissimilarity": (Dissimilarity, "fwkmeans.dissimilarities.SquaredEuclidean()"),
+    "center": (CenterRule, "fwkmeans.centers.MeanCenter()"),
+    "weighting": (WeightRuleProtocol, "fwkmeans.weighting.EntropyWeights()"),
 }
 
 
@@ -67,8 +36,16 @@ class Recipe(NamedTuple):
     @property
     def monotone(self) -> bool:
         """Whether no step raises the objective."""
-        descends = getattr(self.dissimilarity, "descends", True)
-        return descends and self.weighting.monotone and self.center.minimises(self.dissimilarity)
+        return (
+            self.dissimilarity.descends
+            and self.weighting.monotone
+            and self.center.minimises(self.dissimilarity)
+        )
+
+    @property
+    def operations(self) -> set[str]:
+        """What the kernels of the rows must be able to do, beside what every algorithm needs."""
+        return {name for part in self for name in part.operations}
 
     def take(self, starts: IntArray | BoolArray) -> Recipe:
         """Return the recipe for these starts of the batch only."""
@@ -87,7 +64,7 @@ def bind_parts(recipe: Recipe, source: Source, table: Description) -> tuple[Reci
         return recipe._replace(dissimilarity=dissimilarity, center=center)
 
     parts = bound(table)
-    means = getattr(parts.center, "is_mean", False) and not parts.dissimilarity.needs_labels
+    means = parts.center.is_mean and not parts.dissimilarity.needs_labels
     if means and table.layout.is_numeric:
         return parts, table  # which has means already, and sums of squares about them
     table = _described(parts, source, table)
@@ -99,8 +76,9 @@ def _described(recipe: Recipe, source: Source, table: Description) -> Descriptio
     layout = table.layout
     one = np.ones((1, 1, layout.n_features))
     everything = Assignment(table.center[None, None], one, np.zeros((1, 1)), np.ones(1))
-    last = LastLabels.of_one_start(source.n_rows)
-    statistics = source.reduce(recipe.dissimilarity.accumulation(everything, last=last))
+    counting = recipe.dissimilarity.accumulation(everything, labels=KeptLabels.new(1))
+    statistics, source = source.run(counting)
+    statistics = statistics._replace(changed=np.zeros(1, np.int64))  # the mean is known already
     if not layout.is_numeric:
         several = layout.sums((statistics.counts[0, 0] > 0).astype(np.float64)) > 1
         maximum = layout.features(layout.numbers_of(table.maximum), several.astype(np.float64))
@@ -110,26 +88,32 @@ def _described(recipe: Recipe, source: Source, table: Description) -> Descriptio
     return table._replace(center=centers[0, 0], scatter=scatter[0, 0])
 
 
-def check_recipe(recipe: Recipe) -> None:
-    """Raise a sentence that names the part and what it lacks."""
-    for role, names in _METHODS.items():
+def check_recipe(recipe: Recipe, source: Source) -> None:
+    """Raise a sentence that names the part and what it, or the kind of rows, lacks."""
+    for role, (contract, example) in _ROLES.items():
         part = getattr(recipe, role)
-        missing = [n for n in names if not (hasattr(type(part), n) or hasattr(part, n))]
         if isinstance(part, type):
             raise TypeError(f"{role}={part.__name__} is a class; give an instance of it.")
         if isinstance(part, str):
             raise TypeError(
-                f"{role}={part!r} is a string; give an instance of a part, such as "
-                f"{_EXAMPLES[role]}."
+                f"{role}={part!r} is a string; give an instance of a part, such as {example}."
             )
+        names = sorted(get_protocol_members(contract))
+        missing = [n for n in names if not (hasattr(type(part), n) or hasattr(part, n))]
         if missing:
             hint = " Derive it from fwkmeans.weighting.WeightRule." if role == "weighting" else ""
             raise TypeError(
                 f"{role}={part!r} cannot be used as {role}: it has no {', '.join(missing)}.{hint}"
             )
-    lacking = [need for need in recipe.center.needs if need not in recipe.dissimilarity.statistics]
-    if lacking:
+    if not set(recipe.center.operations) <= set(recipe.dissimilarity.operations):
         raise TypeError(
-            f"{recipe.center!r} needs the statistics {', '.join(lacking)}, which "
-            f"{recipe.dissimilarity!r} does not collect."
+            f"{recipe.center!r} needs the labels of the rows ({', '.join(recipe.center.operations)}"
+            f"), which are not kept for {recipe.dissimilarity!r}. Give both parts the same p."
         )
+    for part in recipe:
+        lacking = [name for name in part.operations if name not in source.operations]
+        if lacking:
+            raise TypeError(
+                f"{part!r} needs {', '.join(lacking)} of the rows, which {type(source).__name__} "
+                "cannot give. Take another algorithm, or give the rows as a dense array."
+            )

@@ -1,7 +1,7 @@
 """Where the starts begin: centers and weights."""
 
 from fwkmeans._init.anomalous import Pattern, anomalous_patterns, anomalous_start
-from fwkmeans._init.entities import random_entities, rows_with_weight, spread_entities
+from fwkmeans._init.entities import random_entities, spread_entities
 from fwkmeans._init.seeds import Seeds
 from fwkmeans._init.weights import initial_weights
 
@@ -17,6 +17,5 @@ __all__ = [
     "anomalous_start",
     "initial_weights",
     "random_entities",
-    "rows_with_weight",
     "spread_entities",
 ]

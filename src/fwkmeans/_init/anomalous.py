@@ -4,32 +4,44 @@ A pattern is what lies nearer to a center that starts at the farthest row than t
 whole table; it is taken out, and the next one is looked for. Deterministic. The plain form, with
 the dissimilarity as it is, starts intelligent K-Means; the weighted form, which learns weights for
 each pattern on the way, starts iMWK-Means.
+
+What is known of each row (its weight, zero once it is taken; its distance from the center of the
+table; whether it is nearer to the pattern) is row memory. Every step is a reduction.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwkmeans.sources import MemorySource, centers_at
+from fwkmeans._core import kernels_for
+from fwkmeans._core.passes import Accumulation, labels_in
+from fwkmeans.sources import MemorySource, centers_of, count_present, rows_at
 from fwkmeans.typing import (
     Assignment,
+    Block,
+    BoolArray,
     CenterRule,
     Description,
     Dissimilarity,
+    Entities,
     FloatArray,
     IntArray,
-    LabelArray,
+    KeptLabels,
     LastLabels,
+    Reduction,
+    RowMemory,
     Source,
-    Statistics,
 )
 from fwkmeans.weighting.simplex import power, share
 
 _MOST = 500  # steps of a pattern
 _PASS_ENTRIES = 1 << 18  # labels of one pass that looks at many rows
 _SMOOTHING = 0.01  # added to the dispersions of a pattern, as in the authors' programs
+_TIE = 1e-12  # rows whose distances differ by less, relatively, are equally far
+_COPIED_BYTES = 4 * 2**20  # rows left that are copied, to pass over no others
 
 
 class Pattern(NamedTuple):
@@ -49,6 +61,7 @@ def anomalous_patterns(
     exponent: float | None = None,
     wanted: int | None = None,
     smallest: float = 1.0,
+    last_of_ties: bool = False,
 ) -> list[Pattern]:
     """Return the patterns, in the order in which they are found.
 
@@ -67,16 +80,18 @@ def anomalous_patterns(
         ones. None: go on until every row with weight is in a pattern.
     smallest : float, default=1.0
         Only patterns of this mass are counted as wanted.
+    last_of_ties : bool, default=False
+        Which of equally far rows starts a pattern: the last one instead of the first.
 
     Returns
     -------
     list of Pattern
         All that were found.
     """
-    search = _Search(source, dissimilarity, center, table, exponent)
+    search = _Search(source, dissimilarity, center, table, exponent, last_of_ties)
     patterns: list[Pattern] = []
     largest: list[float] = []
-    while not wanted or len(largest) < wanted or largest[-1] < search.left.sum():
+    while not wanted or len(largest) < wanted or largest[-1] < search.mass_left:
         pattern = search.next_pattern()
         if pattern is None:
             break
@@ -86,13 +101,15 @@ def anomalous_patterns(
     return patterns
 
 
-class _Found(NamedTuple):
-    """A set of rows, with the center and weights that follow from it."""
+class _Set(NamedTuple):
+    """A set of rows: the reduction that labels them 1, and the pattern that follows from them."""
 
-    center: FloatArray
-    weights: FloatArray
-    mass: float
-    labels: LabelArray  # (N,) 1 in the set
+    labeling: Reduction[Any, Any]
+    pattern: Pattern
+
+
+def _largest(circle: list[_Set]) -> _Set:
+    return max(circle, key=lambda one: one.pattern.mass)
 
 
 class _Search:
@@ -105,117 +122,124 @@ class _Search:
         center: CenterRule,
         table: Description,
         exponent: float | None,
+        last_of_ties: bool,
     ) -> None:
-        weight = source.sample_weight
-        self.left = np.ones(source.n_rows) if weight is None else weight.copy()
-        self.source = source.reweighted(self.left)
         self.dissimilarity, self.center_rule, self.table = dissimilarity, center, table
-        self.exponent = exponent
+        self.exponent, self.last_of_ties = exponent, last_of_ties
         varying = table.varying
         self.equal = share(varying) if exponent is not None else np.ones(varying.size)
         self.constant = 0.0
         if exponent is not None and np.isfinite(exponent):
             self.constant = _SMOOTHING * float((table.span[varying] ** exponent).mean())
         alone = self._assignment(table.center[None, None], np.ones(varying.size))
-        self.distance = source.reduce(dissimilarity.distances(alone))[:, 0]
-        self.order = _farthest_first(self.distance)
-        self.at = 0  # all before are taken
-        self.alone: list[int] = []  # rows that are patterns by themselves, in the order
+        _, source = source.run(dissimilarity.distances(alone))
+        self.mass_left, self.source = source.run(_StartSearch())
+        self.alone: list[_Far] = []  # rows that are patterns by themselves, the next one first
         self.look_ahead = 1
 
     def next_pattern(self) -> Pattern | None:
         """Take the next pattern out of the rows."""
-        while self.at < self.order.size and not self.left[self.order[self.at]]:
-            self.at += 1
-        if self.at == self.order.size:
-            return None
         if not self.alone:
-            self._forget_taken_rows()
-            self._find_lonely_rows()
-        if self.alone:
-            return self._take_lonely_row(self.alone.pop(0))
-        found = self._grow(int(self.order[self.at]))
-        self.left[found.labels == 1] = 0.0
-        return Pattern(found.center, found.weights, found.mass)
+            self._copy_rows_left()
+            ahead = self._farthest(self.look_ahead)
+            if not ahead:
+                return None
+            self._find_lonely_rows([row for row in ahead if row.distance > 0])
+            if not self.alone:
+                found = self._grow(ahead[0])
+                _, labelled = self.source.run(found.labeling)
+                self.mass_left, self.source = labelled.run(_TakeOut())
+                return found.pattern
+        row = self.alone.pop(0)
+        self.mass_left, self.source = self.source.run(_TakeOut(row.place))
+        return Pattern(self._centers([row])[0], self.equal, row.weight)
 
-    def _forget_taken_rows(self) -> None:
-        """Once half of the rows in memory are taken, go on with a copy of the others."""
-        present = self.left > 0
-        if isinstance(self.source, MemorySource) and 2 * present.sum() < present.size:
-            kept = np.flatnonzero(present)
-            number = np.cumsum(present) - 1
-            self.order, self.at = number[self.order[present[self.order]]], 0
-            self.left, self.distance = self.left[kept], self.distance[kept]
-            self.source = self.source.subset(kept, self.left)
+    def _copy_rows_left(self) -> None:
+        """Once half of the rows are taken, and the others are few, go on with a copy of these."""
+        present = count_present(self.source)
+        layout = self.source.layout
+        few = 8 * present.n_rows * (layout.n_features + 2) <= _COPIED_BYTES
+        if not 0 < 2 * present.n_rows < self.source.n_rows or not few:
+            return
+        entities, weight = rows_at(self.source, np.arange(present.n_rows), present)
+        distance = self.source.reduce(_DistancesLeft())
+        copied = MemorySource(
+            entities.numbers.astype(self.source.dtype),
+            weight,
+            levels=None if layout.is_numeric else entities.levels,
+            layout=layout,
+        )
+        if self.source.gaps:
+            copied = copied.with_gaps(stretch=self.source.stretch)
+        _, self.source = copied.run(_Remember(distance))
 
-    def _find_lonely_rows(self) -> None:
+    def _farthest(self, n: int) -> list[_Far]:
+        """Return the rows left that are farthest from the center of the table, in order."""
+        threshold = self.source.reduce(_LargestDistances(n))
+        return self.source.reduce(_RowsAsFar(n, threshold, self.last_of_ties))
+
+    def _find_lonely_rows(self, ahead: list[_Far]) -> None:
         """Look for rows, the farthest first, that no other row left is near to.
 
         Such a row is a pattern at once: it has no dispersion, so its weights stay equal. As long as
         that is all there is, look at twice as many rows in the next pass.
         """
-        ahead = self.order[self.at :]
-        ahead = ahead[self.left[ahead] > 0][: self.look_ahead]
-        ahead = ahead[self.distance[ahead] > 0]
-        if not ahead.size:
+        if not ahead:
             return
-        rows = centers_at(self.source, ahead, self.table)
+        rows = self._centers(ahead)
         both = np.stack([np.broadcast_to(self.table.center, rows.shape), rows], axis=1)
-        statistics = self._count(self.source, self._assignment(both, self.equal))
-        assert statistics.labels is not None
-        near = (statistics.labels == 1) & (self.left > 0)
-        near[np.arange(ahead.size), ahead] = False
-        lonely = ~near.any(axis=1)
-        n_first = ahead.size if lonely.all() else int(np.argmin(lonely))
-        self.alone = ahead[:n_first].tolist()
+        counting = self.dissimilarity.accumulation(self._assignment(both, self.equal))
+        assert isinstance(counting, Accumulation)
+        n_near = self.source.reduce(_NearRows(counting, np.array([row.place for row in ahead])))
+        lonely = n_near == 0
+        self.alone = ahead if lonely.all() else ahead[: int(np.argmin(lonely))]
         most = max(1, _PASS_ENTRIES // max(1, self.source.n_rows))
         self.look_ahead = min(2 * self.look_ahead, most) if lonely.all() else 1
 
-    def _take_lonely_row(self, row: int) -> Pattern:
-        mass = float(self.left[row])
-        self.left[row] = 0.0
-        return Pattern(centers_at(self.source, np.array([row]), self.table)[0], self.equal, mass)
-
-    def _grow(self, first: int) -> _Found:
-        table = self.table
-        if not self.distance[first] > 0:  # every row left lies on the center
-            return self._found(np.where(self.left > 0, 1, 0).astype(np.int32))
-        center, weights = centers_at(self.source, np.array([first]), table)[0], self.equal
+    def _grow(self, first: _Far) -> _Set:
+        if not first.distance > 0:  # every row left lies on the center
+            everything = _Mark(None)
+            return self._followed(everything, self.source.run(everything)[1])
+        center, weights = self._centers([first])[0], self.equal
+        labeling: Reduction[Any, Any]
         seen: dict[int, int] = {}
-        history: list[_Found] = []
+        history: list[_Set] = []
         for _ in range(_MOST):
-            labels, fingerprint = self._nearer(center, weights)
-            if not (labels[self.left > 0] == 1).any():
-                labels = np.zeros_like(labels)
-                labels[first] = 1
-                fingerprint = -1
+            both = self._assignment(np.stack([self.table.center, center])[None], weights)
+            nearer: Reduction[Any, Any] = self.dissimilarity.accumulation(
+                both, labels=KeptLabels.new(1)
+            )
+            statistics, labelled = self.source.run(nearer)
+            labeling, fingerprint = nearer, int(statistics.fingerprint[0])
+            if not statistics.rows[0, 1]:
+                labeling, fingerprint = _Mark(first.place), -1
+                _, labelled = self.source.run(labeling)
             if fingerprint in seen:  # unchanged, or the largest set of a circle
-                return max(history[seen[fingerprint] :], key=lambda one: one.mass)
+                return _largest(history[seen[fingerprint] :])
             seen[fingerprint] = len(history)
-            history.append(self._found(labels))
-            center, weights = history[-1].center, history[-1].weights
+            history.append(self._followed(labeling, labelled))
+            center, weights, _ = history[-1].pattern
         return history[-1]
 
-    def _nearer(self, center: FloatArray, weights: FloatArray) -> tuple[LabelArray, int]:
-        """Return 1 for rows nearer to the center than to that of the table, else 0."""
-        both = self._assignment(np.stack([self.table.center, center])[None], weights)
-        statistics = self._count(self.source, both)
-        assert statistics.labels is not None
-        labels = np.where(self.left > 0, statistics.labels[0], 0).astype(np.int32)
-        return labels, int(statistics.fingerprint[0])
-
-    def _found(self, labels: LabelArray) -> _Found:
-        """Return center and weights of the rows labelled 1."""
-        inside = self.source.reweighted(np.where(labels == 1, self.left, 0.0))
+    def _followed(self, labeling: Reduction[Any, Any], labelled: Source) -> _Set:
+        """Return the set with the center and weights that follow from its rows."""
+        _, inside = labelled.run(_OnlyMarked())
         table = self.table
         before = self._assignment(table.center[None, None], np.ones(table.varying.size))
-        statistics = self._count(inside, before)
+        counting = self.dissimilarity.accumulation(before, labels=KeptLabels.new(1))
+        statistics, inside = inside.run(counting)
         centers = self.center_rule.update(statistics, before, inside)
         weights = self.equal
         if self.exponent is not None and np.isfinite(self.exponent):
             dispersion = self.dissimilarity.dispersion(statistics, before, centers, inside, table)
             weights = power(dispersion[0, 0] + self.constant, self.exponent, table)
-        return _Found(centers[0, 0], weights, float(statistics.mass[0, 0]), labels)
+        return _Set(labeling, Pattern(centers[0, 0], weights, float(statistics.mass[0, 0])))
+
+    def _centers(self, rows: list[_Far]) -> FloatArray:
+        numbers, levels = (
+            np.stack(parts) for parts in zip(*(row.entity for row in rows), strict=True)
+        )
+        return centers_of(Entities(numbers, levels), self.table)
 
     def _assignment(self, centers: FloatArray, weights: FloatArray) -> Assignment:
         """Return what assigns by these centers, (R, K, P), with the same weights for all."""
@@ -231,19 +255,210 @@ class _Search:
             np.ones(n_starts),
         )
 
-    def _count(self, source: Source, assignment: Assignment) -> Statistics:
-        n_starts = len(assignment.centers)
-        labels = np.full((n_starts, source.n_rows), -1, dtype=np.int32)
-        last = LastLabels(labels, np.zeros(n_starts, dtype=np.bool_))
-        return source.reduce(self.dissimilarity.accumulation(assignment, last=last))
+
+# ---- reductions ----------------------------------------------------------------------------------
 
 
-def _farthest_first(distance: FloatArray) -> IntArray:
+class _Same:
+    """The part of all blocks is the result."""
+
+    def finish(self, whole: Any) -> Any:
+        return whole
+
+
+class _Sum(_Same):
+    def join(self, before: Any, after: Any) -> Any:
+        return before + after
+
+
+def _weight_of(block: Block) -> FloatArray:
+    return np.ones(len(block.rows)) if block.sample_weight is None else block.sample_weight
+
+
+class _StartSearch(_Sum):
+    """Remember the weight of each row and its distance from the center; return the mass."""
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[float, RowMemory]:
+        weight, distance = _weight_of(block), memory["distances"][:, 0]
+        return float(weight.sum()), {"weight": weight, "distance": distance}
+
+
+@dataclass(frozen=True)
+class _Remember(_Same):
+    """Put weights and distances beside the only block."""
+
+    distance: FloatArray
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
+        return None, {"weight": _weight_of(block), "distance": self.distance}
+
+    def join(self, before: None, after: None) -> None:
+        pass
+
+
+class _DistancesLeft(_Same):
+    """Return the distances of the rows left."""
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[FloatArray, RowMemory]:
+        return np.asarray(memory["distance"][_weight_of(block) > 0]), memory
+
+    def join(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        return np.concatenate([before, after])
+
+
+@dataclass(frozen=True)
+class _LargestDistances(_Same):
+    """Return the n-th largest distance of a row left (the smallest, if there are fewer)."""
+
+    n: int
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[FloatArray, RowMemory]:
+        return self._largest(memory["distance"][_weight_of(block) > 0]), memory
+
+    def join(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        return self._largest(np.concatenate([before, after]))
+
+    def finish(self, whole: FloatArray) -> float:
+        return float(whole.min()) if whole.size else np.inf
+
+    def _largest(self, distances: FloatArray) -> FloatArray:
+        if distances.size <= self.n:
+            return distances
+        if self.n == 1:
+            return np.asarray(distances.max(keepdims=True))
+        return np.partition(distances, distances.size - self.n)[-self.n :]
+
+
+class _Far(NamedTuple):
+    """A row that is left."""
+
+    place: int  # in the table
+    distance: float
+    weight: float
+    entity: tuple[FloatArray, Any]  # numbers and levels
+
+
+@dataclass(frozen=True)
+class _RowsAsFar(_Same):
+    """Return n rows that are at least as far as the threshold, those that tie in their order.
+
+    At most n rows are farther than it beyond a tie; of those that tie with it the first n are kept.
+    """
+
+    n: int
+    threshold: float
+    last_of_ties: bool
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[list[_Far], RowMemory]:
+        distance, weight = memory["distance"], _weight_of(block)
+        near = np.flatnonzero((distance >= (1.0 - _TIE) * self.threshold) & (weight > 0))
+        near = near[self._first(distance[near])]
+        entities = kernels_for(block.rows).take_rows(block, near)
+        rows = zip(
+            (near + block.first_row).tolist(),
+            distance[near].tolist(),
+            weight[near].tolist(),
+            zip(*entities, strict=True),
+            strict=True,
+        )
+        return [_Far(*row) for row in rows], memory
+
+    def join(self, before: list[_Far], after: list[_Far]) -> list[_Far]:
+        both = [*before, *after]
+        kept = self._first(np.array([row.distance for row in both]))
+        return [both[at] for at in kept]
+
+    def finish(self, whole: list[_Far]) -> list[_Far]:
+        if not whole:
+            return []
+        order = _farthest_first(np.array([row.distance for row in whole]), self.last_of_ties)
+        return [whole[at] for at in order[: self.n]]
+
+    def _first(self, distance: FloatArray) -> IntArray:
+        """Return which rows are needed, in their order."""
+        beyond = distance > (1.0 + _TIE) * self.threshold
+        tied = np.flatnonzero(~beyond)
+        tied = tied[-self.n :] if self.last_of_ties else tied[: self.n]
+        return np.sort(np.concatenate([np.flatnonzero(beyond), tied]))
+
+
+@dataclass(frozen=True)
+class _NearRows(_Sum):
+    """Count, for each of some rows, the other rows left that are nearer to it than to the center.
+
+    The counting pass has one start for each: the center of the table, and the row.
+    """
+
+    counting: Accumulation
+    indices: IntArray
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[IntArray, RowMemory]:
+        n_starts = self.indices.size
+        last = LastLabels(
+            np.full((n_starts, len(block.rows)), -1, dtype=np.int32),
+            np.zeros(n_starts, dtype=np.bool_),
+        )
+        kernels_for(block.rows).assign_and_accumulate(
+            block, self.counting.assigning, self.counting.reference, last
+        )
+        near: BoolArray = (last.labels == 1) & (_weight_of(block) > 0)
+        own = self.indices - block.first_row
+        here = np.flatnonzero((own >= 0) & (own < len(block.rows)))
+        near[here, own[here]] = False
+        return near.sum(axis=1), memory
+
+
+@dataclass(frozen=True)
+class _Mark(_Same):
+    """Label one row 1, or every row that is left."""
+
+    index: int | None
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
+        labels = np.zeros((1, len(block.rows)), dtype=np.int32)
+        if self.index is None:
+            labels[0] = _weight_of(block) > 0
+        elif 0 <= self.index - block.first_row < len(block.rows):
+            labels[0, self.index - block.first_row] = 1
+        return None, {**memory, "labels": labels}
+
+    def join(self, before: None, after: None) -> None:
+        pass
+
+
+class _OnlyMarked(_Same):
+    """Leave weight to the rows labelled 1 alone."""
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
+        marked = labels_in(memory)[0] == 1
+        return None, {"weight": np.where(marked, _weight_of(block), 0.0)}
+
+    def join(self, before: None, after: None) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class _TakeOut(_Sum):
+    """Take the weight of a row, or of all rows labelled 1; return the mass that is left."""
+
+    index: int | None = None
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[float, RowMemory]:
+        weight = _weight_of(block)
+        if self.index is None:
+            weight = np.where(labels_in(memory)[0] == 1, 0.0, weight)
+        elif 0 <= self.index - block.first_row < len(block.rows):
+            weight = weight.copy()
+            weight[self.index - block.first_row] = 0.0
+        return float(weight.sum()), {"weight": weight, "distance": memory["distance"]}
+
+
+def _farthest_first(distance: FloatArray, last_of_ties: bool) -> IntArray:
     """Return the rows by falling distance; those that differ by rounding alone in their order."""
     order = np.argsort(-distance, kind="stable")
-    falls = np.diff(distance[order]) < -1e-12 * distance[order][:-1]
+    falls = np.diff(distance[order]) < -_TIE * distance[order][:-1]
     level = np.concatenate([[0], np.cumsum(falls)])
-    return order[np.lexsort((order, level))]
+    return order[np.lexsort((-order if last_of_ties else order, level))]
 
 
 class Start(NamedTuple):
@@ -263,11 +478,13 @@ def anomalous_start(
     *,
     exponent: float | None = None,
     smallest: float = 1.0,
+    fill: bool = True,
+    last_of_ties: bool = False,
 ) -> Start:
     """Return the start: the most populous patterns, or all of some size.
 
     If there are fewer patterns than clusters, rows are added one by one, each the farthest from all
-    centers so far.
+    centers so far, unless `fill` is false: then there are as many clusters as patterns.
     """
     patterns = anomalous_patterns(
         source,
@@ -277,11 +494,12 @@ def anomalous_start(
         exponent=exponent,
         wanted=n_clusters,
         smallest=smallest,
+        last_of_ties=last_of_ties,
     )
     patterns = [pattern for pattern in patterns if pattern.mass >= smallest]
     if n_clusters is not None:
         patterns = sorted(patterns, key=lambda pattern: -pattern.mass)[:n_clusters]
-    wanted = len(patterns) if n_clusters is None else n_clusters
+    wanted = len(patterns) if n_clusters is None or not fill else n_clusters
     varying = table.varying
     centers = np.empty((wanted, table.center.size))
     weights = np.broadcast_to(share(varying), (wanted, varying.size)).copy()
@@ -301,6 +519,5 @@ def _farthest(
     shape = (1, len(centers), table.varying.size)
     nearest = Assignment(centers[None], np.ones(shape), np.zeros(shape[:2]), np.ones(1))
     eligible = np.ones(shape[:2], dtype=np.bool_)
-    _, row = source.reduce(dissimilarity.farthest(nearest, eligible))
-    farthest: FloatArray = centers_at(source, np.maximum(row, 0), table)[0]
-    return farthest
+    _, rows = source.reduce(dissimilarity.farthest(nearest, eligible))
+    return np.asarray(centers_of(rows, table)[0])

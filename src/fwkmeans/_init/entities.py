@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from threadpoolctl import threadpool_limits
 
 from fwkmeans._init.seeds import Seeds
-from fwkmeans.sources import centers_at
-from fwkmeans.typing import Description, FloatArray, IntArray, RowArray, Source
+from fwkmeans.sources import centers_of, count_present, rows_at
+from fwkmeans.sources.entities import Drawn
+from fwkmeans.typing import Description, Entities, FloatArray, IntArray, RowArray, Source
 
 #: k-means++ looks at no more rows than this, drawn at random,
 SEEDING_ROWS = 100_000
@@ -20,12 +23,10 @@ def random_entities(
     source: Source, n_clusters: int, seeds: Seeds, starts: range, table: Description
 ) -> FloatArray:
     """Return K distinct rows, drawn at random, for each of the starts: (R, K, M)."""
-    present = rows_with_weight(source)
-    n_present = source.n_rows if present is None else present.size
-    indices = distinct_integers(seeds.uniform("centers", starts, n_clusters), n_present)
-    if present is not None:
-        indices = present[indices]
-    return centers_at(source, indices.ravel(), table).reshape(len(starts), n_clusters, -1)
+    present = count_present(source)
+    numbers = distinct_integers(seeds.uniform("centers", starts, n_clusters), present.n_rows)
+    entities, _ = rows_at(source, numbers.ravel(), present)
+    return centers_of(entities, table).reshape(len(starts), n_clusters, -1)
 
 
 def distinct_integers(uniform: FloatArray, below: int) -> IntArray:
@@ -47,55 +48,44 @@ def spread_entities(
     source: Source, n_clusters: int, seeds: Seeds, starts: range, table: Description
 ) -> FloatArray:
     """Return K rows chosen by (greedy) k-means++ for each of the starts: (R, K, M)."""
-    indices = _seeding_rows(source, n_clusters, seeds)
-    rows = _for_seeding(source, indices, table)
-    weights = None if source.sample_weight is None else source.sample_weight[indices]
-    with threadpool_limits(1, user_api="blas"):  # the same digits whatever the number of threads
+    entities, weights = _seeding_rows(source, n_clusters, seeds)
+    rows = _for_seeding(entities, source.dtype, table)
+    with threadpool_limits(1, user_api="blas"):  # the same digits for any number of threads
         chosen = [
             kmeans_plusplus(rows, n_clusters, sample_weight=weights, random_state=seed)[1]
             for seed in seeds.integers("centers", starts)
         ]
-    centers = centers_at(source, indices[np.concatenate(chosen)], table)
+    centers = centers_of(entities.take(np.concatenate(chosen)), table)
     return centers.reshape(len(starts), n_clusters, -1)
 
 
-def rows_with_weight(source: Source) -> IntArray | None:
-    """Return the indices of the rows with positive weight, None if all have it."""
-    weight = source.sample_weight
-    if weight is None or bool(np.all(weight > 0)):
-        return None
-    return np.flatnonzero(weight > 0)
-
-
-def _seeding_rows(source: Source, n_clusters: int, seeds: Seeds) -> IntArray:
-    """Return the rows that k-means++ looks at: all with weight, or some of them."""
-    present = rows_with_weight(source)
-    n_present = source.n_rows if present is None else present.size
+def _seeding_rows(source: Source, n_clusters: int, seeds: Seeds) -> Drawn:
+    """Return the rows that k-means++ looks at, with their weights: all with weight, or some."""
+    present = count_present(source)
     width = source.layout.n_numeric + source.layout.n_levels
     limit = max(50 * n_clusters, min(SEEDING_ROWS, SEEDING_BYTES // (8 * width)))
-    indices = np.arange(n_present)
-    if n_present > limit:
-        indices = np.sort(seeds.common("seeding rows").choice(n_present, limit, replace=False))
-    return indices if present is None else present[indices]
+    numbers = np.arange(min(present.n_rows, limit))
+    if present.n_rows > limit:
+        drawn = seeds.common("seeding rows").choice(present.n_rows, limit, replace=False)
+        numbers = np.sort(drawn)
+    return rows_at(source, numbers, present)
 
 
-def _for_seeding(source: Source, indices: IntArray, table: Description) -> RowArray:
+def _for_seeding(entities: Entities, dtype: np.dtype[Any], table: Description) -> RowArray:
     """Return the rows about their mean, so that products keep their digits.
 
     Numbers are about 1 in size at most, or as they are beside categories: of those each level is a
     column, so scaled that different categories are at distance 1. Missing cells are at the center.
     """
     layout = table.layout
-    rows = source.take(indices)
+    _, exponent = np.frexp(table.span.max())
     if layout.is_numeric and not table.gaps:
-        _, exponent = np.frexp(table.span.max())
-        centered: RowArray = rows - table.mean.astype(rows.dtype)
-        centered *= rows.dtype.type(np.ldexp(1.0, -int(exponent)))
+        centered: RowArray = entities.numbers.astype(dtype) - table.mean.astype(dtype)
+        centered *= dtype.type(np.ldexp(1.0, -int(exponent)))
         return centered
-    about = centers_at(source, indices, table) - table.center
+    about = centers_of(entities, table) - table.center
     levels = layout.frequencies(about)
     levels *= np.sqrt(0.5)
     if layout.is_numeric:
-        _, exponent = np.frexp(table.span.max())
         about *= np.ldexp(1.0, -int(exponent))
     return about

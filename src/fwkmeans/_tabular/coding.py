@@ -191,7 +191,7 @@ class Coding:
         self,
         X: Any,
         *,
-        unknown: Literal["mismatch", "error"] = "mismatch",
+        unknown: Literal["ignore", "error"] = "ignore",
         names: Sequence[Any] | None = None,
     ) -> NDArray[np.int32]:
         """Return the codes of the categorical columns.
@@ -200,7 +200,7 @@ class Coding:
         ----------
         X : dataframe or ndarray of shape (n_samples, n_features)
             A table with the columns of the one learned from.
-        unknown : {"mismatch", "error"}, default="mismatch"
+        unknown : {"ignore", "error"}, default="ignore"
             What to do with a value that is no category: give it the last code of its column, or
             raise an error.
         names : sequence of str, default=None
@@ -216,8 +216,8 @@ class Coding:
         ValueError
             If ``unknown="error"`` and a value is no category.
         """
-        if unknown not in ("mismatch", "error"):
-            raise ValueError(f"unknown={unknown!r}: expected 'mismatch' or 'error'.")
+        if unknown not in ("ignore", "error"):
+            raise ValueError(f"unknown={unknown!r}: expected 'ignore' or 'error'.")
         _refuse_dates(X, self.categorical)
         codes = np.empty((X.shape[0], self.categorical.size), dtype=np.int32)
         for j, v in enumerate(self.categorical):
@@ -240,7 +240,7 @@ class Coding:
         self,
         X: Any,
         *,
-        unknown: Literal["mismatch", "error"] = "mismatch",
+        unknown: Literal["ignore", "error"] = "ignore",
         names: Sequence[Any] | None = None,
         own_missing: bool = False,
     ) -> NDArray[np.int32]:
@@ -250,7 +250,7 @@ class Coding:
         ----------
         X : dataframe or ndarray of shape (n_samples, n_features)
             A table with the columns of the one learned from.
-        unknown : {"mismatch", "error"}, default="mismatch"
+        unknown : {"ignore", "error"}, default="ignore"
             See `codes`.
         names : sequence of str, default=None
             See `codes`.
@@ -396,7 +396,7 @@ def _not_seen(name: Any, values: Sequence[Any], most: int = 10) -> str:
     return (
         f"Column {name!r} holds categories that fit has not seen: "
         f"{', '.join(map(repr, shown))}{more}. Fit on a table that has them, or let unknown "
-        "categories count as a mismatch (handle_unknown='mismatch')."
+        "categories count as a mismatch (handle_unknown='ignore')."
     )
 
 

@@ -33,7 +33,7 @@ class MeanCenter(BaseEstimator):
 
     p = 2.0  # of the power it minimises
     is_mean = True  # which the description of a table has already
-    needs: tuple[str, ...] = ("mass", "sums")
+    operations: tuple[str, ...] = ()  # that the kernels of the rows must have for it
     table: Description  # bound
 
     def __init__(self, categories: str = "mode") -> None:

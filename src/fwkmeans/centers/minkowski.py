@@ -17,7 +17,6 @@ from fwkmeans.typing import (
     Description,
     FloatArray,
     IntArray,
-    LabelArray,
     Source,
     Statistics,
 )
@@ -52,6 +51,11 @@ class MinkowskiCenter(MeanCenter):
         """Whether this is the mean."""
         return self.p == 2
 
+    @property
+    def operations(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the kernels of the rows must be able to do for it."""
+        return () if self.p == 2 else ("slopes",)
+
     def bind(self, table: Description) -> Self:
         """Return the rule for this table."""
         check_power(self.p)
@@ -60,29 +64,20 @@ class MinkowskiCenter(MeanCenter):
     def _points(self, statistics: Statistics, before: FloatArray, source: Source) -> FloatArray:
         if self.p == 2:
             return super()._points(statistics, before, source)
-        if statistics.labels is None:
-            raise TypeError(
-                f"{self!r} needs the labels of the rows, which are kept for Minkowski(p={self.p}) "
-                "only. Give both parts the same p."
-            )
         # many labels are new, as in a first pass: the mean is nearer than the last center
         new = (statistics.changed > 0.3 * source.n_rows)[:, None, None]
         begin = np.where(new, super()._points(statistics, before, source), before)
-        centers = minkowski_centers(source, statistics.labels, begin, self.p, statistics.observed)
+        centers = minkowski_centers(source, begin, self.p, statistics.observed)
         return np.where(statistics.observed > 0, centers, before)
 
 
-def minkowski_centers(
-    source: Source, labels: LabelArray, before: FloatArray, p: float, mass: FloatArray
-) -> FloatArray:
-    """Return the minimisers for the numeric features of every cluster: (R, K, Mn).
+def minkowski_centers(source: Source, before: FloatArray, p: float, mass: FloatArray) -> FloatArray:
+    """Return the minimizers for the numeric features of every cluster: (R, K, Mn).
 
     Parameters
     ----------
     source : Source
-        The rows.
-    labels : ndarray of shape (n_starts, n_rows)
-        Cluster of each row.
+        The rows, with the labels of each start in row memory.
     before : ndarray of shape (n_starts, n_clusters, n_numeric)
         Where to look first; kept where a cluster has no value.
     p : float
@@ -93,14 +88,14 @@ def minkowski_centers(
     Returns
     -------
     ndarray of the shape of `before`
-        The minimisers.
+        The minimizers.
     """
     power = np.full(len(before), float(p))
     if 1 < p < np.inf and compiled is not None and _is_small(source):
-        return source.reduce(RootsOf(before, power, labels))
+        return source.reduce(RootsOf(before, power))
     centers = before.copy()
     going = np.arange(len(before))
-    first = source.reduce(SlopesAt(centers, power, labels))
+    first = source.reduce(SlopesAt(centers, power))
     if np.isinf(p):
         known = first.low <= first.high
         low, high = np.where(known, first.low, before), np.where(known, first.high, before)
@@ -114,17 +109,16 @@ def minkowski_centers(
             if not going.size:
                 return centers
             search = search.take(~done)
-            labels = labels[~done]
         points = search.next_points()
         if not search.done.all():
-            search.look(points, source.reduce(SlopesAt(points, power[: len(points)], labels)))
+            search.look(points, source.reduce(SlopesAt(points, power[: len(points)], going)))
     centers[going] = np.where(search.done, search.found, search.points)
     return centers
 
 
 def _is_small(source: Source) -> bool:
-    """Tell whether the rows are in memory, and few enough to gather a cluster at a time."""
-    return source.keeps_labels and source.n_rows <= _FEW
+    """Tell whether the rows are one block, and few enough to gather a cluster at a time."""
+    return source.n_blocks == 1 and source.n_rows <= _FEW and "roots" in source.operations
 
 
 class _Search:

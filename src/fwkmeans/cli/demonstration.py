@@ -215,7 +215,7 @@ def _load(name: str, draw: int) -> Table:
         size = SURVEY_CONFIGURATIONS[name]
         rows, classes = make_survey_gaussians(*size, random_state=draw)
         return Table(rows, classes, size[2], [f"feature {v + 1}" for v in range(size[1])])
-    table = load_uci(name, frame=None)
+    table = load_uci(name, as_frame=False)
     return Table(table.data, table.target, table.n_clusters, table.feature_names)
 
 

@@ -120,6 +120,7 @@ def build(choice: Choice, wish: Wish, features: Any, n_missing: int) -> Any:
     """Return the pipeline, not fitted, or raise what keeps the algorithm from this table."""
     from sklearn.pipeline import Pipeline
 
+    from fwkmeans.estimators.constraints import accepts
     from fwkmeans.preprocessing import TableEncoder
 
     _check_sizes(choice, wish, features)
@@ -131,7 +132,7 @@ def build(choice: Choice, wish: Wish, features: Any, n_missing: int) -> Any:
             f"The table has {count(n_missing, 'missing cell')}: fill them, or use --missing median "
             "or ignore."
         )
-    if impute == "keep" and "missing" in known:
+    if impute == "keep" and accepts(choice.cls, "missing", wish.missing):
         options["missing"] = wish.missing
     elif impute == "keep" and n_missing:
         raise InputError(f"{choice.name} needs every cell: use --missing median.")

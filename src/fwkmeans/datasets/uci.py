@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from fwkmeans._support.checks import BOOLEAN, one_of
+
 __all__ = ["list_uci", "load_uci"]
 
 DATA = files("fwkmeans.datasets").joinpath("data")
@@ -56,8 +58,8 @@ def list_uci() -> list[str]:
 def load_uci(
     name: str,
     *,
-    frame: Literal["auto", "pandas", "polars"] | None = "auto",
     return_X_y: bool = False,
+    as_frame: Literal["auto", "pandas", "polars"] | bool = "auto",
 ) -> Any:
     """Load one of the 13 real-world tables of the survey.
 
@@ -69,12 +71,12 @@ def load_uci(
     name : str
         Name of the table, see `list_uci`. Upper case, spaces and hyphens are read as lower case
         and underscores, and UCI's and the survey's names are understood too.
-    frame : {"auto", "pandas", "polars", None}, default="auto"
-        What the table is returned as. ``"auto"`` takes pandas if it is installed, else polars,
-        else None. None gives numpy arrays: float64 if all features are numerical, else objects
-        (floats and str).
     return_X_y : bool, default=False
         Whether to return only ``(data, target)``.
+    as_frame : bool, "auto", "pandas" or "polars", default="auto"
+        What the table is returned as, as in scikit-learn: True is a pandas frame, False are numpy
+        arrays (float64 if all features are numerical, else objects: floats and str). "auto" takes
+        pandas if it is installed, else polars, else arrays; a library may also be named.
 
     Returns
     -------
@@ -85,9 +87,12 @@ def load_uci(
             The features. Numerical columns are float64, missing values NaN;
             categorical columns are Categorical (pandas; ordered if the values are ordinal) or
             Enum (polars).
+        frame : dataframe or None
+            Data and target in one frame, the target last; None for arrays.
         target : series or ndarray of shape (n_samples,)
             The class of each row as it is named in the file: int64 if all names are integers,
-            else text. These are the names, not positions in `target_names`.
+            else text. These are the names (as in `sklearn.datasets.fetch_openml`), not positions
+            in `target_names`.
         feature_names : list of str
             Names of the features.
         target_names : ndarray
@@ -109,7 +114,7 @@ def load_uci(
     ValueError
         If there is no table of that name.
     ImportError
-        If the library for `frame` is not installed.
+        If the library for `as_frame` is not installed.
 
     References
     ----------
@@ -123,22 +128,23 @@ def load_uci(
     >>> wine = load_uci("wine")
     >>> wine.data.shape
     (178, 13)
-    >>> X, y = load_uci("Heart (Statlog)", frame=None, return_X_y=True)
+    >>> X, y = load_uci("Heart (Statlog)", return_X_y=True, as_frame=False)
     >>> X[0, :3]
     array([70.0, '1', '4'], dtype=object)
     """
     name = _resolve_name(name)
-    library = _resolve_frame(frame)
+    library = _resolve_library(as_frame)
     table = _read_manifest()["tables"][name]
     columns = _read_columns(table)
     labels = columns.pop(table["target"])
     target = np.array(labels, dtype=np.int64 if _all_integers(labels) else np.str_)
-    data, y = _BUILDERS[library](columns, target, table)
+    data, y, frame = _BUILDERS[library](columns, target, table)
     if return_X_y:
         return data, y
     return Bunch(
         data=data,
         target=y,
+        frame=frame,
         feature_names=list(columns),
         target_names=np.unique(target),
         categorical_features=list(table["categorical"]),
@@ -163,16 +169,19 @@ def _resolve_name(name: str) -> str:
     return key
 
 
-def _resolve_frame(frame: str | None) -> str | None:
-    if frame == "auto":
+def _resolve_library(as_frame: Any) -> str | None:
+    (BOOLEAN | one_of("auto", "pandas", "polars")).check("as_frame", as_frame)
+    if not isinstance(as_frame, str):
+        as_frame = "pandas" if as_frame else None
+    if as_frame == "auto":
         return next((one for one in ("pandas", "polars") if find_spec(one)), None)
-    if frame not in ("pandas", "polars", None):
-        raise ValueError(f"frame={frame!r}: expected 'auto', 'pandas', 'polars' or None.")
-    if frame is not None and not find_spec(frame):
+    if as_frame is not None and not find_spec(as_frame):
         raise ImportError(
-            f"frame={frame!r} needs {frame}, which is not installed. Install it, or use frame=None."
+            f"A frame of {as_frame} was asked for, but {as_frame} is not installed. Install it, or "
+            "use as_frame=False."
         )
-    return frame
+    library: str | None = as_frame
+    return library
 
 
 def _read_columns(table: dict[str, Any]) -> dict[str, Any]:
@@ -198,35 +207,37 @@ def _categories(name: str, values: list[str], table: dict[str, Any]) -> list[str
 
 def _build_arrays(
     columns: dict[str, Any], target: NDArray[Any], table: dict[str, Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> tuple[NDArray[Any], NDArray[Any], None]:
     dtype = object if table["categorical"] else np.float64
     data = np.empty((target.size, len(columns)), dtype=dtype)
     for v, values in enumerate(columns.values()):
         data[:, v] = values
-    return data, target
+    return data, target, None
 
 
 def _build_pandas(
     columns: dict[str, Any], target: NDArray[Any], table: dict[str, Any]
-) -> tuple[Any, Any]:
+) -> tuple[Any, Any, Any]:
     import pandas as pd
 
     for name in table["categorical"]:
         categories = _categories(name, columns[name], table)
         ordered = name in table["ordered_categories"]
         columns[name] = pd.Categorical(columns[name], categories=categories, ordered=ordered)
-    return pd.DataFrame(columns), pd.Series(target, name=table["target"])
+    frame = pd.DataFrame({**columns, table["target"]: target})
+    return frame[list(columns)].copy(), frame[table["target"]].copy(), frame
 
 
 def _build_polars(
     columns: dict[str, Any], target: NDArray[Any], table: dict[str, Any]
-) -> tuple[Any, Any]:
+) -> tuple[Any, Any, Any]:
     import polars as pl
 
     for name in table["categorical"]:
         categories = pl.Enum(_categories(name, columns[name], table))
         columns[name] = pl.Series(name, columns[name], dtype=categories)
-    return pl.DataFrame(columns), pl.Series(table["target"], target)
+    frame = pl.DataFrame({**columns, table["target"]: target})
+    return frame.select(list(columns)), frame.get_column(table["target"]), frame
 
 
 _BUILDERS = {None: _build_arrays, "pandas": _build_pandas, "polars": _build_polars}

@@ -11,7 +11,7 @@ from fwkmeans._core.passes import (
     Accumulation,
     Distances,
     FarthestRow,
-    Labelling,
+    Labeling,
     PowersAbout,
 )
 from fwkmeans._support.checks import check_power
@@ -21,7 +21,7 @@ from fwkmeans.typing import (
     BoolArray,
     Description,
     FloatArray,
-    LastLabels,
+    KeptLabels,
     Pass,
     Source,
     Statistics,
@@ -50,7 +50,6 @@ class Minkowski(BaseEstimator):
         Euclidean distance of the indicator of y from f.
     """
 
-    statistics = Statistics._fields
     table: Description  # bound
 
     def __init__(self, p: float = 2.0, categories: str = "matching") -> None:
@@ -61,6 +60,11 @@ class Minkowski(BaseEstimator):
     def needs_labels(self) -> bool:
         """Whether dispersions take another pass over the same labels."""
         return self.p != 2
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """What the kernels of the rows must be able to do for it."""
+        return ("slopes", "powers") if self.needs_labels else ()
 
     @property
     def descends(self) -> bool:
@@ -96,15 +100,16 @@ class Minkowski(BaseEstimator):
         self,
         assignment: Assignment,
         reference: FloatArray | None = None,
-        last: LastLabels | None = None,
+        labels: KeptLabels | None = None,
     ) -> Accumulation:
         """Return the pass that assigns rows and sums about the reference (default: centers)."""
         assigning = self._pass(assignment)
-        return Accumulation(assigning, assigning.centers if reference is None else reference, last)
+        reference = assigning.centers if reference is None else reference
+        return Accumulation(assigning, reference, labels)
 
-    def labelling(self, assignment: Assignment) -> Labelling:
+    def labeling(self, assignment: Assignment) -> Labeling:
         """Return the pass that writes labels and sums the objective of the only start."""
-        return Labelling(self._pass(assignment))
+        return Labeling(self._pass(assignment))
 
     def farthest(self, assignment: Assignment, eligible: BoolArray) -> FarthestRow:
         """Return the pass that looks for the row farthest from its own center."""
@@ -151,8 +156,7 @@ class Minkowski(BaseEstimator):
         if self.p == 2:
             numbers = self._squared(statistics, assignment, points, source)
         else:
-            assert statistics.labels is not None
-            numbers = source.reduce(PowersAbout(points, self._powers(points), statistics.labels))
+            numbers = source.reduce(PowersAbout(points, self._powers(points)))
             numbers[..., ~layout.numbers_of(table.varying)] = 0.0
         if layout.is_numeric:
             return numbers
@@ -188,9 +192,9 @@ class Minkowski(BaseEstimator):
             own = layout.categories_of(weights)
             costs = layout.levels(own) * category_costs(self.categories, centers, layout)
         return Pass(
-            layout.points(centers),
-            layout.numbers_of(weights),
-            offsets,
+            np.ascontiguousarray(layout.points(centers)),
+            np.ascontiguousarray(layout.numbers_of(weights)),
+            np.ascontiguousarray(offsets),
             layout.numbers_of(self.table.mean),
             power,
             costs,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from fwkmeans._engine import Recipe
 from fwkmeans.centers import MeanCenter
@@ -78,6 +78,8 @@ class AWKMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    _constraints: ClassVar = ClusterPowerWeights._constraints
+
     def __init__(
         self,
         n_clusters: int | None = 8,
@@ -92,7 +94,7 @@ class AWKMeans(BaseFeatureWeightedKMeans):
         categorical_features: Any = "from_dtype",
         missing: str = "error",
         missing_category: str = "same",
-        handle_unknown: str = "mismatch",
+        handle_unknown: str = "ignore",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,

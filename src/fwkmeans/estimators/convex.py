@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fwkmeans._engine import Recipe, Run
 from fwkmeans._init import Seeds
+from fwkmeans._support.checks import integer, one_of, several
 from fwkmeans.centers import DirectionCenter, MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean, UnitSquaredEuclidean
-from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, Beginning
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.convex_search import Search, Spaces, grid_of
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.groups import Groups, resolve_groups
-from fwkmeans.estimators.inputs import refuse_hollow_rows
+from fwkmeans.estimators.starts import Problem
 from fwkmeans.estimators.traits import Traits
-from fwkmeans.sources import count_observed, describe, observed_mass
-from fwkmeans.sources.directions import directed, unit_rows
+from fwkmeans.sources import describe, observed_mass
+from fwkmeans.sources.directions import unit_rows
 from fwkmeans.typing import BoolArray, Description, FloatArray, IntArray, Source
 from fwkmeans.weighting import FixedWeights
-
-_EXPONENTS = ("coverage", "one", "dimension")
 
 
 @documented(
@@ -165,6 +165,11 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    _constraints: ClassVar = {
+        "grid": one_of("auto") | integer(1) | several("an array of weights"),
+        "exponent": one_of("coverage", "one", "dimension"),
+    }
+
     def __init__(
         self,
         n_clusters: int | None = 8,
@@ -210,13 +215,7 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
             self._unit_spaces = self._directions()
         if not self._unit_spaces:
             return source
-        view = directed(source, self._unit_spaces)
-        if not source.stretch or source.sample_weight is None:
-            return view
-        # rows count M / m_i times, and a missing cell makes them missing in a whole space
-        before, after = count_observed(source).in_row, count_observed(view).in_row
-        refuse_hollow_rows(after)
-        return view.reweighted(source.sample_weight * before / after)
+        return source.mapped(partial(unit_rows, spaces=self._unit_spaces))
 
     def _spaces(self) -> Groups:
         names = getattr(self, "feature_names_in_", None)
@@ -236,19 +235,14 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
             for number in np.flatnonzero(self._is_spherical(spaces))
         ]
 
-    def _initial_centers(
-        self, begin: Beginning, source: Source, seeds: Seeds, starts: range, table: Description
-    ) -> FloatArray:
-        centers = super()._initial_centers(begin, source, seeds, starts, table)
+    def _initial_centers(self, problem: Problem, seeds: Seeds, starts: range) -> FloatArray:
+        centers = super()._initial_centers(problem, seeds, starts)
         if not self._unit_spaces:
             return centers
         flat = unit_rows(centers.reshape(-1, centers.shape[-1]), self._unit_spaces)
-        return np.where(np.isnan(flat), table.center, flat).reshape(centers.shape)
+        return np.where(np.isnan(flat), problem.table.center, flat).reshape(centers.shape)
 
     def _describe_spaces(self, source: Source, table: Description) -> Spaces:
-        if self.exponent not in _EXPONENTS:
-            names = ", ".join(repr(name) for name in _EXPONENTS)
-            raise ValueError(f"exponent={self.exponent!r}: expected one of {names}.")
         spaces = self._spaces()
         n_spaces, spherical = len(spaces.names), self._is_spherical(spaces)
         totals = np.bincount(spaces.numbers, table.scatter, n_spaces)
@@ -256,7 +250,7 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         coverage = np.ones(n_spaces)
         columns = np.bincount(spaces.numbers, minlength=n_spaces).astype(np.float64)
         if source.gaps:
-            rows = _as_given(source)
+            rows = source.forget("weight")  # with the weights that the user gave
             present = observed_mass(rows) / describe(rows)[0].mass
             coverage = np.bincount(spaces.numbers, present, n_spaces) / columns
         level = 16.0 * np.finfo(source.dtype).eps * coverage * table.mass
@@ -270,22 +264,12 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         weighted = table.varying | spherical[spaces.numbers]
         return Spaces(spaces.numbers, weighted, np.maximum(totals, 0.0), used, exponents)
 
-    def _best_run(
-        self, source: Source, recipe: Recipe, table: Description, begin: Beginning, n_starts: int
-    ) -> Run:
-        spaces = self._describe_spaces(source, table)
+    def _best_run(self, problem: Problem, n_starts: int) -> Run:
+        spaces = self._describe_spaces(problem.source, problem.table)
         grid = grid_of(self.grid, spaces)
         seeds = Seeds(self.random_state)
-        search = Search(
-            source,
-            recipe,
-            table,
-            spaces,
-            self._initial_centers(begin, source, seeds, range(n_starts), table),
-            self._starts_together(source, recipe, begin.n_clusters),
-            max_iter=int(self.max_iter),
-            tol=self.tol,
-        )
+        centers = self._initial_centers(problem, seeds, range(n_starts))
+        search = Search(problem, spaces, centers, max_iter=int(self.max_iter), tol=self.tol)
         result = search.anywhere(seeds) if grid is None else search.over(grid)
         self.candidates_ = result.candidates
         with np.errstate(over="ignore"):
@@ -304,14 +288,6 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
             for number, name in enumerate(spaces.names)
         }
         return super()._set_fitted(source, recipe, table, run)
-
-
-def _as_given(source: Source) -> Source:
-    """Return the rows with the weights they had before missing cells made them count for more."""
-    if not source.stretch or source.sample_weight is None:
-        return source
-    share = count_observed(source).in_row / source.n_features
-    return source.reweighted(source.sample_weight * share)
 
 
 def resolve_spherical(spherical: Any, names: Sequence[Any]) -> BoolArray:

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwkmeans._engine import Outcome, Recipe, Run, alternate, assignment_of, first_lowest
+from fwkmeans._engine import Outcome, Run, assignment_of, first_lowest
 from fwkmeans._init import Seeds
-from fwkmeans.typing import BoolArray, Description, FloatArray, IntArray, Source, Weights
+from fwkmeans.estimators.starts import Problem
+from fwkmeans.typing import BoolArray, FloatArray, IntArray, Weights
 
 logger = logging.getLogger("fwkmeans")
 
@@ -105,29 +106,17 @@ class Search:
 
     Parameters
     ----------
-    source, recipe, table, spaces
+    problem, spaces
         The problem.
     centers : ndarray of shape (n_starts, n_clusters, n_features)
         Initial centers, the same for every candidate.
-    together : int
-        Number of runs that may share a batch.
     **stop
         `max_iter` and `tol`.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        recipe: Recipe,
-        table: Description,
-        spaces: Spaces,
-        centers: FloatArray,
-        together: int,
-        **stop: Any,
-    ) -> None:
-        self._source, self._recipe, self._table = source, recipe, table
-        self._spaces, self._centers = spaces, centers
-        self._together, self._stop = together, stop
+    def __init__(self, problem: Problem, spaces: Spaces, centers: FloatArray, **stop: Any) -> None:
+        self._problem, self._spaces, self._centers = problem, spaces, centers
+        self._together, self._stop = problem.n_together, stop
         self._candidates: list[FloatArray] = []
         self._log_fisher: list[float] = []
 
@@ -231,21 +220,17 @@ class Search:
         n_starts, n_clusters, _ = centers.shape
         values = np.repeat(np.repeat(weights, n_starts, axis=0)[:, None], n_clusters, axis=1)
         starts = np.tile(centers, (len(weights), 1, 1))
-        return alternate(
-            self._source, self._recipe, self._table, starts, Weights(values), **self._stop
-        )
+        return self._problem.alternate(starts, Weights(values), **self._stop)
 
     def _fisher(self, runs: list[Run]) -> list[float]:
         """Return log Q of the clusters that the rows fall into, about their own centroids."""
-        dissimilarity, center, rule = self._recipe
+        source, (dissimilarity, center, rule), table = self._problem[:3]
         weights = Weights(np.concatenate([run.weights.values for run in runs]))
-        public = np.stack([run.centers for run in runs]).astype(self._source.dtype)
+        public = np.stack([run.centers for run in runs]).astype(source.dtype)
         assignment = assignment_of(rule, public.astype(np.float64), weights)
-        statistics = self._source.reduce(dissimilarity.accumulation(assignment))
-        centers = center.update(statistics, assignment, self._source)
-        dispersion = dissimilarity.dispersion(
-            statistics, assignment, centers, self._source, self._table
-        )
+        statistics = source.reduce(dissimilarity.accumulation(assignment))
+        centers = center.update(statistics, assignment, source)
+        dispersion = dissimilarity.dispersion(statistics, assignment, centers, source, table)
         within = self._spaces.by_space(dispersion.sum(axis=1))
         return [float(value) for value in self._spaces.log_fisher(within)]
 

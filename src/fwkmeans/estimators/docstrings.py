@@ -43,16 +43,23 @@ default="from_dtype"
     "missing_category": """missing_category : {"same", "own"}, default="same"
     Whether a missing category is treated like a missing number ("same") or as a category of its own
     ("own"), which is named None.""",
-    "handle_unknown": """handle_unknown : {"mismatch", "error"}, default="mismatch"
-    What `predict`, `transform` and `score` do with a category that `fit` has not seen: "mismatch"
-    treats it as different from every cluster, "error" raises an error.""",
+    "handle_unknown": """handle_unknown : {"ignore", "error"}, default="ignore"
+    What `predict`, `transform` and `score` do with a category that `fit` has not seen. "ignore"
+    treats it as different from every cluster, like the row of zeros that
+    `sklearn.preprocessing.OneHotEncoder` gives; "error" raises an error.""",
     "n_jobs": """n_jobs : int, default=None
     Number of threads. None means all cores that the process may run on, or ``OMP_NUM_THREADS`` if
-    that is fewer, as in scikit-learn's KMeans. Results are the same to the bit for any number.""",
+    that is fewer, as in `sklearn.cluster.KMeans`. Results are the same to the bit for any
+    number.""",
     "verbose": """verbose : int, default=0
     With 1 each batch of starts is logged, with 2 each iteration, to the logger "fwkmeans".""",
     "random_state": """random_state : int, RandomState instance or None, default=None
     Determines the random starts. Pass an int to get the same result every time.""",
+    "copy_x": """copy_x : bool, default=True
+    Accepted so that code for `sklearn.cluster.KMeans` runs. It has no effect: X is never changed.""",
+    "algorithm": """algorithm : {"lloyd", "elkan"}, default="lloyd"
+    Accepted so that code for `sklearn.cluster.KMeans` runs. It has no effect: both are exact and
+    give the same result, and the one implementation decides by itself what it can skip.""",
 }
 
 _MIXED = """category_frequencies_ : dict

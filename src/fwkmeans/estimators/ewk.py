@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from fwkmeans._engine import Recipe, Run
 from fwkmeans.centers import MeanCenter
@@ -82,6 +82,8 @@ class EWKMeans(BaseFeatureWeightedKMeans):
         categorical=False,
         weighs_groups=False,
     )
+
+    _constraints: ClassVar = EntropyWeights._constraints
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -94,6 +94,8 @@ class FGKMeans(BaseFeatureWeightedKMeans):
         weighs_groups=True,
     )
 
+    _constraints: ClassVar = GroupEntropyWeights._constraints
+
     def __init__(
         self,
         n_clusters: int | None = 8,
@@ -109,7 +111,7 @@ class FGKMeans(BaseFeatureWeightedKMeans):
         categorical_features: Any = "from_dtype",
         missing: str = "error",
         missing_category: str = "same",
-        handle_unknown: str = "mismatch",
+        handle_unknown: str = "ignore",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,

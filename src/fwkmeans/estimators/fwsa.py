@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from fwkmeans._engine import Recipe
 from fwkmeans.centers import MeanCenter
@@ -81,6 +81,8 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
         categorical=False,
         weighs_groups=False,
     )
+
+    _constraints: ClassVar = SelfAdjustingWeights._constraints
 
     def __init__(
         self,

@@ -75,7 +75,7 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
         categorical_features: Any = "from_dtype",
         missing: str = "error",
         missing_category: str = "same",
-        handle_unknown: str = "mismatch",
+        handle_unknown: str = "ignore",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from fwkmeans._engine import Recipe
+from fwkmeans._support.checks import one_of
 from fwkmeans.centers import MeanCenter, MinkowskiCenter
 from fwkmeans.dissimilarities import Minkowski
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
@@ -91,6 +92,11 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    _constraints: ClassVar = {
+        **SharedPowerWeights._constraints,
+        "variant": one_of(*_VARIANTS),
+    }
+
     def __init__(
         self,
         n_clusters: int | None = 8,
@@ -106,7 +112,7 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
         categorical_features: Any = "from_dtype",
         missing: str = "error",
         missing_category: str = "same",
-        handle_unknown: str = "mismatch",
+        handle_unknown: str = "ignore",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -129,9 +135,6 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
         self.random_state = random_state
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
-        if self.variant not in _VARIANTS:
-            expected = ", ".join(map(repr, _VARIANTS))
-            raise ValueError(f"variant={self.variant!r}: expected one of {expected}.")
         center: CenterRule = MeanCenter(categories="frequencies")
         if self.variant != "published":
             center = MinkowskiCenter(p=1.0, categories="frequencies")

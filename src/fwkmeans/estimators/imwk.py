@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fwkmeans._engine import Recipe
-from fwkmeans._support.checks import check_power
+from fwkmeans._support.checks import POWER, number
 from fwkmeans.centers import MinkowskiCenter
 from fwkmeans.dissimilarities import Minkowski
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
@@ -16,6 +15,7 @@ from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.typing import Description, Source
 from fwkmeans.weighting import ClusterPowerWeights, RadiusWeights, WeightRule
+from fwkmeans.weighting.power import SMOOTHING
 
 
 @documented(
@@ -113,6 +113,14 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    _constraints: ClassVar = {
+        "p": POWER,
+        "smoothing": SMOOTHING,
+        "min_pattern_size": number(
+            "a number of rows >= 0, such as 1 or 2", lambda rows: rows >= 0, finite=False
+        ),
+    }
+
     def __init__(
         self,
         n_clusters: int | None = 8,
@@ -152,12 +160,3 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
 
     def _pattern_exponent(self) -> float | None:
         return float(self.p)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_power(self.p)
-        size = self.min_pattern_size
-        if not isinstance(size, Real) or isinstance(size, bool) or not size >= 0:
-            raise ValueError(
-                f"min_pattern_size={size!r}: expected a number of rows >= 0, such as 1 or 2."
-            )

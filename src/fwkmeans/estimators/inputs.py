@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -22,32 +22,53 @@ from fwkmeans._tabular.columns import (
     read_numeric,
     refuse_text,
 )
+from fwkmeans.estimators.constraints import accepts
 from fwkmeans.sources import (
     BLOCK_BYTES,
+    BlockSource,
     ChunkedSource,
     Faults,
     MemorySource,
     count_faults,
     count_observed,
     describe,
+    weigh_gaps,
 )
-from fwkmeans.typing import Description, FloatArray, IntArray, RowArray, Source
+from fwkmeans.sources.gaps import Observed
+from fwkmeans.typing import Description, FloatArray, Source
 
 
-def open_source(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> Source:
-    """Return the source of the rows: in memory, or in blocks for paths and large memory maps."""
+class Input(NamedTuple):
+    """What a user handed to a method."""
+
+    source: Source
+    coding: Coding | None  # of its categorical columns; None: there are none
+    rows: Any  # as a callable `init` gets them: checked numbers, or X itself beside categories
+
+
+def open_rows(
+    estimator: Any, X: Any, sample_weight: Any, coding: Coding | None, *, reset: bool
+) -> Input:
+    """Return the rows: in memory, or in blocks for paths and large memory maps.
+
+    `coding` is that of the fitted model. With `reset` it is learned from X, and the names and the
+    number of the columns are remembered by scikit-learn's `validate_data`.
+    """
     n_threads = effective_n_threads(estimator.n_jobs)
     if isinstance(X, str | os.PathLike) or _is_large_map(X):
         X = ChunkedSource(X)
     if isinstance(X, ChunkedSource):
-        _check_chunked(estimator, X, reset=reset)
+        _check_columns(estimator, X, reset=reset)
         given = X.sample_weight if sample_weight is None else sample_weight
         weights = check_sample_weight(given, X.n_rows)
-        coding = _coding_of_blocks(estimator, X, weights, reset=reset)
+        if reset and hasattr(estimator, "categorical_features"):
+            coding = _coding_of_blocks(estimator, X, weights)
         options = {} if coding is None else _level_options(estimator, reset=reset)
-        return X.with_(weights, n_threads, coding, **options)
+        return Input(X.with_(weights, n_threads, coding, **options), coding, X.rows)
     if isinstance(X, MemorySource):
         sample_weight = X.sample_weight if sample_weight is None else sample_weight
+        if X.levels is not None:
+            return _open_levels(estimator, X, sample_weight, n_threads, coding, reset=reset)
         X = X.rows
     _refuse_sparse(estimator, X)
     _refuse_others(X)
@@ -60,89 +81,80 @@ def open_source(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> S
             weights = None
             if sample_weight is not None and len(X):
                 weights = check_sample_weight(sample_weight, len(X))
-            estimator._coding = _learn_coding(estimator, X, weights)
-        if estimator._coding is not None:
-            return _open_mixed(estimator, X, sample_weight, n_threads, reset=reset)
+            coding = _learn_coding(estimator, X, weights)
+        if coding is not None:
+            return _open_mixed(estimator, X, sample_weight, n_threads, coding, reset=reset)
     refuse_text(X, type(estimator).__name__)
     if has_objects(X):  # such as numbers and pandas' NA
         _refuse_empty(estimator, X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
-        cells = read_numeric(X, np.arange(X.shape[1]))
-        return MemorySource(cells, check_sample_weight(sample_weight, len(cells)), n_threads)
-    rows: RowArray = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        dtype=float_types(X),
-        ensure_all_finite=False,  # our own check names the columns
-    )
-    return MemorySource(np.asarray(rows), check_sample_weight(sample_weight, len(rows)), n_threads)
+        rows = read_numeric(X, np.arange(X.shape[1]))
+    else:
+        # our own check names the columns that are not finite
+        rows = validate_data(
+            estimator, X, reset=reset, dtype=float_types(X), ensure_all_finite=False
+        )
+        rows = np.asarray(rows)
+    weights = check_sample_weight(sample_weight, len(rows))
+    return Input(MemorySource(rows, weights, n_threads), None, rows)
 
 
-def describe_rows(estimator: Any, source: Source, *, reset: bool) -> tuple[Source, Description]:
-    """Describe a table; return it with what its missing cells mean for the rows, too."""
+def describe_rows(
+    estimator: Any, source: Source, view: Callable[..., Source], *, reset: bool
+) -> tuple[Source, Description]:
+    """Describe a table; return it as the algorithm sees it, too.
+
+    `view` is what the algorithm makes of the rows. Missing cells are refused or allowed where the
+    user left them.
+    """
     table, faults = describe(source)
-    source, gaps = _with_gaps(estimator, source, faults, every_column=reset)
-    if gaps:
-        table, _ = describe(source)
-    table = table._replace(rescale=getattr(estimator, "missing", "error") == "rescale")
-    return source, table
+    seen = source_of_gaps(estimator, source, view, faults, reset=reset)
+    if seen is not source:
+        table, _ = describe(seen)
+    return seen, table._replace(rescale=getattr(estimator, "missing", "error") == "rescale")
 
 
-def check_rows(estimator: Any, source: Source) -> Source:
-    """Return rows for a fitted model, with what their missing cells mean; raise if they may not."""
-    return _with_gaps(estimator, source, count_faults(source), every_column=False)[0]
-
-
-def _with_gaps(
-    estimator: Any, source: Source, faults: Faults, *, every_column: bool
-) -> tuple[Source, bool]:
-    """Return the source in which rows with missing cells count M / m_i times, if there are any."""
+def source_of_gaps(
+    estimator: Any, source: Source, view: Callable[..., Source], faults: Faults, *, reset: bool
+) -> Source:
+    """Return the view in which rows with missing cells count M / m_i times, if there are any."""
     layout = source.layout
     none = np.zeros(layout.categorical.size)
     infinite = layout.features(faults.infinite.astype(np.float64), none)
     if infinite.any():
         advice = f"{type(estimator).__name__} needs finite numbers: fill or drop those rows."
         _refuse(estimator, infinite, "infinity", advice)
-    missing = layout.features(faults.missing.astype(np.float64), _gaps_in_levels(source))
+    in_categories = none if layout.is_numeric else count_observed(source).missing
+    missing = layout.features(faults.missing.astype(np.float64), in_categories.astype(np.float64))
     if not missing.any():
-        return source, False
+        seen = view(source, reset=reset)
+        changed = seen is not source and count_faults(seen).missing.any()
+        return seen.with_gaps(stretch=False) if changed else seen
     if getattr(estimator, "missing", "error") == "error":
         _refuse(estimator, missing, "NaN or other missing values", _advice(estimator))
     observed = count_observed(source)
     names = getattr(estimator, "feature_names_in_", None)
-    if every_column and not observed.in_column.all():
+    if reset and not observed.in_column.all():
         raise ValueError(
             f"Nothing is observed in {describe_columns(observed.in_column == 0, names)} of X: "
             "every cell (of a row with weight) is missing. Drop the column."
         )
-    refuse_hollow_rows(observed.in_row)
-    weights = layout.n_features / observed.in_row
-    if source.sample_weight is not None:
-        weights *= source.sample_weight
-    return source.reweighted(weights, gaps=True, stretch=True), True
+    _refuse_empty_rows(observed)
+    seen = view(source, reset=reset)
+    if seen is not source:
+        _refuse_empty_rows(count_observed(seen))
+    return weigh_gaps(seen)
 
 
-def refuse_hollow_rows(observed: IntArray) -> None:
+def _refuse_empty_rows(observed: Observed) -> None:
     """Raise if a row has no observed cell."""
-    hollow = np.flatnonzero(observed == 0)
-    if hollow.size:
-        shown = ", ".join(str(row) for row in hollow[:5])
-        more = f" and {hollow.size - 5} more" if hollow.size > 5 else ""
+    if observed.n_empty:
+        shown = ", ".join(map(str, observed.empty))
+        more = observed.n_empty - len(observed.empty)
         raise ValueError(
-            f"Nothing is observed in row{'s' if hollow.size > 1 else ''} {shown}{more} of X: every "
-            "cell is missing. Drop such rows."
+            f"Nothing is observed in row{'s' if observed.n_empty > 1 else ''} {shown}"
+            f"{f' and {more} more' if more else ''} of X: every cell is missing. Drop such rows."
         )
-
-
-def _gaps_in_levels(source: Source) -> FloatArray:
-    """Return the number of missing cells of each categorical column."""
-    gaps = np.zeros(source.layout.categorical.size)
-    if gaps.size:
-        for block in source.blocks():
-            if block.levels is not None:
-                gaps += (block.levels < 0).sum(axis=0)
-    return gaps
 
 
 def _learn_coding(estimator: Any, X: Any, weights: FloatArray | None) -> Coding | None:
@@ -162,25 +174,20 @@ def _learn_coding(estimator: Any, X: Any, weights: FloatArray | None) -> Coding 
 
 
 def _coding_of_blocks(
-    estimator: Any, source: ChunkedSource, weights: FloatArray | None, *, reset: bool
+    estimator: Any, source: ChunkedSource, weights: FloatArray | None
 ) -> Coding | None:
-    if not hasattr(estimator, "categorical_features"):
-        return None
-    if reset:
-        pieces = (
-            (source.rows[piece] if weights is None else source.rows[piece][weights[piece] > 0])
-            for piece in source.pieces()
-        )
-        coding = Coding.learn_blocks(
-            pieces,
-            source.n_features,
-            estimator.categorical_features,
-            own_missing=_own_missing(estimator),
-        )
-        _refuse_hollow(estimator, coding, None)
-        estimator._coding = coding if coding.categorical.size else None
-    fitted: Coding | None = estimator._coding
-    return fitted
+    pieces = (
+        (source.rows[piece] if weights is None else source.rows[piece][weights[piece] > 0])
+        for piece in source.pieces()
+    )
+    coding = Coding.learn_blocks(
+        pieces,
+        source.n_features,
+        estimator.categorical_features,
+        own_missing=_own_missing(estimator),
+    )
+    _refuse_hollow(estimator, coding, None)
+    return coding if coding.categorical.size else None
 
 
 def _refuse_hollow(estimator: Any, coding: Coding, names: Any) -> None:
@@ -194,19 +201,55 @@ def _refuse_hollow(estimator: Any, coding: Coding, names: Any) -> None:
 
 
 def _open_mixed(
-    estimator: Any, X: Any, sample_weight: Any, n_threads: int, *, reset: bool
-) -> MemorySource:
+    estimator: Any,
+    X: Any,
+    sample_weight: Any,
+    n_threads: int,
+    coding: Coding,
+    *,
+    reset: bool,
+) -> Input:
     """Return the source of a table with categorical columns."""
     _refuse_empty(estimator, X)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
-    coding: Coding = estimator._coding
-    return MemorySource(
+    source = MemorySource(
         coding.rows(X),
         check_sample_weight(sample_weight, len(X)),
         n_threads,
         levels=coding.levels(X, **_level_options(estimator, reset=reset)),
         layout=coding.layout,
     )
+    return Input(source, coding, X)
+
+
+def _open_levels(
+    estimator: Any,
+    source: MemorySource,
+    sample_weight: Any,
+    n_threads: int,
+    coding: Coding | None,
+    *,
+    reset: bool,
+) -> Input:
+    """Return a source whose categories are levels already: their numbers are their names."""
+    _check_columns(estimator, source, reset=reset)
+    if not hasattr(estimator, "categorical_features"):
+        raise ValueError(
+            f"The source has categorical columns; {type(estimator).__name__} needs numbers. Encode "
+            "them, for example with fwkmeans.preprocessing.TableEncoder."
+        )
+    layout = source.layout
+    if reset:
+        names = tuple(tuple(range(n - 1)) for n in np.diff(layout.offsets).tolist())
+        coding = Coding(layout.n_features, layout.numeric, layout.categorical, names)
+    elif coding is None or not all(map(np.array_equal, coding.layout, layout)):
+        raise ValueError(
+            f"The levels of the source are not those that {type(estimator).__name__} was fitted "
+            "with. Give a source with the same layout."
+        )
+    weights = check_sample_weight(sample_weight, source.n_rows)
+    given = MemorySource(source.rows, weights, n_threads, levels=source.levels, layout=layout)
+    return Input(given, coding, source.rows)
 
 
 def _refuse_empty(estimator: Any, X: Any) -> None:
@@ -219,7 +262,7 @@ def _refuse_empty(estimator: Any, X: Any) -> None:
 
 def _level_options(estimator: Any, *, reset: bool) -> dict[str, Any]:
     """Return what is asked of categories never seen, and of missing ones."""
-    unknown = "mismatch" if reset else estimator.handle_unknown
+    unknown = "ignore" if reset else estimator.handle_unknown
     return {"unknown": unknown, "own_missing": _own_missing(estimator)}
 
 
@@ -260,10 +303,11 @@ def _is_large_map(X: Any) -> bool:
     return isinstance(X, np.memmap) and X.ndim == 2 and X.nbytes > BLOCK_BYTES
 
 
-def _check_chunked(estimator: Any, source: ChunkedSource, *, reset: bool) -> None:
+def _check_columns(estimator: Any, source: BlockSource, *, reset: bool) -> None:
     if source.n_rows == 0 or source.n_features == 0:
         raise ValueError(
-            f"Found array with shape {source.rows.shape}; at least one row and column is needed."
+            f"Found array with shape {(source.n_rows, source.n_features)}; at least one row and "
+            "column is needed."
         )
     if reset:
         estimator.n_features_in_ = source.n_features
@@ -307,7 +351,7 @@ def _advice(estimator: Any) -> str:
         "fill or drop those rows, for example with sklearn.impute.SimpleImputer or "
         "fwkmeans.preprocessing.TableEncoder(impute='median')."
     )
-    if not hasattr(estimator, "missing"):
+    if not accepts(type(estimator), "missing", "ignore"):
         return f"{who} needs every cell: {filling}"
     own = ""
     if getattr(estimator, "_coding", None) is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from fwkmeans._engine import Recipe
+from fwkmeans._support.checks import BOOLEAN, one_of
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
@@ -65,6 +66,8 @@ class KMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    _constraints: ClassVar = {"copy_x": BOOLEAN, "algorithm": one_of("lloyd", "elkan")}
+
     def __init__(
         self,
         n_clusters: int | None = 8,
@@ -77,6 +80,8 @@ class KMeans(BaseFeatureWeightedKMeans):
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
+        copy_x: bool = True,
+        algorithm: str = "lloyd",
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -87,6 +92,8 @@ class KMeans(BaseFeatureWeightedKMeans):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+        self.copy_x = copy_x
+        self.algorithm = algorithm
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
         return Recipe(SquaredEuclidean(), MeanCenter(), UniformWeights())

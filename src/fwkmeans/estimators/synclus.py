@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fwkmeans._engine import Recipe, Run
-from fwkmeans._init import Seeds, initial_weights
+from fwkmeans._init import Seeds
+from fwkmeans._support.checks import NONE, one_of, several
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, Beginning
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.groups import Groups, resolve_groups
+from fwkmeans.estimators.starts import Problem, initial_weights_of
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.typing import (
     Description,
@@ -37,6 +39,10 @@ default="uniform"
     Whether to compare deviations from the mean distance. With one group, F is then 1 minus the
     squared correlation of :math:`d_{ij}` and :math:`a^*_{ij}`. False is as published; see
     Notes.""",
+    missing="""missing : {"error"}, default="error"
+    Missing cells raise an error. The criterion sums over all pairs of rows, and a pair with a
+    missing cell has no distance that can be compared with the others. Fill missing cells first, for
+    example with `fwkmeans.preprocessing.TableEncoder` and ``impute="median"``.""",
     tol="""tol : float, default=1e-6
     A run ends when F falls by no more than `tol` times what it would fall by, to first order, if no
     cluster had any dispersion. With 0 it continues until labels, centers and weights no longer
@@ -145,6 +151,18 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    _constraints: ClassVar = {
+        **StressWeights._constraints,
+        "group_weights": NONE | several("one weight for each group"),
+        "weight_init": one_of("uniform", "inverse-variance", "random")
+        | several("an array of weights"),
+        "missing": one_of("error").but(
+            "SYNCLUS compares all pairs of rows, and pairs with a missing cell have no distance "
+            "that can be compared with those of the others. Fill the gaps first, for example with "
+            "fwkmeans.preprocessing.TableEncoder(impute='median')."
+        ),
+    }
+
     def __init__(
         self,
         n_clusters: int | None = 8,
@@ -157,6 +175,7 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
         n_init: Any = "auto",
         max_iter: int = 300,
         tol: float = 1e-6,
+        missing: str = "error",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -170,13 +189,12 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.missing = missing
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
-        if not isinstance(self.centred, bool | np.bool_):
-            raise TypeError(f"centred={self.centred!r}: expected True or False.")
         groups = self._groups()
         rule = StressWeights(groups.numbers, self._omega(groups), bool(self.centred))
         return Recipe(SquaredEuclidean(), MeanCenter(), rule)
@@ -205,24 +223,15 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
             )
         return values
 
-    def _initial_weights(
-        self, begin: Beginning, recipe: Recipe, table: Description, seeds: Seeds, starts: range
-    ) -> Weights:
-        how = self.weight_init
+    def _initial_weights(self, problem: Problem, seeds: Seeds, starts: range) -> Weights:
+        how, table = self.weight_init, problem.table
         if isinstance(how, str) and how == "inverse-variance":
             varying = table.scatter > 0
             least = table.scatter[varying].min(initial=np.inf)
             how = np.where(varying, least / np.where(varying, table.scatter, 1.0), 0.0)
             how = how if varying.any() else "uniform"
-        elif isinstance(how, str) and how not in ("uniform", "random"):
-            raise ValueError(
-                f"weight_init={how!r}: expected 'uniform', 'inverse-variance', 'random' or an "
-                "array."
-            )
-        names = getattr(self, "feature_names_in_", None)
-        rule = recipe.weighting
-        weights = initial_weights(how, rule, begin.n_clusters, table, seeds, starts, names)
-        if not rule.effective(weights).values.any(axis=(-2, -1)).all():
+        weights = initial_weights_of(self, problem, seeds, starts, how)
+        if not problem.recipe.weighting.effective(weights).values.any(axis=(-2, -1)).all():
             raise ValueError(
                 "weight_init gives weight only to features of groups whose group weight is 0. Give "
                 "weight to a feature of another group."
@@ -255,7 +264,7 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
 
         The dispersion is that about their own means, because the stress is defined by those.
         """
-        assignment = self._assignment(source)
+        assignment = self._assignment()
         dissimilarity, center, _ = self._parts
         statistics = source.reduce(dissimilarity.accumulation(assignment))
         means = center.update(statistics, assignment, source)

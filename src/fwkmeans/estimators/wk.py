@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from fwkmeans._engine import Recipe
+from fwkmeans._support.checks import one_of
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
@@ -12,7 +13,6 @@ from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.typing import Description, Source
 from fwkmeans.weighting import ClusterPowerWeights, SharedPowerWeights
-from fwkmeans.weighting.power import check_smoothing
 
 
 @documented("Weights of the features; each row sums to 1. For global weights all rows are equal.")
@@ -94,6 +94,12 @@ class WKMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    _constraints: ClassVar = {
+        **SharedPowerWeights._constraints,
+        **ClusterPowerWeights._constraints,
+        "weights": one_of("global", "cluster"),
+    }
+
     def __init__(
         self,
         n_clusters: int | None = 8,
@@ -110,7 +116,7 @@ class WKMeans(BaseFeatureWeightedKMeans):
         categorical_features: Any = "from_dtype",
         missing: str = "error",
         missing_category: str = "same",
-        handle_unknown: str = "mismatch",
+        handle_unknown: str = "ignore",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -134,9 +140,6 @@ class WKMeans(BaseFeatureWeightedKMeans):
         self.random_state = random_state
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
-        if self.weights not in ("global", "cluster"):
-            raise ValueError(f"weights={self.weights!r}: expected 'global' or 'cluster'.")
-        check_smoothing(self.smoothing)
         if self.weights == "global":
             shared = SharedPowerWeights(beta=self.beta, zero=self.zero)
             return Recipe(SquaredEuclidean(), MeanCenter(), shared)

@@ -64,10 +64,11 @@ def name_ticks(ax: Any, which: str, names: Sequence[Any]) -> None:
     ax.tick_params(axis=which, length=0)
 
 
-def write_values(ax: Any, image: Any, texts: Sequence[Sequence[str]], room: int) -> list[Any]:
+def write_values(ax: Any, image: Any, texts: Sequence[Sequence[str]], room: int) -> Any:
     """Write one text into each cell of an image, black or white, whatever can be read there.
 
-    Nothing is written if a cell has less room than for so many characters.
+    Return the texts in the shape of the image; None if a cell has less room than for so many
+    characters, and nothing is written.
     """
     values: FloatArray = np.asarray(image.get_array(), dtype=np.float64)
     engine = ax.figure.get_layout_engine()
@@ -76,15 +77,15 @@ def write_values(ax: Any, image: Any, texts: Sequence[Sequence[str]], room: int)
     width, height = np.asarray(_room(ax)) / values.shape[::-1]
     size = min(9.0, 0.7 * height, width / (0.65 * room))
     if size < _SMALLEST:
-        return []
+        return None
     red, green, blue, opaque = np.moveaxis(image.to_rgba(values, norm=True), -1, 0)
     light = (0.299 * red + 0.587 * green + 0.114 * blue) * opaque
     light = light + (1.0 - opaque) * _lightness(ax) > 0.5  # cells without a number show the paper
-    written = []
+    written = np.empty(values.shape, dtype=object)
     for (i, j), is_light in np.ndenumerate(light):
         color = "black" if is_light else "white"
         text = texts[i][j].replace("$", r"\$")
-        written.append(ax.text(j, i, text, ha="center", va="center", color=color, fontsize=size))
+        written[i, j] = ax.text(j, i, text, ha="center", va="center", color=color, fontsize=size)
     return written
 
 

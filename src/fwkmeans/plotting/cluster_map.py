@@ -105,7 +105,7 @@ class ClusterMapDisplay:
     >>> from fwkmeans.datasets import load_uci
     >>> from fwkmeans.plotting import ClusterMapDisplay
     >>> from fwkmeans.preprocessing import RangeStandardizer
-    >>> X = RangeStandardizer().fit_transform(load_uci("iris", frame=None).data)
+    >>> X = RangeStandardizer().fit_transform(load_uci("iris", as_frame=False).data)
     >>> model = IMWKMeans(3, p=1.5).fit(X)
     >>> display = ClusterMapDisplay.from_estimator(model, X, features=(2, 3))
     >>> point = model.cluster_centers_[0].copy()  # somewhere on the outline of cluster 0

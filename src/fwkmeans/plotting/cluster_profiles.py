@@ -71,11 +71,11 @@ class ClusterProfilesDisplay:
         Axes with the heat map.
     figure_ : matplotlib Figure
         Figure that holds the axes.
-    image_ : matplotlib AxesImage
+    im_ : matplotlib AxesImage
         The heat map: the shown differences, "all rows" in the first column.
     features_ : ndarray of int
         Positions of the shown columns, from top to bottom.
-    text_ : list of matplotlib Text
+    text_ : ndarray of matplotlib Text, in the shape of the image, or None
         What is in the cells; empty if there is no room.
     colorbar_ : matplotlib Colorbar or None
         The scale of the colors.
@@ -253,17 +253,17 @@ class ClusterProfilesDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         limit = float(np.nanmax(np.abs(shown), initial=0.0)) or 1.0
         style = image_style(style, cmap=DIVERGING, vmin=-limit, vmax=limit)
-        self.image_ = ax.imshow(shown, **style)
+        self.im_ = ax.imshow(shown, **style)
         self.colorbar_ = None
         if colorbar:
-            self.colorbar_ = add_colorbar(ax, self.image_, label)
+            self.colorbar_ = add_colorbar(ax, self.im_, label)
         name_ticks(ax, "x", columns)
         name_ticks(ax, "y", names)
         left_out = len(differences) - len(shown)
         more = f"; {left_out} columns not shown" if left_out else ""
         ax.set_xlabel(f"cluster (rows){more}")
         ax.axvline(0.5, color="black", linewidth=1)
-        self.text_ = write_values(ax, self.image_, texts, longest) if include_values else []
+        self.text_ = write_values(ax, self.im_, texts, longest) if include_values else None
         return self
 
     @classmethod

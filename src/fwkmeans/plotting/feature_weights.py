@@ -45,11 +45,11 @@ class FeatureWeightsDisplay:
         Axes with the heat map.
     figure_ : matplotlib Figure
         Figure that holds the axes.
-    image_ : matplotlib AxesImage
+    im_ : matplotlib AxesImage
         The heat map: the shown weights, in the order in which they are shown.
     features_ : ndarray of int
         Positions of the shown features, by falling mean weight.
-    text_ : list of matplotlib Text
+    text_ : ndarray of matplotlib Text, in the shape of the image, or None
         The numbers in the cells; empty if there is no room for them.
     colorbar_ : matplotlib Colorbar or None
         The scale of the colors.
@@ -70,11 +70,11 @@ class FeatureWeightsDisplay:
     >>> from fwkmeans.datasets import load_uci
     >>> from fwkmeans.plotting import FeatureWeightsDisplay
     >>> from fwkmeans.preprocessing import RangeStandardizer
-    >>> iris = load_uci("iris", frame=None)
+    >>> iris = load_uci("iris", as_frame=False)
     >>> X = RangeStandardizer().fit_transform(iris.data)
     >>> model = AWKMeans(3, random_state=0).fit(X)
     >>> display = FeatureWeightsDisplay.from_estimator(model, feature_names=iris.feature_names)
-    >>> display.image_.get_array().shape
+    >>> display.im_.get_array().shape
     (3, 4)
     >>> [iris.feature_names[v] for v in display.features_[:2]]
     ['petal_length', 'petal_width']
@@ -219,10 +219,10 @@ class FeatureWeightsDisplay:
         ax = open_axes(ax, matrix_size(clusters, shown, self.weight_name), type(self).__name__)
         style = image_style(style, cmap=SEQUENTIAL, vmin=0.0)
         self.ax_, self.figure_ = ax, ax.figure
-        self.image_ = ax.imshow(weights, **style)
+        self.im_ = ax.imshow(weights, **style)
         self.colorbar_ = None
         if colorbar:
-            self.colorbar_ = add_colorbar(ax, self.image_, self.weight_name)
+            self.colorbar_ = add_colorbar(ax, self.im_, self.weight_name)
         name_ticks(ax, "x", shown)
         name_ticks(ax, "y", clusters)
         left_out = len(names) - len(shown)
@@ -231,7 +231,7 @@ class FeatureWeightsDisplay:
         if self.sizes is None:
             ax.set_ylabel("cluster")
         texts = [[f"{weight:.2f}" for weight in row] for row in weights]
-        self.text_ = write_values(ax, self.image_, texts, 4) if include_values else []
+        self.text_ = write_values(ax, self.im_, texts, 4) if include_values else None
         return self
 
     def _clusters(self, n_rows: int) -> list[str]:

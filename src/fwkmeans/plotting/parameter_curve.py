@@ -27,7 +27,7 @@ class ParameterCurveDisplay:
 
     Parameters
     ----------
-    values : sequence
+    param_range : sequence
         Values of the parameter. If they are not all finite numbers, they are drawn at even steps.
     scores : ndarray of shape (n_values,)
         Score of each; the higher, the better. NaN is a gap in the line.
@@ -44,9 +44,9 @@ class ParameterCurveDisplay:
         Axes with the curve.
     figure_ : matplotlib Figure
         Figure that holds the axes.
-    line_ : matplotlib Line2D
+    lines_ : list of one matplotlib Line2D
         The scores.
-    band_ : matplotlib FillBetweenPolyCollection or None
+    fill_between_ : list of one matplotlib PolyCollection, or None
         The spread about them.
     best_ : matplotlib Line2D or None
         Mark of the highest score (the first of several); None if there is none.
@@ -66,22 +66,22 @@ class ParameterCurveDisplay:
     >>> X, y = load_uci("iris", return_X_y=True)
     >>> X = RangeStandardizer().fit_transform(X)
     >>> display = ParameterCurveDisplay.from_estimator(
-    ...     IMWKMeans(3), X, param_name="p", values=[1.1, 2.0, 4.0], y=y
+    ...     IMWKMeans(3), X, param_name="p", param_range=[1.1, 2.0, 4.0], y=y
     ... )
-    >>> display.values[display.best_index_], round(float(display.scores.max()), 2)
+    >>> display.param_range[display.best_index_], round(float(display.scores.max()), 2)
     (1.1, 0.9)
     """
 
     def __init__(
         self,
-        values: Sequence[Any],
+        param_range: Sequence[Any],
         scores: FloatArray,
         *,
         spread: FloatArray | None = None,
         param_name: str = "parameter",
         score_name: str = "score",
     ) -> None:
-        self.values = values
+        self.param_range = param_range
         self.scores = scores
         self.spread = spread
         self.param_name = param_name
@@ -94,7 +94,7 @@ class ParameterCurveDisplay:
         X: Any,
         *,
         param_name: str,
-        values: Any,
+        param_range: Any,
         y: Any = None,
         scoring: Any = None,
         n_repeats: int = 1,
@@ -111,7 +111,7 @@ class ParameterCurveDisplay:
             The rows.
         param_name : str
             Name of the parameter, in a pipeline as in ``"wkmeans__beta"``.
-        values : sequence
+        param_range : sequence
             Values of the parameter.
         y : array-like of shape (n_samples,), default=None
             Classes of the rows, for scores that compare with them.
@@ -135,7 +135,7 @@ class ParameterCurveDisplay:
             The display, drawn.
         """
         check_scalar(n_repeats, "n_repeats", Integral, min_val=1)
-        values = list(values)
+        values = list(param_range)
         _check_parameter(estimator, param_name, values)
         scorer, score_name = _scorer_of(scoring, y)
         scores = np.full((len(values), n_repeats), np.nan)
@@ -158,7 +158,7 @@ class ParameterCurveDisplay:
     @classmethod
     def from_predictions(
         cls,
-        values: Any,
+        param_range: Any,
         scores: Any,
         *,
         spread: Any = None,
@@ -171,7 +171,7 @@ class ParameterCurveDisplay:
 
         Parameters
         ----------
-        values : sequence
+        param_range : sequence
             Values of the parameter.
         scores : array-like of shape (n_values,) or (n_values, n_repeats)
             Score of each; the higher, the better. Of repeats the mean is drawn, and a band of one
@@ -192,7 +192,7 @@ class ParameterCurveDisplay:
         display : ParameterCurveDisplay
             The display, drawn.
         """
-        values, scores = list(values), np.asarray(scores, dtype=np.float64)
+        values, scores = list(param_range), np.asarray(scores, dtype=np.float64)
         if not values or scores.ndim not in (1, 2) or len(scores) != len(values):
             raise ValueError(
                 f"scores has shape {scores.shape} for {len(values)} values; expected at least one "
@@ -228,23 +228,24 @@ class ParameterCurveDisplay:
         """
         ax = open_axes(ax, (5.5, 3.8), type(self).__name__)
         self.ax_, self.figure_ = ax, ax.figure
-        numbers = all(_is_finite_number(value) for value in self.values)
-        at = np.asarray(self.values, dtype=np.float64) if numbers else np.arange(len(self.values))
+        numbers = all(_is_finite_number(value) for value in self.param_range)
+        at = np.asarray(self.param_range if numbers else range(len(self.param_range)), np.float64)
         order = np.argsort(at, kind="stable")
         x, y = at[order], np.asarray(self.scores)[order]
         before = sum(line.get_linestyle() != "None" for line in ax.lines)
         colors = [color for color in COLORS if color != ACCENT]  # which is that of the marks
         look = {"color": colors[before % len(colors)], "label": plain(self.score_name, 60)}
         style = line_style(style, marker="o", markersize=4, **look)
-        (self.line_,) = ax.plot(x, y, **style)
-        self.band_ = None
+        self.lines_ = ax.plot(x, y, **style)
+        self.fill_between_ = None
         if self.spread is not None:
             half = np.asarray(self.spread)[order]
-            color = self.line_.get_color()
-            self.band_ = ax.fill_between(x, y - half, y + half, color=color, alpha=0.2, lw=0)
+            color = self.lines_[0].get_color()
+            band = ax.fill_between(x, y - half, y + half, color=color, alpha=0.2, lw=0)
+            self.fill_between_ = [band]
         if not numbers:
-            ax.set_xticks(at, [plain(value) for value in self.values])
-            if sum(len(plain(value)) for value in self.values) > 45:
+            ax.set_xticks(at, [plain(value) for value in self.param_range])
+            if sum(len(plain(value)) for value in self.param_range) > 45:
                 ax.tick_params(axis="x", rotation=90)
         names = {"xlabel": plain(self.param_name), "ylabel": plain(self.score_name, 60)}
         if before and ax.get_xlabel() not in ("", names["xlabel"]):
@@ -264,7 +265,7 @@ class ParameterCurveDisplay:
         if np.isnan(scores).all():
             return
         best = self.best_index_ = int(np.nanargmax(scores))
-        value = self.values[best]
+        value = self.param_range[best]
         shown = f"{value:.4g}" if _is_finite_number(value) else plain(value)
         (self.best_,) = self.ax_.plot(
             at[best : best + 1],
@@ -272,7 +273,7 @@ class ParameterCurveDisplay:
             linestyle="none",
             marker="o",
             markersize=9,
-            markerfacecolor=self.line_.get_color(),
+            markerfacecolor=self.lines_[0].get_color(),
             markeredgecolor=ACCENT,
             markeredgewidth=2,
             label=f"best: {plain(self.param_name)} = {shown} ({scores[best]:.3g})",
@@ -302,7 +303,7 @@ def _check_parameter(estimator: Any, param_name: str, values: list[Any]) -> None
             f"param_name={param_name!r} is no parameter of {type(estimator).__name__}. {hint}"
         )
     if not values:
-        raise ValueError("values is empty; give at least one value of the parameter.")
+        raise ValueError("param_range is empty; give at least one value of the parameter.")
 
 
 def _scorer_of(scoring: Any, y: Any) -> tuple[Callable[..., float], str]:

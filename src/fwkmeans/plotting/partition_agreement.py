@@ -49,9 +49,9 @@ class PartitionAgreementDisplay:
         Axes with the matrix.
     figure_ : matplotlib Figure
         Figure that holds the axes.
-    image_ : matplotlib AxesImage
+    im_ : matplotlib AxesImage
         The matrix as it is shown.
-    text_ : list of matplotlib Text
+    text_ : ndarray of matplotlib Text, in the shape of the image, or None
         The numbers in the cells; empty if there is no room for them.
     colorbar_ : matplotlib Colorbar or None
         The scale of the colors.
@@ -240,15 +240,15 @@ class PartitionAgreementDisplay:
         limits = {} if pair else {"vmax": 1.0}
         style = image_style(style, cmap=SEQUENTIAL, vmin=0.0, **limits)
         self.ax_, self.figure_ = ax, ax.figure
-        self.image_ = ax.imshow(matrix, **style)
-        self.colorbar_ = add_colorbar(ax, self.image_, label) if colorbar else None
+        self.im_ = ax.imshow(matrix, **style)
+        self.colorbar_ = add_colorbar(ax, self.im_, label) if colorbar else None
         name_ticks(ax, "x", columns)
         name_ticks(ax, "y", rows)
         if pair:
             ax.set(ylabel=plain(self.names[0]), xlabel=plain(self.names[1]))
             ax.set_title(f"adjusted Rand index {self.agreement[0, 1]:.2f}", fontsize="medium")
         texts = [[str(cell) if pair else f"{cell:.2f}" for cell in row] for row in matrix]
-        self.text_ = write_values(ax, self.image_, texts, 5) if include_values else []
+        self.text_ = write_values(ax, self.im_, texts, 5) if include_values else None
         return self
 
 

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fwkmeans._support.checks import BOOLEAN
 from fwkmeans._tabular.columns import float_types, refuse_text
 
 __all__ = ["RangeStandardizer", "find_mean_and_range", "standardize"]
@@ -92,6 +93,7 @@ class RangeStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : RangeStandardizer
             The fitted transformer.
         """
+        BOOLEAN.check("drop_constant", self.drop_constant, type(self).__name__)
         X = self._validate(X, reset=True)
         self.mean_, self.range_ = find_mean_and_range(X)
         varies = self.range_ > 0

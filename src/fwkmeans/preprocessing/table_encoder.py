@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fwkmeans._support.checks import BOOLEAN, NONE, check_parameters, one_of
 from fwkmeans._tabular import columns as _columns
 from fwkmeans.preprocessing.range_standardizer import (
     FloatArray,
@@ -116,6 +117,13 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     array(['size', 'color=blue', 'color=red'], dtype=object)
     """
 
+    _constraints: ClassVar = {
+        "categorical": one_of("onehot", "keep"),
+        "impute": NONE | one_of("median", "keep"),
+        "handle_unknown": one_of("ignore", "error"),
+        "standardize": BOOLEAN,
+    }
+
     def __init__(
         self,
         *,
@@ -146,7 +154,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : TableEncoder
             The fitted encoder.
         """
-        self._check_parameters()
+        check_parameters(self, self._constraints)
         X = self._validate(X, reset=True)
         self.categorical_features_ = _columns.resolve_categorical(X, self.categorical_features)
         self.numerical_features_ = np.setdiff1d(
@@ -185,7 +193,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The encoded table; a frame if `X` is one and categories are kept.
         """
         check_is_fitted(self)
-        self._check_parameters()
+        check_parameters(self, self._constraints)
         X = self._validate(X, reset=False)
         columns = self._fill(self._read(X))
         if self.handle_unknown == "error":
@@ -275,18 +283,6 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = self.impute is not None
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def _check_parameters(self) -> None:
-        allowed: dict[str, tuple[Any, ...]] = {
-            "categorical": ("onehot", "keep"),
-            "impute": (None, "median", "keep"),
-            "handle_unknown": ("ignore", "error"),
-        }
-        for name, values in allowed.items():
-            value = getattr(self, name)
-            if not any(value is one or (isinstance(value, str) and value == one) for one in values):
-                expected = " or ".join(map(repr, values))
-                raise ValueError(f"{name}={value!r}: expected {expected}. Set one of these.")
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         table = _columns.as_table(X, estimator=self, input_name="X")

@@ -13,18 +13,16 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_scalar
 
-from fwkmeans._engine import Outcome, Recipe, alternate, assignment_of
+from fwkmeans._engine import Outcome, assignment_of
 from fwkmeans._init import Seeds
-from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, Beginning
-from fwkmeans.estimators.inputs import open_source
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.estimators.starts import Problem, draws_nothing
 from fwkmeans.typing import (
     BoolArray,
-    Description,
     FloatArray,
     IntArray,
+    KeptLabels,
     LabelArray,
-    LastLabels,
-    Source,
     WeightRuleProtocol,
     Weights,
 )
@@ -59,9 +57,7 @@ class _Line(NamedTuple):
     """The starts at one value of the parameter."""
 
     at: int  # number of the value
-    recipe: Recipe
-    table: Description
-    begin: Beginning
+    problem: Problem
     seeds: Seeds
 
 
@@ -133,8 +129,8 @@ def sweep(
     if type(model)._best_run is not BaseFeatureWeightedKMeans._best_run:
         return _one_by_one(model, X, parameter, values, n_starts, random_states, sample_weight)
     model._check_parameters()
-    source = open_source(model, X, sample_weight, reset=True)
-    source, table = model._described(source, reset=True)
+    given = model._opened(X, sample_weight, reset=True)
+    source, table = model._described(given, reset=True)
     with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # every start tells how it ended
         lines = []
@@ -142,9 +138,8 @@ def sweep(
             if parameter is not None:
                 model.set_params(**{parameter: value})
             model._check_parameters()
-            recipe, seen, begin = model._prepared(X, source, table, 3)
-            lines.append(_Line(at, recipe, seen, begin, Seeds(state)))
-        if model._only_one:
+            lines.append(_Line(at, model._problem(given, source, table), Seeds(state)))
+        if draws_nothing(model):
             n_starts = 1
         shape = (len(values), n_starts)
         result = Sweep(
@@ -153,7 +148,7 @@ def sweep(
             np.empty(shape, dtype=np.int64),
             np.empty(shape, dtype=np.bool_),
         )
-        for where, labels, outcome in _run(model, source, lines, n_starts):
+        for where, labels, outcome in _run(model, lines, n_starts):
             result.labels[where] = labels
             result.objective[where] = outcome.objective
             result.n_iter[where] = outcome.n_iter
@@ -162,12 +157,11 @@ def sweep(
 
 
 def _run(
-    model: BaseFeatureWeightedKMeans, source: Source, lines: list[_Line], n_starts: int
+    model: BaseFeatureWeightedKMeans, lines: list[_Line], n_starts: int
 ) -> Iterator[tuple[tuple[IntArray, IntArray], LabelArray, Outcome]]:
     """Yield the starts of each batch: which they are, their labels, and how they ended."""
     for family in _families(lines):
-        first = family[0]
-        room = model._starts_together(source, first.recipe, first.begin.n_clusters)
+        room = family[0].problem.n_together
         flat = [(line, start) for line in family for start in range(n_starts)]
         for begin in range(0, len(flat), room):
             batch = flat[begin : begin + room]
@@ -180,61 +174,49 @@ def _run(
                 np.array([line.at for line, _ in batch]),
                 np.array([start for _, start in batch]),
             )
-            yield where, *_run_together(model, source, parts)
+            yield where, *_run_together(model, parts)
 
 
 def _run_together(
-    model: BaseFeatureWeightedKMeans, source: Source, parts: list[tuple[_Line, list[int]]]
+    model: BaseFeatureWeightedKMeans, parts: list[tuple[_Line, list[int]]]
 ) -> tuple[LabelArray, Outcome]:
     centers, weights = [], []
-    for line, starts in parts:
+    for (_, problem, seeds), starts in parts:
         some = range(starts[0], starts[-1] + 1)
-        centers.append(model._initial_centers(line.begin, source, line.seeds, some, line.table))
-        weights.append(
-            model._initial_weights(line.begin, line.recipe, line.table, line.seeds, some)
-        )
-    first = parts[0][0]
-    rules = [(line.recipe.weighting, len(starts)) for line, starts in parts]
-    recipe = first.recipe._replace(weighting=_stacked(rules))
+        centers.append(model._initial_centers(problem, seeds, some))
+        weights.append(model._initial_weights(problem, seeds, some))
+    first = parts[0][0].problem
+    rules = [(line.problem.recipe.weighting, len(starts)) for line, starts in parts]
+    problem = first._replace(recipe=first.recipe._replace(weighting=_stacked(rules)))
     together = Weights(
         np.concatenate([one.values for one in weights]),
         {key: np.concatenate([one.memory[key] for one in weights]) for key in weights[0].memory},
     )
-    outcome = alternate(
-        source,
-        recipe,
-        first.table,
-        np.concatenate(centers),
-        together,
-        max_iter=int(model.max_iter),
-        tol=model.tol,
-    )
-    return _labels(source, recipe, first.table, outcome), outcome
+    stop = {"max_iter": int(model.max_iter), "tol": model.tol}
+    outcome = problem.alternate(np.concatenate(centers), together, **stop)
+    return _labels(problem, outcome), outcome
 
 
-def _labels(source: Source, recipe: Recipe, table: Description, outcome: Outcome) -> LabelArray:
+def _labels(problem: Problem, outcome: Outcome) -> LabelArray:
     """Return the labels by the centers in the type of the rows, as an estimator shows them."""
-    layout = table.layout
+    source, recipe, layout = problem.source, problem.recipe, problem.table.layout
     points = layout.points(outcome.centers).astype(source.dtype).astype(np.float64)
     centers = layout.centers(points, layout.frequencies(outcome.centers))
     assignment = assignment_of(recipe.weighting, centers, outcome.weights)
-    n_starts = len(centers)
-    last = LastLabels(
-        np.full((n_starts, source.n_rows), -1, dtype=np.int32), np.zeros(n_starts, dtype=np.bool_)
-    )
-    statistics = source.reduce(recipe.dissimilarity.accumulation(assignment, last=last))
-    assert statistics.labels is not None
-    return statistics.labels
+    labels = KeptLabels.new(len(centers))
+    _, labelled = source.run(recipe.dissimilarity.accumulation(assignment, labels=labels))
+    return labelled.gather("labels", axis=1)
 
 
 def _families(lines: list[_Line]) -> list[list[_Line]]:
     """Return the values together that differ in numbers of the weight rule alone."""
     families: dict[str, list[_Line]] = {}
     for line in lines:
-        rule = line.recipe.weighting
+        recipe = line.problem.recipe
+        rule = recipe.weighting
         words = {k: v for k, v in _parameters(rule).items() if not _is_number(v)}
-        parts = (line.recipe.dissimilarity, line.recipe.center, type(rule), words)
-        families.setdefault(repr((parts, line.begin.n_clusters)), []).append(line)
+        parts = (recipe.dissimilarity, recipe.center, type(rule), words)
+        families.setdefault(repr((parts, line.problem.n_clusters)), []).append(line)
     return list(families.values())
 
 

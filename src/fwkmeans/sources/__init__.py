@@ -1,26 +1,28 @@
-"""Where the rows live. The engine sees only `Source.reduce` and `Source.take`."""
+"""Where the rows live. The engine sees only `Source.run` and `Source.reduce`."""
 
+from fwkmeans.sources.base import BlockSource, join_in_tree, on_block
 from fwkmeans.sources.chunks import BLOCK_BYTES, ChunkedSource, open_npy
-from fwkmeans.sources.describe import (
-    Faults,
-    count_faults,
-    count_observed,
-    describe,
-    observed_mass,
-)
-from fwkmeans.sources.entities import centers_at, indicators
+from fwkmeans.sources.describe import Faults, count_faults, describe, observed_mass
+from fwkmeans.sources.entities import centers_of, count_present, indicators, rows_at
+from fwkmeans.sources.gaps import count_observed, weigh_gaps
 from fwkmeans.sources.memory import MemorySource
 
 __all__ = [
     "BLOCK_BYTES",
+    "BlockSource",
     "ChunkedSource",
     "Faults",
     "MemorySource",
-    "centers_at",
+    "centers_of",
     "count_faults",
     "count_observed",
+    "count_present",
     "describe",
     "indicators",
+    "join_in_tree",
     "observed_mass",
+    "on_block",
     "open_npy",
+    "rows_at",
+    "weigh_gaps",
 ]

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fwkmeans._tabular.coding import Coding
-from fwkmeans._tabular.layout import Layout, numeric_layout
+from fwkmeans._tabular.layout import numeric_layout
+from fwkmeans.sources.base import BlockSource
 from fwkmeans.sources.memory import in_whole_steps
-from fwkmeans.typing import (
-    Block,
-    FloatArray,
-    IntArray,
-    LabelArray,
-    Reduction,
-    Result,
-    RowArray,
-)
+from fwkmeans.typing import Block, FloatArray, LabelArray, Part, Reduction, RowArray, RowMemory
 
 #: Bytes of rows in one block, unless a source is told otherwise.
 BLOCK_BYTES = 64 * 2**20
+_PAGE = 4096
 
 
-class ChunkedSource:
+class ChunkedSource(BlockSource):
     """Blocks of consecutive rows of an array too large to hold, such as a memory-mapped file.
 
-    Private memory stays bounded by one block (only rows of another type than float32 or float64 are
-    converted, block by block) plus the labels at the end.
+    Private memory stays bounded by some blocks, whatever the number of rows: only rows of another
+    type than float32 or float64 are converted, block by block, and what is kept beside the rows
+    (labels, for instance) goes to a temporary file once it is larger than a block.
 
     Parameters
     ----------
@@ -45,10 +42,11 @@ class ChunkedSource:
         Size of a block. The result depends on it only through the rounding of sums.
     coding : Coding, default=None
         Which columns are categorical, and their categories; None: all are numbers.
-    gaps, stretch : bool, default=False
-        See `MemorySource`.
     seen : callable, default=None
-        What the numbers of a block become before anybody sees them.
+        What the numbers of a block become before anybody sees them: a function of a float array
+        of shape (n, n_numeric) that returns another one of that shape.
+    gaps, stretch : bool, default=False
+        See `BlockSource`. Estimators find out by themselves.
 
     Examples
     --------
@@ -61,8 +59,6 @@ class ChunkedSource:
     (1000,)
     """
 
-    keeps_labels = False  # they would grow with the file
-
     def __init__(
         self,
         rows: str | os.PathLike[str] | RowArray,
@@ -71,9 +67,9 @@ class ChunkedSource:
         block_bytes: int = BLOCK_BYTES,
         *,
         coding: Coding | None = None,
+        seen: Callable[[RowArray], RowArray] | None = None,
         gaps: bool = False,
         stretch: bool = False,
-        seen: Callable[[RowArray], RowArray] | None = None,
     ) -> None:
         self.rows = open_npy(rows) if isinstance(rows, str | os.PathLike) else rows
         check_matrix(self.rows, "rows")
@@ -82,16 +78,14 @@ class ChunkedSource:
         self.sample_weight: FloatArray | None = sample_weight
         self.n_threads: int = n_threads
         self.block_bytes: int = int(block_bytes)
-        self.coding: Coding | None = coding
-        self.gaps: bool = gaps
-        self.stretch: bool = stretch
         self.seen: Callable[[RowArray], RowArray] | None = seen
-        self.level_options: dict[str, Any] = {}  # of Coding.levels
+        self.gaps, self.stretch = gaps, stretch
+        self._code(coding)
 
-    @property
-    def layout(self) -> Layout:
-        """Which features are numeric and which categorical."""
-        return numeric_layout(self.n_features) if self.coding is None else self.coding.layout
+    def _code(self, coding: Coding | None, **level_options: Any) -> None:
+        self.coding = coding
+        self.level_options: dict[str, Any] = level_options  # of Coding.levels
+        self.layout = numeric_layout(int(self.rows.shape[1])) if coding is None else coding.layout
 
     @property
     def n_rows(self) -> int:
@@ -99,9 +93,9 @@ class ChunkedSource:
         return int(self.rows.shape[0])
 
     @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return int(self.rows.shape[1])
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return -(-self.n_rows // self._step)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -113,47 +107,22 @@ class ChunkedSource:
         sample_weight: FloatArray | None,
         n_threads: int,
         coding: Coding | None = None,
-        **levels: Any,
+        **level_options: Any,
     ) -> ChunkedSource:
         """Return the same rows with other weights, threads and coding, and its options."""
-        source = ChunkedSource(self.rows, sample_weight, n_threads, self.block_bytes, coding=coding)
-        source.level_options = levels
+        source = self._with(sample_weight=sample_weight, n_threads=n_threads)
+        source._code(coding, **level_options)
         return source
 
-    def reweighted(
-        self,
-        sample_weight: FloatArray | None,
-        *,
-        gaps: bool | None = None,
-        stretch: bool | None = None,
-    ) -> ChunkedSource:
-        """Return the same rows with other weights, and maybe with other words about gaps."""
-        source = ChunkedSource(
-            self.rows,
-            sample_weight,
-            self.n_threads,
-            self.block_bytes,
-            coding=self.coding,
-            gaps=self.gaps if gaps is None else gaps,
-            stretch=self.stretch if stretch is None else stretch,
-            seen=self.seen,
-        )
-        source.level_options = self.level_options
-        return source
-
-    def seen_through(self, seen: Callable[[RowArray], RowArray]) -> ChunkedSource:
-        """Return the source of what a function makes of the rows; it may leave gaps."""
-        view = self.reweighted(self.sample_weight)
-        view.seen = seen
-        view.gaps = self.gaps or any(np.isnan(block.rows).any() for block in view.blocks())
-        return view
+    def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
+        """Return the source of what a function makes of the numbers of each block."""
+        first = self.seen
+        return self._with(seen=transform if first is None else _Composed(first, transform))
 
     def pieces(self) -> Iterator[slice]:
         """Yield the blocks as slices of the rows."""
-        width = self.rows.shape[1] * max(self.rows.dtype.itemsize, self.dtype.itemsize)
-        step = max(1, self.block_bytes // max(1, width))
-        for begin in range(0, self.n_rows, step):
-            yield slice(begin, begin + step)
+        for begin in range(0, self.n_rows, self._step):
+            yield slice(begin, begin + self._step)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows, block by block."""
@@ -170,28 +139,19 @@ class ChunkedSource:
                 self.stretch,
             )
 
-    def reduce(self, reduction: Reduction[Result]) -> Result:
-        """Run a reduction over all rows."""
-        return reduction.merge(map(reduction.on_block, self.blocks()))  # one block at a time
+    @property
+    def _step(self) -> int:
+        """Number of rows in a block."""
+        width = self.rows.shape[1] * max(self.rows.dtype.itemsize, self.dtype.itemsize)
+        return max(1, self.block_bytes // max(1, int(width)))
 
-    def take(self, indices: IntArray) -> RowArray:
-        """Return the numbers of the rows with these indices, in that order."""
-        return self._plain(self._cells(indices))
-
-    def take_levels(self, indices: IntArray) -> LabelArray:
-        """Return the levels of the categories of the rows with these indices."""
-        levels = self._levels(self._cells(indices))
-        return np.empty((len(indices), 0), dtype=np.int32) if levels is None else levels
-
-    def _cells(self, indices: IntArray) -> RowArray:
-        distinct, inverse = np.unique(indices, return_inverse=True)
-        cells: RowArray = self.rows[distinct]
-        if distinct.size == len(indices) and np.array_equal(distinct, indices):
-            return cells
-        return cells[inverse]
+    def _on_all_blocks(self, reduction: Reduction[Part, Any]) -> Iterator[tuple[Part, RowMemory]]:
+        with _Outside(self.block_bytes) as outside:
+            for part, memory in super()._on_all_blocks(reduction):
+                yield part, outside.keep(memory)
 
     def _plain(self, cells: RowArray) -> RowArray:
-        if self.coding is not None and not self.layout.is_numeric:
+        if not self.layout.is_numeric:
             cells = cells[:, self.layout.numeric]
         cells = in_whole_steps(np.asarray(cells, dtype=self.dtype))
         return cells if self.seen is None else self.seen(cells)
@@ -200,6 +160,51 @@ class ChunkedSource:
         if self.coding is None or self.layout.is_numeric:
             return None
         return self.coding.levels(cells, **self.level_options)
+
+
+class _Composed:
+    """One function after another."""
+
+    def __init__(self, *functions: Callable[[RowArray], RowArray]) -> None:
+        self.functions: Sequence[Callable[[RowArray], RowArray]] = functions
+
+    def __call__(self, rows: RowArray) -> RowArray:
+        for function in self.functions:
+            rows = function(rows)
+        return rows
+
+
+class _Outside:
+    """Keeps row memory in a temporary file once there is more of it than `limit` bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self._room = limit
+        self._file: Any = None
+        self._end = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._file is not None:
+            self._file.close()  # the arrays that are mapped hold it from now on
+
+    def keep(self, memory: RowMemory) -> RowMemory:
+        """Return the same arrays, in memory or mapped from the file."""
+        return {name: self._keep(array) for name, array in memory.items()}
+
+    def _keep(self, array: NDArray[Any]) -> NDArray[Any]:
+        if isinstance(array, np.memmap) or not array.size:
+            return array
+        self._room -= array.nbytes
+        if self._room >= 0:
+            return array
+        if self._file is None:  # it has no name, and is gone with the last array
+            self._file = tempfile.TemporaryFile(prefix="fwkmeans-")  # noqa: SIM115
+        mapped = np.memmap(self._file, array.dtype, "w+", self._end, array.shape)
+        mapped[...] = array
+        self._end += -(-array.nbytes // _PAGE) * _PAGE
+        return mapped
 
 
 def open_npy(path: str | os.PathLike[str]) -> RowArray:

@@ -7,13 +7,10 @@ known: it counts as missing in the whole space.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
-from fwkmeans.sources.chunks import ChunkedSource
-from fwkmeans.sources.memory import MemorySource
-from fwkmeans.typing import IntArray, RowArray, Source
+from fwkmeans.typing import IntArray, RowArray
 
 _CHUNK = 1 << 17  # numbers in the largest temporary
 
@@ -35,16 +32,3 @@ def unit_rows(rows: RowArray, spaces: Sequence[IntArray]) -> RowArray:
             part[known] /= np.sqrt((part[known] ** 2).sum(axis=1))[:, None]
             scaled[begin : begin + step, columns] = part
     return scaled
-
-
-def directed(source: Source, spaces: Sequence[IntArray]) -> Source:
-    """Return the source with unit rows: a copy if the rows are in memory, else block by block."""
-    if isinstance(source, MemorySource):
-        rows = unit_rows(source.rows, spaces)
-        gaps = source.gaps or bool(np.isnan(rows).any())
-        return MemorySource(
-            rows, source.sample_weight, source.n_threads, gaps=gaps, stretch=source.stretch
-        )
-    if isinstance(source, ChunkedSource):
-        return source.seen_through(partial(unit_rows, spaces=spaces))
-    raise TypeError(f"{type(source).__name__} has no rows that can be scaled to unit length.")

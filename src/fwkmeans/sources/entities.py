@@ -1,27 +1,116 @@
-"""Centers that are rows of the table."""
+"""Single rows of a table, asked for by a reduction, and centers at them."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from fwkmeans._core import kernels_for
 from fwkmeans._tabular.layout import Layout
-from fwkmeans.typing import Description, FloatArray, IntArray, LabelArray, Source
+from fwkmeans.typing import (
+    Block,
+    Description,
+    Entities,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    RowMemory,
+    Source,
+)
 
 
-def centers_at(source: Source, indices: IntArray, table: Description) -> FloatArray:
+class Present(NamedTuple):
+    """How many rows with weight each block has; rows are numbered among these."""
+
+    first_row: IntArray  # (n_blocks,) of each block with rows
+    n_before: IntArray  # (n_blocks,) rows with weight before it
+    n_rows: int  # rows with weight in all
+
+
+class _CountPresent:
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[IntArray, RowMemory]:
+        weight = block.sample_weight
+        n = len(block.rows) if weight is None else int(np.count_nonzero(weight > 0))
+        return np.asarray([[block.first_row, n]]), memory
+
+    def join(self, before: IntArray, after: IntArray) -> IntArray:
+        return np.concatenate([before, after])
+
+    def finish(self, whole: IntArray) -> Present:
+        ends = np.cumsum(whole[:, 1])
+        return Present(whole[:, 0], ends - whole[:, 1], int(ends[-1]))
+
+
+def count_present(source: Source) -> Present:
+    """Count the rows with weight."""
+    return source.reduce(_CountPresent())
+
+
+class Drawn(NamedTuple):
+    """Some rows of a table."""
+
+    entities: Entities
+    sample_weight: FloatArray | None
+
+
+class _RowsAt(NamedTuple):
+    """Reduction to the rows with some numbers, in rising order, among those with weight."""
+
+    numbers: IntArray
+    present: Present
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[Drawn, RowMemory]:
+        at = int(np.searchsorted(self.present.first_row, block.first_row))
+        begin = int(self.present.n_before[at])
+        weight = block.sample_weight
+        there = None if weight is None else np.flatnonzero(weight > 0)
+        n_there = len(block.rows) if there is None else there.size
+        first, last = np.searchsorted(self.numbers, [begin, begin + n_there])
+        places = self.numbers[first:last] - begin
+        places = places if there is None else there[places]
+        entities = kernels_for(block.rows).take_rows(block, places)
+        return Drawn(entities, None if weight is None else weight[places]), memory
+
+    def join(self, before: Drawn, after: Drawn) -> Drawn:
+        (numbers, levels), (later, later_levels) = before.entities, after.entities
+        entities = Entities(
+            np.concatenate([numbers, later]), np.concatenate([levels, later_levels])
+        )
+        weight = None
+        if before.sample_weight is not None and after.sample_weight is not None:
+            weight = np.concatenate([before.sample_weight, after.sample_weight])
+        return Drawn(entities, weight)
+
+    def finish(self, whole: Drawn) -> Drawn:
+        return whole
+
+
+def rows_at(source: Source, numbers: IntArray, present: Present | None = None) -> Drawn:
+    """Return the rows with these numbers among those with weight, in that order."""
+    present = count_present(source) if present is None else present
+    distinct, inverse = np.unique(numbers, return_inverse=True)
+    drawn = source.reduce(_RowsAt(distinct, present))
+    if distinct.size == numbers.size and np.array_equal(distinct, numbers):
+        return drawn
+    inverse = inverse.ravel()
+    weight = None if drawn.sample_weight is None else drawn.sample_weight[inverse]
+    return Drawn(drawn.entities.take(inverse), weight)
+
+
+def centers_of(entities: Entities, table: Description) -> FloatArray:
     """Return centers at these rows: (n, P).
 
     A category becomes its indicator. Where a cell is missing the center of the whole table stands
     in.
     """
-    layout = table.layout
-    points = source.take(indices).astype(np.float64)
+    layout, points = table.layout, entities.numbers
     if table.gaps:
         points = np.where(np.isnan(points), layout.points(table.center), points)
     if layout.is_numeric:
         return points
-    levels = source.take_levels(indices)
-    return layout.centers(points, indicators(levels, layout, layout.frequencies(table.center)))
+    levels = indicators(entities.levels, layout, layout.frequencies(table.center))
+    return layout.centers(points, levels)
 
 
 def indicators(levels: LabelArray, layout: Layout, otherwise: FloatArray) -> FloatArray:

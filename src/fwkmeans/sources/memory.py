@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 
 from fwkmeans._tabular.layout import Layout, numeric_layout
-from fwkmeans.typing import (
-    Block,
-    FloatArray,
-    IntArray,
-    LabelArray,
-    Reduction,
-    Result,
-    RowArray,
-)
+from fwkmeans.sources.base import BlockSource
+from fwkmeans.typing import Block, FloatArray, LabelArray, RowArray
 
 
 def in_whole_steps(rows: RowArray) -> RowArray:
@@ -26,7 +20,7 @@ def in_whole_steps(rows: RowArray) -> RowArray:
     return rows.copy() if any(stride % rows.itemsize for stride in rows.strides) else rows
 
 
-class MemorySource:
+class MemorySource(BlockSource):
     """A float32 or float64 matrix, in C or Fortran order or strided, used in place.
 
     Parameters
@@ -41,14 +35,12 @@ class MemorySource:
         Level of each categorical cell, -1 where it is missing.
     layout : Layout, default=None
         Which features are numeric and which categorical; None: all are numeric.
-    gaps : bool, default=False
-        Whether cells are missing (NaN, or level -1): they then contribute nothing.
-    stretch : bool, default=False
-        Whether dissimilarities of rows with missing cells are multiplied by all / observed
-        features. Their sample weights must have been multiplied already.
+    gaps, stretch : bool, default=False
+        See `BlockSource`. Estimators find out by themselves.
     """
 
-    keeps_labels = True  # a few bytes a row, beside rows that are in memory anyway
+    resident = True
+    n_blocks = 1
 
     def __init__(
         self,
@@ -64,10 +56,9 @@ class MemorySource:
         self.rows = in_whole_steps(rows)
         self.sample_weight: FloatArray | None = sample_weight
         self.n_threads = n_threads
-        self.levels = levels
-        self.layout: Layout = numeric_layout(rows.shape[1]) if layout is None else layout
-        self.gaps = gaps
-        self.stretch = stretch
+        self.levels = None if levels is None else np.ascontiguousarray(levels, dtype=np.int32)
+        self.layout = numeric_layout(rows.shape[1]) if layout is None else layout
+        self.gaps, self.stretch = gaps, stretch
 
     @property
     def n_rows(self) -> int:
@@ -75,18 +66,9 @@ class MemorySource:
         return int(self.rows.shape[0])
 
     @property
-    def n_features(self) -> int:
-        """Number of columns, numeric and categorical."""
-        return self.layout.n_features
-
-    @property
     def dtype(self) -> np.dtype[Any]:
         """Floating point type of the rows."""
         return self.rows.dtype
-
-    def reduce(self, reduction: Reduction[Result]) -> Result:
-        """Run a reduction over all rows."""
-        return reduction.merge([reduction.on_block(block) for block in self.blocks()])
 
     def blocks(self) -> list[Block]:
         """Return the rows as one block."""
@@ -102,44 +84,6 @@ class MemorySource:
             )
         ]
 
-    def take(self, indices: IntArray) -> RowArray:
-        """Return the numbers of the rows with these indices, in that order."""
-        if len(indices) == self.n_rows and np.array_equal(indices, np.arange(self.n_rows)):
-            return self.rows
-        return self.rows[indices]
-
-    def take_levels(self, indices: IntArray) -> LabelArray:
-        """Return the levels of the categories of the rows with these indices."""
-        if self.levels is None:
-            return np.empty((len(indices), 0), dtype=np.int32)
-        return self.levels[indices]
-
-    def reweighted(
-        self,
-        sample_weight: FloatArray | None,
-        *,
-        gaps: bool | None = None,
-        stretch: bool | None = None,
-    ) -> MemorySource:
-        """Return the same rows with other weights, and maybe with other words about gaps."""
-        return MemorySource(
-            self.rows,
-            sample_weight,
-            self.n_threads,
-            levels=self.levels,
-            layout=self.layout,
-            gaps=self.gaps if gaps is None else gaps,
-            stretch=self.stretch if stretch is None else stretch,
-        )
-
-    def subset(self, indices: IntArray, sample_weight: FloatArray | None) -> MemorySource:
-        """Return some of the rows, copied, with their weights."""
-        return MemorySource(
-            self.rows[indices],
-            sample_weight,
-            self.n_threads,
-            levels=None if self.levels is None else self.levels[indices],
-            layout=self.layout,
-            gaps=self.gaps,
-            stretch=self.stretch,
-        )
+    def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
+        """Return the source of what a function makes of the rows: a copy."""
+        return self._with(rows=transform(self.rows))

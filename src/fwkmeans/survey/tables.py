@@ -85,7 +85,7 @@ def parse_table(text: str, target: str | None = None) -> TableSpec:
         usual = SURVEY_CONFIGURATIONS[name][2]
         return TableSpec(_label(name, number, usual), int(number or usual))
     try:
-        bunch = load_uci(name, frame=None)
+        bunch = load_uci(name, as_frame=False)
     except ValueError as error:
         path = Path(name)
         if path.suffix or path.is_file():
@@ -160,7 +160,7 @@ def load_table(spec: TableSpec, data_set: int, seed: int) -> Table:
             *size, random_state=seed_of(seed, name, "data", data_set)
         )
         return Table(rows, classes, tuple(f"x{v + 1}" for v in range(size[1])))
-    bunch = load_uci(name, frame=None)
+    bunch = load_uci(name, as_frame=False)
     return Table(bunch.data, bunch.target, tuple(bunch.feature_names))
 
 

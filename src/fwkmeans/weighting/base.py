@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from numbers import Real
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from fwkmeans._support.checks import Constraint, check_parameters, one_value_a_start
 from fwkmeans.typing import (
     BoolArray,
     Description,
@@ -38,6 +39,8 @@ class WeightRule(BaseEstimator, ABC):
     memoryless : bool
         Whether the weights depend on the dispersions alone. A run with such a rule that returns to
         earlier labels goes in circles, and is stopped.
+    operations : tuple of str
+        Operations that `observe` needs from the kernels of the rows, beside the usual ones.
 
     Examples
     --------
@@ -59,6 +62,9 @@ class WeightRule(BaseEstimator, ABC):
     shared: bool = False
     monotone: bool = False
     memoryless: bool = False
+    operations: tuple[str, ...] = ()
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {}  # what each parameter may be
 
     @abstractmethod
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray | Weights:
@@ -82,7 +88,8 @@ class WeightRule(BaseEstimator, ABC):
         return self
 
     def bind(self, table: Description, n_clusters: int) -> Self:
-        """Return the rule with every "auto" replaced by the value for this table."""
+        """Check the parameters; return the rule with every "auto" replaced by a number."""
+        check_parameters(self, self._constraints)
         return self
 
     def take(self, starts: IntArray | BoolArray) -> Self:
@@ -123,17 +130,3 @@ class WeightRule(BaseEstimator, ABC):
     ) -> FloatArray:
         """Return the unit of `tol`: a run ends when the objective falls by at most tol units."""
         return weighted_dispersion
-
-
-def one_value_a_start(value: Any) -> bool:
-    """Tell whether a parameter has one value per start of a batch: shape (R, 1, 1)."""
-    return isinstance(value, np.ndarray) and value.ndim == 3 and value.shape[1:] == (1, 1)
-
-
-def check_number(value: Any, what: str, accepted: str, valid: Any) -> None:
-    """Raise unless every entry of a number or batch of numbers is finite and valid."""
-    if not isinstance(value, Real) and not one_value_a_start(value):
-        raise TypeError(f"{what}={value!r} is not a number; expected {accepted}.")
-    numbers = np.asarray(value, dtype=np.float64)
-    if not np.all(np.isfinite(numbers) & valid(numbers)):
-        raise ValueError(f"{what}={value!r}: expected {accepted}.")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 
+from fwkmeans._support.checks import at_least_zero, one_of
 from fwkmeans.typing import Description, FloatArray, WeightContext, Weights
-from fwkmeans.weighting.base import WeightRule, check_number
+from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.simplex import entropy, sum_x_log_x
 
 
@@ -39,20 +40,23 @@ class EntropyWeights(WeightRule):
     monotone = True
     memoryless = True
 
+    _constraints: ClassVar = {
+        "gamma": one_of("auto") | at_least_zero(batched=True),
+        "dispersion": one_of("sum", "mean"),
+    }
+
     def __init__(self, gamma: Any = "auto", dispersion: str = "sum") -> None:
         self.gamma = gamma
         self.dispersion = dispersion
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Return the rule with gamma as a number."""
-        if self.dispersion not in ("sum", "mean"):
-            raise ValueError(f"dispersion={self.dispersion!r}: expected 'sum' or 'mean'.")
+        super().bind(table, n_clusters)
         if isinstance(self.gamma, str) and self.gamma == "auto":
             parts = table.mass if self.dispersion == "mean" else n_clusters
             gamma = float(table.scatter.sum() / (parts * table.varying.sum()))
             bound: Self = clone(self).set_params(gamma=gamma)
             return bound
-        check_number(self.gamma, "gamma", "'auto' or a number >= 0", lambda g: g >= 0)
         return self
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 
+from fwkmeans._support.checks import at_least_zero, one_of
 from fwkmeans.typing import (
     BoolArray,
     Description,
@@ -16,7 +17,7 @@ from fwkmeans.typing import (
     WeightContext,
     Weights,
 )
-from fwkmeans.weighting.base import WeightRule, check_number
+from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.simplex import TIE, ZERO, sum_x_log_x
 
 
@@ -46,6 +47,10 @@ class GroupEntropyWeights(WeightRule):
 
     monotone = True
 
+    _constraints: ClassVar = dict.fromkeys(
+        ("lam", "eta"), one_of("auto") | at_least_zero(batched=True)
+    )
+
     def __init__(self, groups: Any = None, lam: Any = "auto", eta: Any = "auto") -> None:
         self.groups = groups
         self.lam = lam
@@ -53,6 +58,7 @@ class GroupEntropyWeights(WeightRule):
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Return the rule with its groups and both strengths as numbers."""
+        super().bind(table, n_clusters)
         groups = check_groups(self._groups(table), table.varying.size)
         scatter = table.scatter.sum() / n_clusters
         n_groups = len(np.unique(groups[table.varying]))
@@ -62,8 +68,6 @@ class GroupEntropyWeights(WeightRule):
             given = getattr(self, name)
             if isinstance(given, str) and given == "auto":
                 numbers[name] = float(value)
-            else:
-                check_number(given, name, "'auto' or a number >= 0", lambda g: g >= 0)
         bound: Self = clone(self).set_params(**numbers)
         return bound
 

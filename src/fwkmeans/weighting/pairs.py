@@ -13,27 +13,17 @@ to the mean, where the terms with m are as small as its rounding error and nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fwkmeans.typing import Block, Description, FloatArray, IntArray, Source
+from fwkmeans._core import kernels_for
+from fwkmeans._core.twin import CrossProducts
+from fwkmeans.typing import Block, Description, FloatArray, IntArray, RowMemory, Source
 
-_CHUNK = 1 << 17  # numbers in the largest temporary, (rows, M)
-
-
-class _Sums(NamedTuple):
-    """Sums over rows for the features of one group."""
-
-    first: FloatArray  # (M_t,) m
-    second: FloatArray  # (M_t, M_t) C
-    third: FloatArray  # (M_t, M_t) P
-    fourth: FloatArray  # (M_t, M_t) Q
-
-    def plus(self, other: _Sums) -> _Sums:
-        return _Sums(*(a + b for a, b in zip(self, other, strict=True)))
+_Groups: TypeAlias = tuple[CrossProducts, ...]
 
 
 def units_of(table: Description) -> FloatArray:
@@ -52,12 +42,11 @@ def pair_gram(
 
     This takes one pass over the rows, block by block, and no more memory than the results.
     """
-    with threadpool_limits(1, user_api="blas"):  # the same bits for any number of threads
-        sums = source.reduce(_Reduction(table.mean, units_of(table), groups))
+    sums = source.reduce(_Products(table.mean, units_of(table), groups))
     return tuple(_of_pairs(group, table.mass) for group in sums)
 
 
-def _of_pairs(sums: _Sums, mass: float) -> FloatArray:
+def _of_pairs(sums: CrossProducts, mass: float) -> FloatArray:
     first, second, third, fourth = (part / mass for part in sums)
     squares = np.diagonal(second)
     crossed = third * first  # P_uv m_v
@@ -70,38 +59,20 @@ def _of_pairs(sums: _Sums, mass: float) -> FloatArray:
     return gram
 
 
-class _Reduction(NamedTuple):
+class _Products(NamedTuple):
+    """Reduction to the `CrossProducts` of each group."""
+
     mean: FloatArray
     units: FloatArray
     groups: Sequence[IntArray]
 
-    def on_block(self, block: Block) -> list[_Sums]:
-        total = [
-            _Sums(np.zeros(g.size), *(np.zeros((g.size, g.size)) for _ in range(3)))
-            for g in self.groups
-        ]
-        step = max(1, _CHUNK // block.rows.shape[1])
-        for begin in range(0, block.rows.shape[0], step):
-            piece = slice(begin, begin + step)
-            weight = None if block.sample_weight is None else block.sample_weight[piece]
-            rows = block.rows[piece]
-            if weight is not None:  # rows without weight may hold anything
-                rows, weight = rows[weight > 0], weight[weight > 0]
-            rows = (rows - self.mean) / self.units
-            parts = (_sums_of(np.take(rows, g, axis=1), weight) for g in self.groups)
-            total = [one.plus(part) for one, part in zip(total, parts, strict=True)]
-        return total
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[_Groups, RowMemory]:
+        kernels = kernels_for(block.rows)
+        with threadpool_limits(1, user_api="blas"):  # the same digits for any number of threads
+            return kernels.cross_products(block, *self), memory
 
-    def merge(self, parts: Iterable[list[_Sums]]) -> list[_Sums]:
-        parts = iter(parts)
-        total = next(parts)
-        for part in parts:
-            total = [one.plus(other) for one, other in zip(total, part, strict=True)]
-        return total
+    def join(self, before: _Groups, after: _Groups) -> _Groups:
+        return tuple(map(CrossProducts.plus, before, after))
 
-
-def _sums_of(rows: FloatArray, weight: FloatArray | None) -> _Sums:
-    squares = rows * rows
-    once = rows if weight is None else weight[:, None] * rows
-    twice = squares if weight is None else weight[:, None] * squares
-    return _Sums(once.sum(axis=0), once.T @ rows, twice.T @ rows, twice.T @ squares)
+    def finish(self, whole: _Groups) -> _Groups:
+        return whole

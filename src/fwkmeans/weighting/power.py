@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from fwkmeans._support.checks import at_least_zero, number, one_of
 from fwkmeans.typing import Description, Effective, FloatArray, WeightContext, Weights
-from fwkmeans.weighting.base import WeightRule, check_number
+from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.simplex import ZERO, power
 
-_BETA = "beta <= 0 or beta >= 1 (between 0 and 1 the formula maximises the criterion)"
+BETA = number("a number <= 0 or >= 1", lambda b: (b <= 0) | (b >= 1), batched=True).but(
+    "Between 0 and 1 the formula of the weights maximizes the criterion."
+)
+SMOOTHING = one_of("frozen", "refresh", "inside") | at_least_zero(batched=True)
+
 _EMPTY_MEAN = 0.01  # smoothing constant if all dispersions are zero, as in the authors' program
 
 
-def _check_beta(beta: Any, table: Description) -> None:
-    check_number(beta, "beta", _BETA, lambda b: (b <= 0) | (b >= 1))
-    # the largest weight is at least 1/M, and its power must not underflow
+def _check_size(beta: Any, table: Description, owner: str) -> None:
+    """Raise if the powers of all weights underflow (the largest weight is at least 1/M)."""
     most = 650.0 / np.log(max(2, table.varying.sum()))
-    check_number(
-        beta,
-        "beta",
-        f"a size up to {most:.0f} for {table.varying.sum()} features (powers of the weights "
-        "underflow beyond; weights are equal long before)",
-        lambda b: np.abs(b) <= most,
-    )
-
-
-def check_smoothing(smoothing: Any) -> None:
-    """Raise an error unless this is a valid constant for the dispersions."""
-    if not isinstance(smoothing, str):
-        check_number(smoothing, "smoothing", "a number >= 0", lambda c: c >= 0)
-    elif smoothing not in ("frozen", "refresh", "inside"):
-        raise ValueError(
-            f"smoothing={smoothing!r}: expected 'frozen', 'refresh', 'inside' or a number >= 0."
-        )
+    words = f"a size up to {most:.0f} for {table.varying.sum()} features"
+    number(words, lambda b: np.abs(b) <= most, batched=True).but(
+        "Powers of the weights underflow beyond; weights are equal long before."
+    ).check("beta", beta, owner)
 
 
 def _raise(values: FloatArray, beta: Any) -> Effective:
@@ -80,6 +71,8 @@ class SharedPowerWeights(WeightRule):
     shared = True
     memoryless = True
 
+    _constraints: ClassVar = {"beta": BETA, "zero": one_of("share", "huang")}
+
     def __init__(self, beta: Any = 2.0, zero: str = "share") -> None:
         self.beta = beta
         self.zero = zero
@@ -91,9 +84,8 @@ class SharedPowerWeights(WeightRule):
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Check the parameters."""
-        _check_beta(self.beta, table)
-        if self.zero not in ("share", "huang"):
-            raise ValueError(f"zero={self.zero!r}: expected 'share' or 'huang'.")
+        super().bind(table, n_clusters)
+        _check_size(self.beta, table, type(self).__name__)
         return self
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
@@ -144,6 +136,8 @@ class ClusterPowerWeights(WeightRule):
 
     memoryless = True
 
+    _constraints: ClassVar = {"beta": BETA, "smoothing": SMOOTHING}
+
     def __init__(self, beta: Any = 2.0, smoothing: Any = 0.0) -> None:
         self.beta = beta
         self.smoothing = smoothing
@@ -155,8 +149,8 @@ class ClusterPowerWeights(WeightRule):
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Check the parameters."""
-        _check_beta(self.beta, table)
-        check_smoothing(self.smoothing)
+        super().bind(table, n_clusters)
+        _check_size(self.beta, table, type(self).__name__)
         return self
 
     def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:

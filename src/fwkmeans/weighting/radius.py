@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from fwkmeans.typing import Description, FloatArray, WeightContext
+from fwkmeans.typing import FloatArray, WeightContext
 from fwkmeans.weighting.base import WeightRule
-from fwkmeans.weighting.power import check_smoothing
+from fwkmeans.weighting.power import SMOOTHING
 from fwkmeans.weighting.simplex import ZERO, share
 
 
@@ -29,13 +29,10 @@ class RadiusWeights(WeightRule):
 
     memoryless = True  # not monotone: the largest distance may stay the same before it falls
 
+    _constraints: ClassVar = {"smoothing": SMOOTHING}
+
     def __init__(self, smoothing: Any = 0.0) -> None:
         self.smoothing = smoothing
-
-    def bind(self, table: Description, n_clusters: int) -> Self:
-        """Check the parameter."""
-        check_smoothing(self.smoothing)
-        return self
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
         """Return the weights that minimize the largest weighted radius."""

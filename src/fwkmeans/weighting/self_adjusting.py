@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
+from fwkmeans._support.checks import BOOLEAN
 from fwkmeans.typing import FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.simplex import ZERO, share
@@ -32,6 +35,8 @@ class SelfAdjustingWeights(WeightRule):
     """
 
     shared = True
+
+    _constraints: ClassVar = {"safeguard": BOOLEAN}
 
     def __init__(self, safeguard: bool = False) -> None:
         self.safeguard = safeguard

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
 
+from fwkmeans._support.checks import BOOLEAN
 from fwkmeans.typing import (
     Description,
     Effective,
@@ -91,6 +92,9 @@ class StressWeights(WeightRule):
 
     shared = True
     monotone = True
+    operations = ("cross_products",)
+
+    _constraints: ClassVar = {"centred": BOOLEAN}
 
     def __init__(
         self,
@@ -112,7 +116,7 @@ class StressWeights(WeightRule):
                 f"X has {what}; sums over pairs of rows need numbers in every cell. Encode or fill "
                 "them, for example with fwkmeans.preprocessing.TableEncoder(impute='median')."
             )
-        groups = self._groups(source.n_features)
+        groups = self._groups(source.layout.n_features)
         shares = self._shares(groups)
         members = [np.flatnonzero(groups == t) for t in range(shares.size)]
         if table.scatter.any() and not any(

@@ -1,0 +1,73 @@
+"""What the parameters of the estimators may be: one table for what they share.
+
+An estimator adds what is its own as ``_constraints``; those of a weight rule are taken from the
+rule. Parameters that name columns (`groups`, `spaces`, `categorical_features`, ...) are missing
+here: whether they are right depends on the table, and is said when it is read.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from fwkmeans._init import INITIALISATIONS
+from fwkmeans._support.checks import (
+    BOOLEAN,
+    CALLABLE,
+    JOBS,
+    NONE,
+    RANDOM_STATE,
+    Constraint,
+    integer,
+    number,
+    one_of,
+    several,
+)
+from fwkmeans._support.checks import check_parameters as check_against
+
+__all__ = ["SHARED", "accepts", "check_parameters"]
+
+#: Parameters that mean the same in every estimator that has them.
+SHARED: Mapping[str, Constraint] = {
+    "n_clusters": integer(1) | NONE,
+    "init": one_of(*INITIALISATIONS, "anomalous") | several("an array of centers") | CALLABLE,
+    "n_init": one_of("auto") | integer(1),
+    "weight_init": one_of("uniform", "random") | several("an array of weights"),
+    "max_iter": integer(1),
+    "tol": number("a finite number >= 0", lambda tol: tol >= 0),
+    "missing": one_of("error", "ignore", "rescale"),
+    "missing_category": one_of("same", "own"),
+    "handle_unknown": one_of("ignore", "error"),
+    "n_jobs": JOBS,
+    "verbose": BOOLEAN | integer(0),
+    "random_state": RANDOM_STATE,
+}
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise an error that says which parameter is wrong, what it may be and what to do."""
+    check_against(estimator, {**SHARED, **_own(type(estimator))})
+    _check_who_counts_the_clusters(estimator)
+
+
+def accepts(estimator: type, name: str, value: Any) -> bool:
+    """Tell whether an estimator has a parameter, and this value is allowed for it."""
+    known = {**SHARED, **_own(estimator)}
+    has_it = name in inspect.signature(estimator).parameters
+    return has_it and (name not in known or known[name].holds(value))
+
+
+def _check_who_counts_the_clusters(estimator: Any) -> None:
+    """Raise if nobody says how many clusters there are."""
+    anomalous = isinstance(estimator.init, str) and estimator.init == "anomalous"
+    if estimator.n_clusters is None and not anomalous:
+        raise ValueError(
+            "n_clusters=None: the number of clusters is found by init='anomalous' only. Give a "
+            "number, or set init='anomalous'."
+        )
+
+
+def _own(estimator: type) -> Mapping[str, Constraint]:
+    own: Mapping[str, Constraint] = getattr(estimator, "_constraints", {})
+    return own

@@ -1,0 +1,163 @@
+"""What all sources share: a reduction runs over the blocks, its parts are joined in a tree."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fwkmeans._core import OPERATIONS
+from fwkmeans._tabular.layout import Layout
+from fwkmeans.typing import Block, Part, Reduction, RowArray, RowMemory, Whole
+
+
+class _Nothing:
+    """The part of a block without rows: the class itself, the same in every process."""
+
+
+_NOTHING: Any = _Nothing
+
+
+class BlockSource(ABC):
+    """An ordered set of blocks, each with its row memory; a value that nothing changes.
+
+    A concrete source says what its blocks are. One whose blocks live elsewhere (in other processes,
+    on other machines) replaces `_on_all_blocks`, and calls `on_block` where they are.
+
+    Attributes
+    ----------
+    layout : Layout
+        Which features are numeric and which categorical.
+    gaps, stretch : bool
+        Whether cells are missing (NaN, or level -1), which then add nothing to any sum; and whether
+        dissimilarities of their rows are multiplied by all / observed features. Sample weights
+        must have been multiplied already, see `fwkmeans.sources.weigh_gaps`.
+    resident : bool
+        Whether the rows are in this process's memory, so that a few bytes beside each cost little.
+    operations : frozenset of str
+        What the kernels of this kind of block can do.
+    """
+
+    layout: Layout
+    n_threads: int
+    gaps: bool = False
+    stretch: bool = False
+    resident: bool = False
+    operations: frozenset[str] = OPERATIONS
+    _memory: Sequence[RowMemory] | None = None  # one for each block; None: all are empty
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    @abstractmethod
+    def n_blocks(self) -> int:
+        """Number of blocks, at least one."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[Any]:
+        """Floating point type the rows are computed in."""
+
+    @abstractmethod
+    def blocks(self) -> Iterable[Block]:
+        """Return the blocks in the order of the rows."""
+
+    @abstractmethod
+    def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
+        """Return the source of what a function makes of the numbers of each block."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns, numeric and categorical."""
+        return self.layout.n_features
+
+    def run(self, reduction: Reduction[Part, Whole]) -> tuple[Whole, Self]:
+        """Return the result of a reduction, and the source with the row memory it leaves."""
+        memories: list[RowMemory] = []
+
+        def parts() -> Iterator[Part]:
+            for part, memory in self._on_all_blocks(reduction):
+                memories.append(memory)
+                yield part
+
+        whole = reduction.finish(join_in_tree(parts(), reduction.join))
+        return whole, self._with(_memory=tuple(memories))
+
+    def reduce(self, reduction: Reduction[Part, Whole]) -> Whole:
+        """Return the result of a reduction, and forget the row memory it leaves."""
+        parts = (part for part, _ in self._on_all_blocks(reduction))
+        return reduction.finish(join_in_tree(parts, reduction.join))
+
+    def gather(self, name: str, axis: int = 0) -> NDArray[Any]:
+        """Return what is kept under a name beside all blocks, in the order of the rows."""
+        kept = [memory[name] for memory in self._memory or () if memory]
+        return kept[0] if len(kept) == 1 else np.concatenate(kept, axis=axis)
+
+    def forget(self, name: str) -> Self:
+        """Return the source without what is kept under this name."""
+        memories = ({k: v for k, v in m.items() if k != name} for m in self._memory or ())
+        return self._with(_memory=tuple(memories) or None)
+
+    def with_gaps(self, *, stretch: bool) -> Self:
+        """Return the source in which missing cells are left out of every sum."""
+        return self._with(gaps=True, stretch=stretch)
+
+    def _on_all_blocks(self, reduction: Reduction[Part, Any]) -> Iterator[tuple[Part, RowMemory]]:
+        """Yield the part of each block and what is kept beside it, in order."""
+        memories = self._memory or ({},) * self.n_blocks
+        for block, memory in zip(self.blocks(), memories, strict=True):
+            yield on_block(reduction, block, memory)
+
+    def _with(self, **changes: Any) -> Self:
+        """Return a copy with other attributes; arrays are shared."""
+        changed = copy.copy(self)
+        for name, value in changes.items():
+            setattr(changed, name, value)
+        return changed
+
+
+def on_block(
+    reduction: Reduction[Part, Any], block: Block, memory: RowMemory
+) -> tuple[Part, RowMemory]:
+    """Return the part of a block and its new row memory.
+
+    Sample weights in row memory replace those of the block. A block without rows has no part.
+    """
+    if not len(block.rows):
+        return _NOTHING, {}
+    if "weight" in memory:
+        block = block._replace(sample_weight=memory["weight"])
+    return reduction.on_block(block, memory)
+
+
+def join_in_tree(parts: Iterable[Part], join: Callable[[Part, Part], Part]) -> Part:
+    """Join neighbors, then neighboring pairs, and so on.
+
+    The tree depends on the number of parts alone, and no more parts than its depth are held.
+
+    Examples
+    --------
+    >>> from fwkmeans.sources.base import join_in_tree
+    >>> join_in_tree("abcdefg", lambda a, b: f"({a}{b})")
+    '(((ab)(cd))((ef)g))'
+    """
+    pending: list[tuple[int, Part]] = []  # with the number of blocks below, a falling power of two
+    for part in parts:
+        if part is _NOTHING:
+            continue
+        size, joined = 1, part
+        while pending and pending[-1][0] == size:
+            joined = join(pending.pop()[1], joined)
+            size *= 2
+        pending.append((size, joined))
+    _, whole = pending.pop()
+    while pending:
+        whole = join(pending.pop()[1], whole)
+    return whole

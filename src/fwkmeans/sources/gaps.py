@@ -1,0 +1,77 @@
+"""Missing cells: which there are, and what they make of the weights of their rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fwkmeans._core import kernels_for
+from fwkmeans.typing import Block, IntArray, RowMemory, Source
+
+_SHOWN = 5  # rows that are named
+
+
+class Observed(NamedTuple):
+    """Which cells are there."""
+
+    in_column: IntArray  # (M,) rows with weight in which a feature is observed
+    missing: IntArray  # (Mc,) missing cells of each categorical feature, in any row
+    n_empty: int  # rows without any observed cell
+    empty: tuple[int, ...]  # the first of them
+
+
+class _CountObserved(NamedTuple):
+    numeric: IntArray
+    categorical: IntArray
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[Observed, RowMemory]:
+        observed = kernels_for(block.rows).observed_cells(block)
+        in_column = np.empty(self.numeric.size + self.categorical.size, dtype=np.int64)
+        in_column[self.numeric] = observed.in_number
+        in_column[self.categorical] = observed.in_category
+        missing = np.zeros(self.categorical.size, dtype=np.int64)
+        if block.levels is not None:
+            missing = (block.levels < 0).sum(axis=0)
+        empty = np.flatnonzero(observed.in_row == 0)
+        first = tuple(int(row) + block.first_row for row in empty[:_SHOWN])
+        return Observed(in_column, missing, empty.size, first), memory
+
+    def join(self, before: Observed, after: Observed) -> Observed:
+        return Observed(
+            before.in_column + after.in_column,
+            before.missing + after.missing,
+            before.n_empty + after.n_empty,
+            (before.empty + after.empty)[:_SHOWN],
+        )
+
+    def finish(self, whole: Observed) -> Observed:
+        return whole
+
+
+def count_observed(source: Source) -> Observed:
+    """Count the cells that are there, and the rows in which none is."""
+    layout = source.layout
+    return source.reduce(_CountObserved(layout.numeric, layout.categorical))
+
+
+class _WeighGaps:
+    """Multiply the weight of each row by all / observed features, in row memory."""
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
+        n_features = block.rows.shape[1] + (0 if block.levels is None else block.levels.shape[1])
+        weight = n_features / kernels_for(block.rows).observed_cells(block).in_row
+        if block.sample_weight is not None:
+            weight = weight * block.sample_weight
+        return None, {**memory, "weight": weight}
+
+    def join(self, before: None, after: None) -> None:
+        pass
+
+    def finish(self, whole: None) -> None:
+        pass
+
+
+def weigh_gaps(source: Source) -> Source:
+    """Return the source in which rows with missing cells count all / observed times."""
+    return source.run(_WeighGaps())[1].with_gaps(stretch=True)
