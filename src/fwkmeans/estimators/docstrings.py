@@ -56,7 +56,8 @@ default="from_dtype"
     "random_state": """random_state : int, RandomState instance or None, default=None
     Determines the random starts. Pass an int to get the same result every time.""",
     "copy_x": """copy_x : bool, default=True
-    Accepted so that code for `sklearn.cluster.KMeans` runs. It has no effect: X is never changed.""",
+    Accepted so that code for `sklearn.cluster.KMeans` runs. It has no effect, because X is never
+    changed.""",
     "algorithm": """algorithm : {"lloyd", "elkan"}, default="lloyd"
     Accepted so that code for `sklearn.cluster.KMeans` runs. It has no effect: both are exact and
     give the same result, and the one implementation decides by itself what it can skip.""",
