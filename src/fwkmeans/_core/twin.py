@@ -372,7 +372,7 @@ def _slopes(chunk: _Chunk, labels: Any, points: Any, p: float, xp: Any) -> Slope
 
 
 def roots(block: Block, points: Any, power: Any, labels: Any) -> Any:
-    """Return the minimisers of the sums of powers, by halving: (R, K, M); p is above 1.
+    """Return the minimizers of the sums of powers, by halving: (R, K, M); p is above 1.
 
     All rows must be in the block. Where a cluster has no value its point stays.
     """

@@ -39,7 +39,7 @@ class Recipe(NamedTuple):
         return (
             self.dissimilarity.descends
             and self.weighting.monotone
-            and self.center.minimises(self.dissimilarity)
+            and self.center.minimizes(self.dissimilarity)
         )
 
     @property

@@ -7,10 +7,10 @@ from fwkmeans._init.weights import initial_weights
 
 #: Ways to choose initial centers among the rows, by the name `init` takes. (`"anomalous"` is none
 #: of them: it needs the parts of the algorithm, and may bring weights.)
-INITIALISATIONS = {"k-means++": spread_entities, "random": random_entities}
+INITIALIZATIONS = {"k-means++": spread_entities, "random": random_entities}
 
 __all__ = [
-    "INITIALISATIONS",
+    "INITIALIZATIONS",
     "Pattern",
     "Seeds",
     "anomalous_patterns",

@@ -147,8 +147,8 @@ class _Search:
             self._find_lonely_rows([row for row in ahead if row.distance > 0])
             if not self.alone:
                 found = self._grow(ahead[0])
-                _, labelled = self.source.run(found.labeling)
-                self.mass_left, self.source = labelled.run(_TakeOut())
+                _, labeled = self.source.run(found.labeling)
+                self.mass_left, self.source = labeled.run(_TakeOut())
                 return found.pattern
         row = self.alone.pop(0)
         self.mass_left, self.source = self.source.run(_TakeOut(row.place))
@@ -209,21 +209,21 @@ class _Search:
             nearer: Reduction[Any, Any] = self.dissimilarity.accumulation(
                 both, labels=KeptLabels.new(1)
             )
-            statistics, labelled = self.source.run(nearer)
+            statistics, labeled = self.source.run(nearer)
             labeling, fingerprint = nearer, int(statistics.fingerprint[0])
             if not statistics.rows[0, 1]:
                 labeling, fingerprint = _Mark(first.place), -1
-                _, labelled = self.source.run(labeling)
+                _, labeled = self.source.run(labeling)
             if fingerprint in seen:  # unchanged, or the largest set of a circle
                 return _largest(history[seen[fingerprint] :])
             seen[fingerprint] = len(history)
-            history.append(self._followed(labeling, labelled))
+            history.append(self._followed(labeling, labeled))
             center, weights, _ = history[-1].pattern
         return history[-1]
 
-    def _followed(self, labeling: Reduction[Any, Any], labelled: Source) -> _Set:
+    def _followed(self, labeling: Reduction[Any, Any], labeled: Source) -> _Set:
         """Return the set with the center and weights that follow from its rows."""
-        _, inside = labelled.run(_OnlyMarked())
+        _, inside = labeled.run(_OnlyMarked())
         table = self.table
         before = self._assignment(table.center[None, None], np.ones(table.varying.size))
         counting = self.dissimilarity.accumulation(before, labels=KeptLabels.new(1))
@@ -427,7 +427,7 @@ class _Mark(_Same):
 
 
 class _OnlyMarked(_Same):
-    """Leave weight to the rows labelled 1 alone."""
+    """Leave weight to the rows labeled 1 alone."""
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
         marked = labels_in(memory)[0] == 1
@@ -439,7 +439,7 @@ class _OnlyMarked(_Same):
 
 @dataclass(frozen=True)
 class _TakeOut(_Sum):
-    """Take the weight of a row, or of all rows labelled 1; return the mass that is left."""
+    """Take the weight of a row, or of all rows labeled 1; return the mass that is left."""
 
     index: int | None = None
 

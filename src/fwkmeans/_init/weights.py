@@ -37,7 +37,7 @@ def initial_weights(
 def _random(
     rule: WeightRuleProtocol, n_clusters: int, table: Description, seeds: Seeds, starts: range
 ) -> FloatArray:
-    """Return exponential numbers: normalised, they are uniform on the simplex."""
+    """Return exponential numbers: normalized, they are uniform on the simplex."""
     n_own = 1 if rule.shared else n_clusters
     drawn = -np.log1p(-seeds.uniform("weights", starts, n_own * table.varying.size))
     drawn = drawn.reshape(len(starts), n_own, table.varying.size)

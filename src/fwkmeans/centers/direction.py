@@ -15,7 +15,7 @@ class DirectionCenter(MeanCenter):
 
     .. math:: c_k = \frac{\sum_{i \in S_k} s_i y_i}{\big\|\sum_{i \in S_k} s_i y_i\big\|}
 
-    the minimiser of :math:`\sum_i s_i \|y_i - c\|^2 = 2 \sum_i s_i (1 - y_i^\top c)` over unit
+    the minimizer of :math:`\sum_i s_i \|y_i - c\|^2 = 2 \sum_i s_i (1 - y_i^\top c)` over unit
     vectors c, in each space on its own. A cluster without rows, or whose rows cancel, keeps its
     center.
 
@@ -32,9 +32,9 @@ class DirectionCenter(MeanCenter):
     def __init__(self, spaces: Any = None) -> None:
         self.spaces = spaces
 
-    def minimises(self, dissimilarity: Dissimilarity) -> bool:
+    def minimizes(self, dissimilarity: Dissimilarity) -> bool:
         """Tell whether no other center of unit length has less dispersion."""
-        return super().minimises(dissimilarity) and self.table.layout.is_numeric
+        return super().minimizes(dissimilarity) and self.table.layout.is_numeric
 
     def _points(self, statistics: Statistics, before: FloatArray, source: Source) -> FloatArray:
         centers = super()._points(statistics, before, source)

@@ -19,7 +19,7 @@ from fwkmeans.typing import (
 
 
 class MeanCenter(BaseEstimator):
-    r"""The weighted mean of a cluster's rows, the minimiser under squared Euclid.
+    r"""The weighted mean of a cluster's rows, the minimizer under squared Euclid.
 
     .. math:: c_{kv} = \frac{1}{n_k} \sum_{i \in S_k} s_i y_{iv}, \qquad n_k = \sum_{i \in S_k} s_i
 
@@ -31,7 +31,7 @@ class MeanCenter(BaseEstimator):
         The center of categorical features: the most frequent category, or the frequencies.
     """
 
-    p = 2.0  # of the power it minimises
+    p = 2.0  # of the power it minimizes
     is_mean = True  # which the description of a table has already
     operations: tuple[str, ...] = ()  # that the kernels of the rows must have for it
     table: Description  # bound
@@ -46,7 +46,7 @@ class MeanCenter(BaseEstimator):
         bound.table = table
         return bound
 
-    def minimises(self, dissimilarity: Dissimilarity) -> bool:
+    def minimizes(self, dissimilarity: Dissimilarity) -> bool:
         """Tell whether no other center has less dispersion."""
         if self.p != getattr(dissimilarity, "p", None):
             return False
@@ -62,7 +62,7 @@ class MeanCenter(BaseEstimator):
         return 1 < self.p < np.inf and not by_mode
 
     def update(self, statistics: Statistics, assignment: Assignment, source: Source) -> FloatArray:
-        """Return the centers that minimise the dispersion for fixed labels."""
+        """Return the centers that minimize the dispersion for fixed labels."""
         layout = self.table.layout
         points: FloatArray
         points = self._points(statistics, layout.points(assignment.centers), source)

@@ -26,7 +26,7 @@ _MOST = 300  # looks at the rows; bisection alone needs about 60
 
 
 class MinkowskiCenter(MeanCenter):
-    r"""The minimiser of :math:`f(c) = \sum_{i \in S_k} s_i |y_{iv} - c|^p`.
+    r"""The minimizer of :math:`f(c) = \sum_{i \in S_k} s_i |y_{iv} - c|^p`.
 
     The weighted median for p = 1 (amid the two middle values where half of the weight lies on
     either side), the mean for p = 2, the midrange for p = infinity. For others the root of f' is
@@ -122,7 +122,7 @@ def _is_small(source: Source) -> bool:
 
 
 class _Search:
-    """Brackets around the minimisers, and the latest look at them; arrays are (R, K, M)."""
+    """Brackets around the minimizers, and the latest look at them; arrays are (R, K, M)."""
 
     def __init__(self, points: FloatArray, slopes: Slopes, p: float, mass: FloatArray) -> None:
         self.p, self.mass = p, mass
@@ -162,7 +162,7 @@ class _Search:
         return kept
 
     def look(self, points: FloatArray, slopes: Slopes) -> None:
-        """Learn from a pass over the rows: which side the minimiser is on, or that it is here."""
+        """Learn from a pass over the rows: which side the minimizer is on, or that it is here."""
         self.points, self.slopes = points, slopes
         if self.p == 1:
             self._look_for_median()
@@ -261,7 +261,7 @@ def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
     back, end = np.where(right, back, end), np.where(right, end, back)
     back, end = np.where(behind > 0, back, 1.0), np.where(ahead > 0, end, 1.0)
     pull_back, pull_ahead = behind * back**q, ahead * end**q
-    # f' rises with the distance travelled from the point; the root is where it is zero
+    # f' rises with the distance traveled from the point; the root is where it is zero
     begin = -np.abs(slopes.slope) - pull_back + pull_ahead
     bend = q * np.maximum(slopes.curvature - pull_back / back - pull_ahead / end, 0.0)
 
@@ -275,14 +275,14 @@ def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
     near_end, beyond = model(half) < 0, model(end) < 0
     curved = near_end | (slopes.equal > 0)
 
-    def travelled(x: FloatArray) -> FloatArray:
+    def traveled(x: FloatArray) -> FloatArray:
         length = np.where(curved, x ** (1.0 / q), x)
         return np.where(near_end, end - length, length)
 
     far = np.where(curved, half**q, half)
-    root = _illinois(lambda x: np.where(near_end, -1.0, 1.0) * model(travelled(x)), far, beyond)
+    root = _illinois(lambda x: np.where(near_end, -1.0, 1.0) * model(traveled(x)), far, beyond)
     newton = np.maximum(np.abs(slopes.slope) / np.where(bend > 0, bend, np.nan), end)
-    distance = np.where(beyond, newton, travelled(root))
+    distance = np.where(beyond, newton, traveled(root))
     # less than a digit before the next row: on it
     distance = np.where(~beyond & (end - distance <= 1e-13 * end), end, distance)
     return np.where(right, points + distance, points - distance)
