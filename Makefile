@@ -5,9 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f \( -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name pyproject.toml \))
 
-.PHONY: help demo test lint types bench survey docs clean setup
+.PHONY: help demo test lint types mutants bench survey docs clean setup test-oldest test-clang test-aarch64 wheel
 help:  ## show this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 22
 
 $(BIN)/python:
 	$(FWKMEANS_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set FWKMEANS_PYTHON.")'
@@ -35,7 +35,7 @@ demo: $(VENV)/.installed  ## run every algorithm on bundled data and write a rep
 
 test: $(VENV)/.dev  ## check style and types, and run the fast tests
 	$(MAKE) --no-print-directory lint types
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(VENV)/.dev  ## run ruff, import-linter and codespell
 	$(BIN)/ruff check .
@@ -45,6 +45,9 @@ lint: $(VENV)/.dev  ## run ruff, import-linter and codespell
 
 types: $(VENV)/.dev  ## run mypy --strict
 	$(BIN)/mypy
+
+mutants: $(VENV)/.dev  ## plant small faults in a copy; the tests must catch all (ONLY=name: one)
+	$(BIN)/python tests/mutants/plant.py --only '$(or $(ONLY),*)'
 
 bench: $(VENV)/.dev  ## compare speed and memory with scikit-learn and others (on a quiet machine)
 	$(BIN)/python benchmarks/bench_iteration.py
@@ -60,8 +63,37 @@ survey: $(VENV)/.installed  ## run the survey's whole experiment and write its r
 	$(BIN)/fwkmeans survey
 	$(BIN)/fwkmeans survey report
 
+# the lowest versions that pyproject.toml allows
+test-oldest:  ## the tests with the oldest versions of what the package needs
+	$(FWKMEANS_PYTHON) -m venv --clear build/oldest
+	build/oldest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	build/oldest/bin/python tests/oldest.py > build/oldest/constraints.txt
+	build/oldest/bin/python -m pip install --quiet --constraint build/oldest/constraints.txt '.[all]' --group test
+	build/oldest/bin/python -m pytest -n 2
+
+# an environment that borrows the packages of .venv and has a core of its own
+PURELIB := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
+test-clang: $(VENV)/.dev  ## the core built by Clang, warnings are errors, and its tests
+	$(BIN)/python -m venv --clear build/clang
+	realpath "$$($(BIN)/python $(PURELIB))" > "$$(build/clang/bin/python $(PURELIB))/borrowed.pth"
+	PATH="$(CURDIR)/$(BIN):$$PATH" CXX=clang++ build/clang/bin/python -m pip install --quiet --no-deps --no-build-isolation \
+	  --config-settings build-dir=build/clang/core --config-settings cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON .
+	build/clang/bin/python -m pytest tests/_core
+
+# Debian: g++-aarch64-linux-gnu, qemu-user
+test-aarch64: $(VENV)/.installed  ## the kernels cross-built for aarch64 and tested in an emulator
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -G Ninja -S . -B build/aarch64 -Dpython_module=OFF -Dkernel_tests=ON \
+	  -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
+	  "-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64;-L;/usr/aarch64-linux-gnu" -DCMAKE_COMPILE_WARNING_AS_ERROR=ON
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/aarch64
+	$(BIN)/ctest --test-dir build/aarch64 --output-on-failure
+
+WHEEL_PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+wheel:  ## wheels in dist/, audited and run where no compiler is
+	.ci/wheel $(WHEEL_PYTHONS)
+
 docs: $(VENV)/.docs  ## build the documentation into docs/_build
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 clean:  ## remove everything that was built
-	rm -rf $(VENV) build docs/_build docs/api docs/gallery docs/survey/report docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist docs/_build docs/api docs/gallery docs/survey/report docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -8,6 +8,17 @@ import pytest
 
 from fwkmeans.sources import ChunkedSource
 
+#: Folders whose tests share what takes long to make, such as a browser or a page.
+TOGETHER = ("cli", "plotting", "reports", "survey")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Let one process run the tests of such a folder (``-n 2 --dist loadgroup``)."""
+    for item in items:
+        if item.path.parent.name in TOGETHER:
+            item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
+
 
 @pytest.fixture
 def global_random_seed():

@@ -349,12 +349,12 @@ def degenerate(kind, rng):
 def test_objective_never_rises(kind):
     rng = np.random.default_rng(sum(map(ord, kind)))
     relocations = 0
-    for K in (1, 2, 4, 7, None):
+    for K in (2, 7, None):
         X = degenerate(kind, rng)
         K = K or len(X)
         s = None if len(X) == K else rng.integers(0, 3, len(X)) + 0.25 * (np.arange(len(X)) < 8)
         C = X[rng.choice(len(X), K, replace=False)]
-        if K in (4, 7):
+        if K == 7:
             C[1] = C[0]  # an empty cluster to begin with
         for algorithm, p in CONFIGS:
             r = ref.fit(X, algorithm, C, sample_weight=s, max_iter=500, **p)
@@ -835,7 +835,7 @@ def check_run(X, s, r, algorithm, p, never_rises=True):
 
 
 @pytest.mark.parametrize("cfg", MINKOWSKI, ids=ident)
-@pytest.mark.parametrize("kind", ["normal", "rounded", "constant", "all constant"])
+@pytest.mark.parametrize("kind", ["rounded", "constant"])
 def test_minkowski_objective_never_rises(cfg, kind):
     algorithm, p = cfg
     rng = np.random.default_rng(31)
@@ -859,7 +859,7 @@ def test_mixed_objective_never_rises(cfg, share):
     p = dict(p, missing="ignore" if share else None)
     rng = np.random.default_rng(32)
     relocations = 0
-    for kinds in ("nncc", "cccc", "cncn", "nnnn"):
+    for kinds in ("nncc", "cccc"):
         for K in (1, 3, 6):
             X = mixed(rng, 30, kinds, share)
             s = rng.random(30) + 0.1

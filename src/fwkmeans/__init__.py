@@ -49,6 +49,7 @@ _FOLDERS = {
     "datasets",
     "dissimilarities",
     "estimators",
+    "exceptions",
     "persistence",
     "plotting",
     "preprocessing",

@@ -2,6 +2,8 @@
 
 import functools
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from _core.problems import (
 )
 from fwkmeans._core import twin
 
-pytest.importorskip("fwkmeans._core.compiled")
+_kernels = pytest.importorskip("fwkmeans._core._kernels")
 
 NAMES = ["baseline", "x86_64_v3", "x86_64_v4"]
 
@@ -133,3 +135,61 @@ def test_every_instruction_set_equals_the_twin(name, tmp_path):
             np.testing.assert_allclose(next(part), problem.powers(twin, labels), rtol=1e-11)
             for got, wanted in zip(part, problem.slopes(twin, labels), strict=True):
                 np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
+
+
+# bits of cpuid and of the saved registers that x86-64-v3 implies, and those that v4 adds
+V3 = {
+    "leaf1_ecx": {
+        "sse3": 0,
+        "ssse3": 9,
+        "fma": 12,
+        "cx16": 13,
+        "sse4_1": 19,
+        "sse4_2": 20,
+        "movbe": 22,
+        "popcnt": 23,
+        "osxsave": 27,
+        "avx": 28,
+        "f16c": 29,
+    },
+    "leaf7_ebx": {"bmi1": 3, "avx2": 5, "bmi2": 8},
+    "extended1_ecx": {"lahf_lm": 0, "abm": 5},
+    "saved_registers": {"xmm": 1, "ymm": 2},
+}
+V4 = {
+    "leaf7_ebx": {"avx512f": 16, "avx512dq": 17, "avx512cd": 28, "avx512bw": 30, "avx512vl": 31},
+    "saved_registers": {"masks": 5, "upper halves": 6, "upper registers": 7},
+}
+
+
+def level_without(*missing, of):
+    """Return the level of a processor that has these features but the missing ones."""
+    words = dict.fromkeys(V3, 0)
+    for features in of:
+        for word, bits in features.items():
+            words[word] |= sum(1 << bit for name, bit in bits.items() if name not in missing)
+    return _kernels.x86_level(*words.values())
+
+
+def test_a_level_needs_every_feature_the_compiler_may_use():
+    assert level_without(of=[V3, V4]) == 2
+    assert level_without(of=[V3]) == 1
+    assert level_without(of=[]) == level_without(of=[V4]) == 0
+    for name in itertools.chain.from_iterable(V3.values()):
+        assert level_without(name, of=[V3, V4]) == 0, name
+    for name in itertools.chain.from_iterable(V4.values()):
+        assert level_without(name, of=[V3, V4]) == 1, name
+
+
+@pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="says what the processor has")
+def test_the_machine_has_what_is_chosen():
+    flags = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    if flags is None:
+        pytest.skip("not an x86 processor")
+    names = {"sse3": "pni"}
+    code = "from fwkmeans._core import compiled; print(compiled.instruction_set())"
+    used = NAMES.index(python(code, FWKMEANS_ISA="").strip())
+    for features in [V3, V4][:used]:
+        wanted = {names.get(name, name) for word in list(features)[:3] for name in features[word]}
+        wanted -= {"osxsave", *V4["saved_registers"]}  # the kernel does not list them
+        assert wanted <= set(flags[1].split())

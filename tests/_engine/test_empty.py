@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
+from fwkmeans import FeatureWeightedKMeans, KMeans
 from fwkmeans._engine import Recipe, assignment_of, bind_parts
 from fwkmeans._engine.empty import relocate_empty_clusters
 from fwkmeans._engine.tally import Tally
@@ -15,6 +17,7 @@ from fwkmeans.weighting import (
     EntropyWeights,
     SharedPowerWeights,
     UniformWeights,
+    WeightRule,
 )
 
 RULES = {
@@ -170,3 +173,38 @@ def test_relocation_never_raises_the_objective():
         recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
     )
     assert np.all(objectives(moved) < objectives(assignment))
+
+
+def test_a_cluster_of_one_row_keeps_it_however_far_its_center_is():
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [100.0]])
+    centers = np.array([[0.0], [150.0], [1000.0]])
+    model = KMeans(3, init=centers, max_iter=1).fit(X)
+    np.testing.assert_allclose(model.cluster_centers_, [[0.5], [100.0], [2.5]])
+
+
+class Leaning(WeightRule):
+    """More weight on the first feature, whatever the rows are."""
+
+    def update(self, dispersion, context):
+        return np.broadcast_to([0.9, 0.1], dispersion.shape)
+
+
+def test_a_cluster_that_stays_empty_has_the_initial_weights():
+    X = np.repeat([[0.0, 1.0], [5.0, 2.0]], 4, axis=0)
+    model = FeatureWeightedKMeans(3, weighting=Leaning(), init=X[[0, 1, 4]], tol=0)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X)
+    empty = np.setdiff1d(range(3), model.labels_)
+    assert empty.size == 1
+    np.testing.assert_array_equal(model.feature_weights_[empty[0]], [0.5, 0.5])
+    np.testing.assert_array_equal(model.feature_weights_[model.labels_], [[0.9, 0.1]] * 8)
+
+
+@pytest.mark.parametrize("n_rows", [5, 5000])
+@pytest.mark.parametrize("n_blocks", [1, 2])
+def test_of_rows_that_are_as_far_the_first_one_is_taken(n_rows, n_blocks):
+    X = np.zeros((n_rows, 1))
+    X[1], X[-2] = -5.0, 5.0
+    rows = X if n_blocks == 1 else ChunkedSource(X, block_bytes=X.nbytes // 2)
+    model = KMeans(2, init=np.array([[0.0], [100.0]]), max_iter=1).fit(rows)
+    np.testing.assert_allclose(model.cluster_centers_, [[5.0 / (n_rows - 1)], [-5.0]])

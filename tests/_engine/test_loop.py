@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from fwkmeans._engine import Recipe, alternate, assignment_of, bind_parts
+from fwkmeans import FeatureWeightedKMeans
+from fwkmeans._engine import Recipe, alternate, assignment_of, bind_parts, first_lowest
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.sources import ChunkedSource, MemorySource, describe
@@ -13,6 +14,7 @@ from fwkmeans.weighting import (
     SelfAdjustingWeights,
     SharedPowerWeights,
     UniformWeights,
+    WeightRule,
 )
 
 RULES = {
@@ -127,3 +129,34 @@ def test_effective_weights_are_scaled_by_a_power_of_two():
     )
     assigning = recipe.dissimilarity.accumulation(assignment).assigning
     np.testing.assert_array_equal(assigning.shift, table.mean)
+
+
+def test_the_first_of_starts_that_differ_by_rounding_alone_is_the_best():
+    assert first_lowest(np.array([3.0, 1.0 + 4e-16, 1.0, 2.0])) == 1
+    assert first_lowest(np.array([-1.0 + 2e-16, -1.0])) == 0
+    assert first_lowest(np.array([1.0 + 1e-9, 1.0])) == 1
+
+
+class MostDispersed(WeightRule):
+    """All weight on the worst feature: groups along one feature follow those along the other."""
+
+    memoryless = True
+
+    def update(self, dispersion, context):
+        return (dispersion == dispersion.max(axis=-1, keepdims=True)) * 1.0
+
+
+@pytest.mark.parametrize(
+    ("centers", "history"),
+    [
+        ([[5.0, 0.0], [5.0, 20.0]], [150.0, 600.0, 150.0]),
+        ([[0.0, 10.0], [10.0, 10.0]], [600.0, 150.0, 600.0, 150.0]),
+    ],
+    ids=["the first labels are the best", "the second labels are the best"],
+)
+def test_a_run_that_goes_in_circles_ends_at_the_best_place_of_the_circle(centers, history):
+    X = np.array([[0.0, 0.0]] * 3 + [[0.0, 20.0], [10.0, 0.0]] + [[10.0, 20.0]] * 3)
+    rule = MostDispersed()
+    model = FeatureWeightedKMeans(2, weighting=rule, init=np.array(centers), tol=0).fit(X)
+    np.testing.assert_allclose(model.objective_history_, history)
+    assert model.converged_

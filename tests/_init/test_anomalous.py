@@ -268,3 +268,28 @@ def test_tables_with_missing_cells_and_categories_are_divided_up(missing, rng):
     first = Assignment(table.center[None, None], np.ones((1, 1, 5)), np.zeros((1, 1)), np.ones(1))
     distance, _ = source.reduce(dissimilarity.farthest(first, np.ones((1, 1), bool)))
     assert distance[0] > 0
+
+
+def test_of_rows_that_are_as_far_but_for_rounding_the_first_one_starts_a_pattern():
+    angles = 2 * np.pi * np.arange(11) / 11
+    corners = 3.0 + np.column_stack([np.cos(angles), np.sin(angles)])
+    for first in range(11):
+        X = np.roll(corners, -first, axis=0)
+        center = patterns_of(MemorySource(X), 2.0, weighted=False)[0].center - 3.0
+        size = (1 + 2 * np.cos(angles[1])) / 3  # of the mean of a corner and its neighbors
+        np.testing.assert_allclose(center, size * (X[0] - 3.0), atol=1e-12)
+
+
+def test_the_order_of_rows_does_not_matter_beside_categories(rng):
+    X = make_rows(rng, 80, 3)
+    levels = (rng.integers(0, 3, (80, 2)) + np.asarray([0, 4])).astype(np.int32)
+    layout = Layout(np.asarray([0, 2, 4]), np.asarray([1, 3]), np.asarray([0, 4, 8]))
+    order = rng.permutation(80)
+    found = [
+        patterns_of(MemorySource(X[i], levels=levels[i], layout=layout), 2.0, weighted=False)
+        for i in (np.arange(80), order)
+    ]
+    assert len(found[0]) == len(found[1]) > 3
+    for a, b in zip(*found, strict=True):
+        assert a.mass == b.mass
+        np.testing.assert_allclose(a.center, b.center, atol=1e-12)

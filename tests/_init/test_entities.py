@@ -112,3 +112,13 @@ def test_auto_is_ten_starts(rng):
     a = KMeans(6, random_state=1).fit(X)
     b = KMeans(6, n_init=10, random_state=1).fit(X)
     np.testing.assert_array_equal(a.labels_, b.labels_)
+
+
+def test_rows_of_little_weight_are_rarely_chosen(global_random_seed, rng):
+    """An outlier that would nearly always be a center of k-means++ is none if it hardly counts."""
+    X = np.vstack([rng.normal(size=(50, 2)), [[1e3, 1e3]]])
+    seeds = Seeds(global_random_seed)
+    for weight, is_center in ((1.0, True), (1e-12, False)):
+        source = MemorySource(X, np.where(X[:, 0] > 100, weight, 1.0))
+        centers = draw_centers("k-means++", source, 2, seeds, range(20))
+        np.testing.assert_array_equal((centers > 100).any(axis=(1, 2)), is_center)

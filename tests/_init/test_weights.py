@@ -7,11 +7,11 @@ from fwkmeans import AWKMeans, EWKMeans, FGKMeans, WKMeans
 from fwkmeans._init import Seeds, initial_weights
 from fwkmeans.sources import MemorySource, describe
 from fwkmeans.weighting import EntropyWeights, GroupEntropyWeights, SharedPowerWeights
-from laws.configurations import CONFIGURATIONS, make_rows, name_of, some_rows
+from laws.configurations import FEW, make_rows, name_of, some_rows
 
 WITH_WEIGHTS = [
     c
-    for c in CONFIGURATIONS
+    for c in FEW
     if c.algorithm not in ("K-Means", "CK-Means") and "weight_init" not in c.parameters
 ]
 

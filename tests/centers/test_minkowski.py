@@ -131,10 +131,10 @@ def some_labels(rng, n_starts, n, n_clusters):
     return labels
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("p", POWERS)
-def test_centers_are_minimizers(p, kind, weighted, rng):
+def test_centers_are_minimizers(p, kind, rng):
+    weighted = (POWERS.index(p) + KINDS.index(kind)) % 2 == 1
     for n in (3, 20, 150):
         X = np.stack([data(kind, rng, n) for _ in range(4)], axis=1)
         weight = rng.integers(0, 3, n) * rng.uniform(0.3, 2.0, n) if weighted else None

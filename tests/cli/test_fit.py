@@ -16,7 +16,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
 from fwkmeans import AWKMeans, EWKMeans, FGKMeans, IMWKMeans, KMeans, WKMeans
-from fwkmeans._tabular.reading import Format, read_table
+from fwkmeans._tabular import reading
+from fwkmeans._tabular.format import Format
 from fwkmeans.cli import main
 from fwkmeans.cli.columns import Roles, choose_columns
 from fwkmeans.cli.models import NAMES, choose
@@ -27,6 +28,10 @@ from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
 from fwkmeans.reports import summarize
 
 from .conftest import columns_of
+
+
+def read_table(*args, **options):
+    return reading.read_table(*args, **options).table
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +143,7 @@ def test_missing_cells_can_stay(missing, name, run, mixed, tmp_path):
         *("fit", mixed, "-k", 2, "-a", name, "--missing", missing, "--drop", "key,group"),
         *("--model", "m.fwk"),
     )
-    assert "missing cells were left out" in done.out
+    assert "missing cells were ignored" in done.out
     assert load_model(tmp_path / "m.fwk")[-1].missing == missing
 
 
@@ -243,10 +248,13 @@ def test_groups_are_columns_by_name(run, refuse, mixed, iris_path, iris, tmp_pat
     [
         (
             ("-k", "151"),
-            "-k 151: the table has 150 rows, and there cannot be more",
+            "-k 151: there cannot be more clusters than rows, and the table has 150 rows",
         ),
         (("-k", "3", "--numeric", "class"), "Column 'class' holds 'Iris-setosa' (row 1)"),
-        (("-k", "3", "--sep", ";"), "its header holds ',': change or leave out --sep"),
+        (
+            ("-k", "3", "--sep", ";"),
+            "its header holds ',': give another separator, or none (--sep)",
+        ),
         (("-k", "3", "-a", "wkmaens"), "There is no algorithm 'wkmaens': did you mean WK-Means"),
         (("-k", "3", "-a", "f"), "There is no algorithm 'f': did you mean FWSA or FG-K-Means?"),
         (("-k", "3", "-a", "?"), "There is no algorithm '?': choose of K-Means, SYNCLUS"),
@@ -271,8 +279,8 @@ def test_bad_options_get_a_sentence(arguments, sentence, refuse, iris_path, tmp_
     ("arguments", "sentence"),
     [
         ((), "Missing option '-k'"),
-        (("-k", "0"), "0 clusters cannot be"),
-        (("-k", "two"), "'two' is no number of clusters"),
+        (("-k", "0"), "there cannot be 0 clusters"),
+        (("-k", "two"), "'two' is not a number of clusters"),
         (("-k", "3", "--json", "--out", "-"), "would both print"),
         (("-k", "3", "--sep", "ab"), "is not one character"),
         (("-k", "3", "--nonsense"), "No such option"),
@@ -294,7 +302,7 @@ def test_wrong_usage_is_code_2(arguments, sentence, refuse, iris_path):
         ("", "is empty"),
         ("a,a\n1,2\n", "several columns named 'a'"),
         (b"a,b\n1,\xe9\n", "--encoding latin-1"),
-        ("a,b\n1,2\n", "-k 2: the table has 1 row"),
+        ("a,b\n1,2\n", "-k 2: there cannot be more clusters than rows, and the table has 1 row"),
     ],
 )
 def test_bad_tables_get_a_sentence(content, sentence, refuse, write):

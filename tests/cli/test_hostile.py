@@ -15,10 +15,16 @@ import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
 
-from fwkmeans._tabular.reading import Format, Remarks, read_table
+from fwkmeans._tabular import reading
+from fwkmeans._tabular.format import Format
 from fwkmeans.cli import main, progress
+from fwkmeans.cli.errors import with_option
 
 from .conftest import columns_of
+
+
+def read_table(*args, **options):
+    return reading.read_table(*args, **options).table
 
 
 def rows_of(n_rows=40, seed=0, **columns):
@@ -114,9 +120,9 @@ def test_keys_never_have_the_name_of_an_output(run, refuse, write):
 
 
 def read(path, how=Format(), **options):  # noqa: B008
-    remarks = Remarks()
-    table = read_table(str(path), how, remarks=remarks, **options)
-    return table.to_pydict(), remarks.sentences(table.column_names)
+    table, remarks = reading.read_table(str(path), how, **options)
+    told = [with_option(*remark) for remark in remarks.found(table.column_names)]
+    return table.to_pydict(), told
 
 
 def test_decimal_commas_are_guessed(run, write):
@@ -125,8 +131,8 @@ def test_decimal_commas_are_guessed(run, write):
     assert found["a"] == [1.5, -2.25, None, 3.0]
     assert found["c"][0] == "New, York"
     assert told == [
-        "Column 'a': commas were taken as decimal commas (1,5 is 1.5; --decimal . keeps them as "
-        "text)."
+        "Column 'a': commas were taken as decimal commas, so 1,5 is 1.5; a decimal point keeps "
+        "text (--decimal .)."
     ]
     assert read(write("t.csv", content), Format(decimal="."))[0]["a"][0] == "1,5"
     assert read(write("t.csv", content), Format(), text=["a"])[0]["a"][0] == "1,5"
@@ -248,7 +254,7 @@ def test_columns_of_many_categories_do_not_matter_most(run, levels):
     assert "times what equal weights would give" in text
     assert any("'noise' has" in note and "--drop noise" in note for note in found["notes"])
     assert "noise" not in found["headline"][1]
-    assert any("Each category of noise" in one for one in found["warnings"])
+    assert any("The algorithm sees each category of noise" in one for one in found["warnings"])
     assert not any("nearly all the weight" in one for one in found["warnings"])
     compared = run("compare", levels, "-k", 2, "-a", "ewkm")
     assert "--drop noise" in compared.out

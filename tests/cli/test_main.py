@@ -18,12 +18,32 @@ from fwkmeans.cli import COMMANDS, main
 from fwkmeans.cli.progress import each, working
 
 COMMAND = [sys.executable, "-m", "fwkmeans"]
-#: Says on stdout when Ctrl-C is ours to answer.
-READY = [
-    sys.executable,
-    "-c",
-    "from fwkmeans.cli import main; print('ready', flush=True); main(prog_name='fwkmeans')",
-]
+
+#: Says on stdout when it is at the moment that is its first argument.
+ANNOUNCED = """
+import sys
+
+moment = sys.argv.pop(1)
+said = []
+
+def at(now):
+    if now == moment and not said:
+        said.append(print(now, flush=True))
+
+def watch(event, arguments):
+    if event == "open" and str(arguments[0]).endswith("large.csv"):
+        at("reading")
+    elif event == "import" and arguments[0] == "sklearn":
+        at("importing")
+    elif event == "import" and arguments[0].startswith("fwkmeans.cli.") and moment == "fitting":
+        from fwkmeans._core import compiled
+        kernel = compiled.assign_and_accumulate
+        compiled.assign_and_accumulate = lambda *given: (at("fitting"), kernel(*given))[1]
+
+sys.addaudithook(watch)
+from fwkmeans.cli import main
+main(prog_name="fwkmeans")
+"""
 
 
 def start(*arguments, command=COMMAND, **options):
@@ -188,12 +208,11 @@ def large(tmp_path_factory):
         ("compare", ("--starts", 200, "--out", "l.csv")),
     ],
 )
-@pytest.mark.parametrize("after", [0.3, 4.0])
-def test_ctrl_c_leaves_nothing(command, options, after, large, tmp_path):
-    process = start(command, large, "-k", 20, *options, command=READY, cwd=tmp_path)
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(after)
-    assert process.poll() is None
+@pytest.mark.parametrize("moment", ["importing", "reading", "fitting"])
+def test_ctrl_c_leaves_nothing(command, options, moment, large, tmp_path):
+    announced = [sys.executable, "-c", ANNOUNCED, moment]
+    process = start(command, large, "-k", 20, *options, command=announced, cwd=tmp_path)
+    assert process.stdout.readline() == f"{moment}\n"
     process.send_signal(signal.SIGINT)
     begin = time.monotonic()
     code, _, err = finish(process)

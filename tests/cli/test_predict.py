@@ -92,11 +92,11 @@ def test_models_of_python_without_names(run, write, tmp_path):
 
 def test_bad_input_gets_a_sentence(run, refuse, model, mixed, write, tmp_path):
     assert "There is no model none.fwk" in refuse("predict", "none.fwk", mixed)
-    assert "no model file of fwkmeans" in refuse("predict", mixed, mixed)
+    assert "not a model file of fwkmeans" in refuse("predict", mixed, mixed)
     sentence = refuse("predict", "m.fwk", write("t.csv", "size,count\n1,2\n"))
     assert "t.csv lacks the columns 'color', 'yes' of the model" in sentence
     sentence = refuse("predict", "m.fwk", write("t.csv", "size,count,color,yes\nbig,2,red,true\n"))
-    assert "Column 'size' holds 'big' (row 1), which is no number" in sentence
+    assert "Column 'size' holds 'big' (row 1), not a number" in sentence
     assert "no such column" in refuse("predict", "m.fwk", mixed, "--id", "nothing")
     assert "name ends in" in refuse("predict", "m.fwk", mixed, "--out", "x.doc")
     save_model(RangeStandardizer().fit([[1.0], [2.0]]), tmp_path / "s.fwk")

@@ -65,7 +65,7 @@ def test_options_reach_the_protocol(run, tmp_path):
 def test_quick_is_a_small_protocol_of_everything():
     from fwkmeans.cli.survey import _protocol
 
-    protocol = _protocol((), (), None, (), None, None, ("both", 1), None, 0, True)
+    protocol = _protocol(quick=True)
     assert protocol.starts == 10
     assert protocol.data_sets == 2
     assert len(protocol.tables) == 17
@@ -78,8 +78,8 @@ def test_quick_is_a_small_protocol_of_everything():
     [
         (("-t", "irsi"), "There is no table or file 'irsi'"),
         (("-a", "AKW"), "did you mean AWK"),
-        (("--grid", "1:2"), "is no grid"),
-        (("--grid", "1:inf:1"), "is no grid"),
+        (("--grid", "1:2"), "is not a grid"),
+        (("--grid", "1:inf:1"), "is not a grid"),
         (("--grid", "0:1e9:0.001"), "too many values"),
         (("-t", "iris", "--labels", "class"), "no file is given"),
         (("-t", "missing.csv"), "There is no file"),

@@ -12,9 +12,15 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from fwkmeans._tabular.reading import Format, read_table
+from fwkmeans._tabular import reading
+from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Roles, choose_columns
-from fwkmeans.cli.errors import InputError
+from fwkmeans.cli.errors import InputError, sentence_of
+
+
+def read_table(*args, **options):
+    return reading.read_table(*args, **options).table
+
 
 TEXT = "a,b,c\n1,2.5,x\n2,3.5,y\n3,,x\n4,5.5,z\n"
 
@@ -22,7 +28,7 @@ TEXT = "a,b,c\n1,2.5,x\n2,3.5,y\n3,,x\n4,5.5,z\n"
 def refused(path, how=Format(), **options):  # noqa: B008
     with pytest.raises(InputError) as caught:
         read_table(str(path), how, **options)
-    sentence = str(caught.value)
+    sentence = sentence_of(caught.value)
     assert "\n" not in sentence
     return sentence
 
@@ -55,12 +61,12 @@ def test_utf8_with_and_without_mark(prefix, write):
 
 def test_other_encodings_are_named(write):
     path = write("t.csv", "a,b\n1,é\n2,x\n".encode("latin-1"))
-    assert "not text in utf-8 (it holds the byte 0xe9): add --encoding latin-1" in refused(path)
+    assert "not text in utf-8 (it holds the byte 0xe9)" in refused(path)
     assert read_table(str(path), Format(encoding="latin-1"))["b"].to_pylist() == ["é", "x"]
     assert "UTF-16" in refused(write("u.csv", "a,b\n1,2\n".encode("utf-16")))
     both = read_table(str(write("v.csv", "a,b\n1,2\n".encode("utf-16"))), Format(encoding="utf-16"))
     assert both.to_pydict() == {"a": [1], "b": [2]}
-    assert "unknown" in refused(path, Format(encoding="klingon"))
+    assert "There is no encoding" in refused(path, Format(encoding="klingon"))
 
 
 def test_bytes_far_behind_that_are_no_text(write):
@@ -166,7 +172,7 @@ def test_files_that_cannot_be_read(write, tmp_path, monkeypatch):
     assert "several columns named 'a'" in refused(write("t.csv", "a,b,a\n1,2,3\n"))
     assert "neither text nor" in refused(write("t.bin", b"\x00\x01\x02abc"))
     assert ".xls" in refused(write("t.xls", b"\xd0\xcf\x11\xe0abc"))
-    assert "no Excel file" in refused(write("t.xlsx", b"PK\x03\x04abc"))
+    assert "not an Excel file" in refused(write("t.xlsx", b"PK\x03\x04abc"))
     assert "Parquet" in refused(write("t.parquet", b"PAR1abc"))
     assert "Arrow" in refused(write("t.arrow", b"ARROW1abc"))
     assert "Arrow" in refused(write("t.arrow", b"\xff\xff\xff\xff\x10\x00\x00\x00abc"))
@@ -181,7 +187,8 @@ def test_ragged_rows_are_shown(write):
 
 def test_wrong_separators_are_shown(write):
     path = write("t.csv", "a;b\n1;2\n")
-    assert "its header holds ';': change or leave out --sep" in refused(path, Format(sep=","))
+    told = refused(path, Format(sep=","))
+    assert "its header holds ';': give another separator, or none (--sep)" in told
 
 
 @pytest.mark.parametrize(("module", "extra"), [("pyarrow", "io"), ("openpyxl", "excel")])
@@ -249,7 +256,7 @@ def test_keys_and_classes_are_set_aside():
     table = {"k": ["u", "v", "w"], "a": [1, 2, 4], "b": [4, 2, 2], "c": [0, 1, 1]}
     found = chosen(table, id="k", labels="c")
     assert found.features.column_names == ["a", "b"]
-    assert found.ids == ("k", ["u", "v", "w"])
+    assert found.ids == {"k": ["u", "v", "w"]}
     assert found.classes.tolist() == ["0", "1", "1"]
     assert found.notes == []
 
@@ -280,7 +287,7 @@ def test_doubts_are_said():
 @pytest.mark.parametrize(
     ("roles", "sentence"),
     [
-        ({"numeric": ["t"]}, "Column 't' holds 'x' (row 1), which is no number"),
+        ({"numeric": ["t"]}, "Column 't' holds 'x' (row 1), not a number"),
         ({"drop": ["aa"]}, "--drop aa: table has no such column; did you mean 'a'?"),
         ({"labels": "zzz"}, "no such column; it has 'a', 't', 'b'"),
         ({"drop": ["a"], "numeric": ["a"]}, "named by --numeric and by --drop"),
@@ -305,3 +312,26 @@ def test_one_column_is_refused():
 def test_classes_must_be_known():
     with pytest.raises(InputError, match=r"\(--labels\) has 1 missing cell"):
         chosen({"a": [1, 2, 4], "b": [1, 3, 2], "c": ["x", None, "y"]}, labels="c")
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal", "kind"),
+    [
+        (["1", "", " 2"], None, "int64"),
+        (["1", "2.5", "1e3"], None, "double"),
+        (["1", "99999999999999999999"], None, "double"),
+        (["1,5", "2"], ",", "double"),
+        (["1.5", "2"], ",", "string"),
+        (["true", "FALSE", "1"], None, "bool"),
+        (["01", "2"], None, "string"),
+        (["?", "NA"], None, "null"),
+        (["2020-01-01", "1999-12-31"], None, "date32[day]"),
+        (["2020-01-01T10:00", "2020-01-01 10:00:00.5"], None, "timestamp[ns]"),
+        (["10:00", "23:59:59"], None, "timestamp[ns]"),
+        (["10:00:00.5", "10:00"], None, "string"),
+        (["1", "x"], None, "string"),
+    ],
+)
+def test_a_column_is_what_all_of_its_cells_are(cells, decimal, kind, write):
+    path = write("t.csv", "k;v\n" + "".join(f"r;{cell}\n" for cell in cells))
+    assert str(read_table(str(path), Format(decimal=decimal))["v"].type) == kind

@@ -20,10 +20,10 @@ from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
 from fwkmeans.sources import MemorySource
 from fwkmeans.weighting import ClusterPowerWeights, EntropyWeights
 from laws.configurations import (
-    CONFIGURATIONS,
     FEW,
     RULE_LIST,
     assert_identical,
+    each_in_both_ways,
     make_rows,
     name_of,
     some_rows,
@@ -33,7 +33,7 @@ from laws.configurations import (
 each_configuration = pytest.mark.parametrize("configuration", FEW, ids=name_of)
 
 
-@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+@each_in_both_ways
 def test_precision_is_kept(configuration, rng, dtype, source):
     X = make_rows(rng, 60, 4).astype(dtype)
     model = configuration.estimator(3, 4, n_init=1, random_state=0).fit(source(X))

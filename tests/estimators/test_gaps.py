@@ -127,3 +127,10 @@ def test_sums_over_pairs_refuse_gaps_and_categories(rng):
         FeatureWeightedKMeans(3, weighting=StressWeights(), categorical_features=[2]).fit(
             np.round(np.abs(X[1:]))
         )
+
+
+def test_a_row_without_anything_is_named_in_a_long_table(rng):
+    X = rng.normal(size=(9000, 2))
+    X[8500] = np.nan
+    with pytest.raises(ValueError, match="Nothing is observed in row 8500 of X"):
+        KMeans(2, missing="ignore").fit(X)

@@ -22,7 +22,9 @@ from fwkmeans import (
 from fwkmeans.sources import ChunkedSource
 from laws.test_mixed import assert_identical, public
 
-ESTIMATORS = [AWKMeans, WKMeans, FGKMeans, IKPrototypes, FeatureWeightedKMeans]
+TAKE_CATEGORIES = [AWKMeans, WKMeans, FGKMeans, IKPrototypes, FeatureWeightedKMeans]
+#: One with modes, one with groups and one with frequencies: the others share their code.
+ESTIMATORS = [WKMeans, FGKMeans, IKPrototypes]
 METHODS = ("fit", "fit_predict", "fit_transform", "predict", "transform", "score")
 COLORS = ["blue", "green", "red", "yellow"]
 SIZES = ["large", "medium", "small"]
@@ -610,7 +612,7 @@ def test_algorithms_without_categories_name_the_way_out(estimator, table, df_mod
         estimator(3).fit(frame_of(df_module, table))
 
 
-@each_estimator
+@pytest.mark.parametrize("estimator", TAKE_CATEGORIES)
 def test_tags_tell_what_is_taken(estimator):
     tags = estimator().__sklearn_tags__().input_tags
     assert tags.categorical

@@ -195,17 +195,29 @@ FEW = [
     }
 ]
 
-#: All of them in memory, and one of each kind also in a file: for tests with the fixture `source`.
-IN_SOURCES = [(c, "memory") for c in CONFIGURATIONS] + [(c, "chunks") for c in FEW]
+#: One of each kind, and all that the reference does not know.
+REPRESENTATIVE = FEW + [c for c in CONFIGURATIONS if not c.has_reference and c not in FEW]
 
 
-def each_in_sources(test: Any) -> Any:
-    """Parametrize a test by configuration and source."""
-    names = [f"{c.name}-{where}" for c, where in IN_SOURCES]
-    mark = pytest.mark.parametrize(
-        ("configuration", "source"), IN_SOURCES, ids=names, indirect=["source"]
-    )
-    return mark(test)
+def each_representative(test: Any) -> Any:
+    """Parametrize a test by configuration, one of each code path."""
+    return pytest.mark.parametrize("configuration", REPRESENTATIVE, ids=name_of)(test)
+
+
+def each_in_both_ways(test: Any) -> Any:
+    """Parametrize a test by configuration, each once in memory and once in a file.
+
+    The file has the other precision: what depends on where rows live does not depend on that.
+    """
+    ways = [
+        pytest.param(c, dtype, source, id=f"{c.name}-{np.dtype(dtype).name}-{source}")
+        for at, c in enumerate(FEW)
+        for dtype, source in zip(
+            (np.float64, np.float32)[:: 1 if at % 2 else -1], ("memory", "chunks"), strict=True
+        )
+    ]
+    names = ("configuration", "dtype", "source")
+    return pytest.mark.parametrize(names, ways, indirect=["dtype", "source"])(test)
 
 
 #: Instances of every registered weight rule, for tables of four features.

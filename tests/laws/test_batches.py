@@ -21,6 +21,7 @@ from laws.configurations import (
     FEW,
     RULE_LIST,
     assert_identical,
+    each_in_both_ways,
     make_rows,
     name_of,
     some_rows,
@@ -80,12 +81,12 @@ def starts(rng, X, n_starts, n_clusters):
 
 
 @pytest.mark.parametrize("rule", RULE_LIST, ids=name_of)
-def test_batched_starts_equal_each_start_alone(rule, rng, dtype):
-    for n_rows, n_features, n_starts, n_clusters in (
-        (157, 4, 13, 5),
-        (60, 4, 3, 2),
-        (300, 4, 5, 9),
-        (90, 33, 4, 3),
+def test_batched_starts_equal_each_start_alone(rule, rng):
+    for n_rows, n_features, n_starts, n_clusters, dtype in (
+        (157, 4, 13, 5, np.float64),
+        (60, 4, 3, 2, np.float32),
+        (300, 4, 5, 9, np.float64),
+        (90, 33, 4, 3, np.float32),
     ):
         X = make_rows(rng, n_rows, n_features).astype(dtype)
         if n_features != 4 and getattr(rule, "groups", None) is not None:
@@ -155,7 +156,9 @@ def test_a_sweep_in_one_batch_equals_one_run_a_value(rule, fixed, swept, rng, dt
 
 
 @pytest.mark.parametrize("configuration", FEW, ids=name_of)
-@pytest.mark.parametrize("init", ["random", "k-means++"])
+@pytest.mark.parametrize(
+    ("init", "dtype"), [("random", np.float64), ("k-means++", np.float32)], indirect=["dtype"]
+)
 def test_the_size_of_batches_does_not_matter(configuration, init, rng, dtype, monkeypatch):
     X = make_rows(rng, 150, 4).astype(dtype)
     common = {"init": init, "n_init": 7, "random_state": 5, "tol": 1e-6, "max_iter": 50}
@@ -187,7 +190,7 @@ def test_batches_are_as_small_as_asked(monkeypatch, rng):
         assert sizes == expected
 
 
-@pytest.mark.parametrize("configuration", FEW, ids=name_of)
+@each_in_both_ways
 def test_the_number_of_threads_does_not_matter(configuration, rng, dtype, source):
     X = make_rows(rng, 4000, 8).astype(dtype)
     sample_weight = rng.random(4000)

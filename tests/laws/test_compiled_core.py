@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from fwkmeans._core import compiled, kernels_for, twin
-from laws.configurations import FEW, RULE_LIST, make_rows, name_of, with_rule
+from laws.configurations import FEW, RULE_LIST, each_in_both_ways, make_rows, name_of, with_rule
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def use_all_of(model, rows, centers):
 
 
 @pytest.mark.usefixtures("no_twin")
-@pytest.mark.parametrize("configuration", FEW, ids=name_of)
+@each_in_both_ways
 def test_estimators_use_the_compiled_core(configuration, rng, dtype, source):
     X = make_rows(rng, 60, 4).astype(dtype)
     centers = np.repeat(X[:1], 4, axis=0)

@@ -6,7 +6,7 @@ import pytest
 from laws.configurations import (
     CONFIGURATIONS,
     FEW,
-    each_in_sources,
+    each_in_both_ways,
     exact_costs,
     make_rows,
     name_of,
@@ -35,7 +35,7 @@ def close_clusters_far_from_the_mean(rng, n_features):
     return rng.permutation(np.vstack([close, rest])), centers
 
 
-@each_in_sources
+@each_in_both_ways
 def test_close_clusters_far_from_the_mean(configuration, rng, dtype, source):
     X, centers = close_clusters_far_from_the_mean(rng, 5)
     X = X.astype(dtype)
@@ -72,19 +72,19 @@ def test_all_sizes(n_clusters, n_features, rng, dtype):
         assert_labels_are_exact(configuration, model.fit(X), X, dtype)
 
 
-@each_in_sources
-@pytest.mark.parametrize("max_iter", [1, 4, 60])
-def test_labels_are_those_of_predict(configuration, max_iter, rng, dtype, source):
-    X = make_rows(rng, 90, 4).astype(dtype)
-    model = configuration.estimator(4, 4, init=some_rows(rng, X, 4), max_iter=max_iter)
-    model.fit(source(X))
-    np.testing.assert_array_equal(model.labels_, model.predict(source(X)))
-    np.testing.assert_array_equal(model.labels_, model.predict(X))
-    np.testing.assert_array_equal(model.labels_[::-1], model.predict(X[::-1]))
-    np.testing.assert_array_equal(model.labels_[:1], model.predict(X[:1]))
+@each_in_both_ways
+def test_labels_are_those_of_predict(configuration, rng, dtype, source):
+    for max_iter in (1, 4, 60):
+        X = make_rows(rng, 90, 4).astype(dtype)
+        model = configuration.estimator(4, 4, init=some_rows(rng, X, 4), max_iter=max_iter)
+        model.fit(source(X))
+        np.testing.assert_array_equal(model.labels_, model.predict(source(X)))
+        np.testing.assert_array_equal(model.labels_, model.predict(X))
+        np.testing.assert_array_equal(model.labels_[::-1], model.predict(X[::-1]))
+        np.testing.assert_array_equal(model.labels_[:1], model.predict(X[:1]))
 
 
-@each_in_sources
+@each_in_both_ways
 def test_transform_is_the_root_of_the_dissimilarity(configuration, rng, dtype, source):
     X = make_rows(rng, 90, 4).astype(dtype)
     model = configuration.estimator(3, 4, init=some_rows(rng, X, 3)).fit(source(X))
@@ -100,7 +100,7 @@ def test_transform_is_the_root_of_the_dissimilarity(configuration, rng, dtype, s
 
 
 @pytest.mark.parametrize("configuration", FEW, ids=name_of)
-@pytest.mark.parametrize("exponent", [-80, -62, 60, 70])
+@pytest.mark.parametrize("exponent", [-80, 70])
 def test_float32_neither_underflows_nor_overflows(configuration, exponent, rng):
     """Squares of these rows are beyond float32; scaling by a power of two costs no digit."""
     scale = np.float32(2.0**exponent)

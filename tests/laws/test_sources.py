@@ -11,7 +11,11 @@ RTOL = {np.float64: 1e-9, np.float32: 1e-4}
 
 
 @pytest.mark.parametrize("configuration", FEW, ids=name_of)
-@pytest.mark.parametrize(("init", "weighted"), [("random", True), ("k-means++", False)])
+@pytest.mark.parametrize(
+    ("init", "weighted", "dtype"),
+    [("random", True, np.float64), ("k-means++", False, np.float32)],
+    indirect=["dtype"],
+)
 def test_memory_equals_chunks(configuration, init, weighted, rng, dtype, tmp_path):
     X = make_rows(rng, 200, 4).astype(dtype)
     sample_weight = rng.random(200) * (rng.random(200) > 0.2) if weighted else None

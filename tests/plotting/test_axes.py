@@ -1,4 +1,4 @@
-from fwkmeans.plotting.axes import plain, shorten
+from fwkmeans.plotting.axes import plain
 from fwkmeans.plotting.style import COLORS, MARKERS, color_of, marker_of
 
 
@@ -8,9 +8,9 @@ def test_fifty_six_clusters_look_different():
 
 
 def test_names_are_cut_in_the_middle():
-    assert shorten("short") == "short"
-    cut = [shorten(f"a name much too long to be shown, {number}") for number in (1, 2)]
+    assert plain("short") == "short"
+    cut = [plain(f"a name much too long to be shown, {number}") for number in (1, 2)]
     assert max(map(len, cut)) == 28
     assert cut[0] != cut[1]
-    assert shorten("two\nlines") == "two lines"
+    assert plain("two\nlines") == "two lines"
     assert plain("cost in $") == r"cost in \$"

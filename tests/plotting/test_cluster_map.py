@@ -16,8 +16,10 @@ from fwkmeans import (
     KMeans,
     WKMeans,
 )
+from fwkmeans._support.text import percent
 from fwkmeans.datasets import load_uci
 from fwkmeans.dissimilarities import Minkowski
+from fwkmeans.fitted import FittedView
 from fwkmeans.plotting import ClusterMapDisplay
 from fwkmeans.plotting.models import metric_of
 from fwkmeans.plotting.planes import plane_of_components
@@ -71,9 +73,8 @@ def test_outlines_are_at_the_models_own_distance(model, rows):
 def test_outlines_among_components_are_slices_too(model, rows):
     model = model.fit(rows)
     display = ClusterMapDisplay.from_estimator(model, rows)
-    assignment = model._assignment(None)
-    weights = np.broadcast_to(assignment.weights[0] * assignment.scale[0], (3, 4))
-    p = model._parts.dissimilarity.p
+    view = FittedView.of(model)
+    weights, p = view.effective_weights * view.scale, view.power
     scales = weights if np.isinf(p) else weights ** (1 / p)
     shares = np.bincount(model.labels_) / 150
     mean = np.sqrt(sum(shares[k] * scales[k] ** 2 for k in range(3)))
@@ -89,7 +90,7 @@ def test_outlines_among_components_are_slices_too(model, rows):
     found = np.abs(display.points)
     np.testing.assert_allclose(found, np.abs(pca.transform(rows * mean)), atol=1e-9)
     for share, name in zip(pca.explained_variance_ratio_, display.axis_names, strict=True):
-        assert f"({100 * share:.0f} %)" in name
+        assert f"({percent(share)})" in name
 
 
 @pytest.mark.parametrize("features", [None, (0, 2)])
@@ -262,7 +263,7 @@ def test_bad_input_gets_a_sentence(rows):
     from_predictions = ClusterMapDisplay.from_predictions
     with pytest.raises(ValueError, match=r"weights has shape \(3,\)"):
         from_predictions(rows, np.zeros(150), weights=[1, 2, 3])
-    with pytest.raises(ValueError, match="weights has values that are no finite numbers"):
+    with pytest.raises(ValueError, match="weights has values that are not finite numbers"):
         from_predictions(rows, np.zeros(150), weights=[1, 2, 3, -1])
     with pytest.raises(ValueError, match=r"centers has shape \(2, 4\)"):
         from_predictions(rows, np.zeros(150), centers=rows[:2])
@@ -280,7 +281,7 @@ def test_a_dissimilarity_of_ones_own_has_no_shape(rows):
             pass
 
     model._parts = model._parts._replace(dissimilarity=Other())
-    with pytest.raises(ValueError, match="no Minkowski dissimilarity"):
+    with pytest.raises(ValueError, match="not a Minkowski dissimilarity"):
         metric_of(model)
     assert metric_of(model, shapes=False).p == 2.0
 

@@ -45,7 +45,7 @@ def test_categories_show_their_mode_and_its_share(library):
     np.testing.assert_allclose(display.values[0], [4.25, 1.5, 7.0])
     np.testing.assert_allclose(display.values[1], [0.5, 2 / 3, 1.0])
     np.testing.assert_allclose(display.differences[1], [0.0, 1 / 3, 1.0])
-    assert display.texts[1] == ["blue: 50 %", "red: 67 %", "blue: 100 %"]
+    assert display.texts[1] == ["blue: 50%", "red: 67%", "blue: 100%"]
 
 
 def test_categories_of_a_model_are_those_it_was_told_of(rng):
@@ -119,9 +119,9 @@ def test_dollar_signs_in_categories_are_text(pyplot):
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"price": ["$5-$9", "$5-$9", "a$b", "a$b"]})
     display = ClusterProfilesDisplay.from_predictions(table, [0, 0, 1, 1])
-    assert display.texts[0][1] == "$5-$9: 100 %"
+    assert display.texts[0][1] == "$5-$9: 100%"
     written = [text.get_text() for text in display.text_.flat]
-    assert written[1] == r"\$5-\$9: 100 %"
+    assert written[1] == r"\$5-\$9: 100%"
     display.figure_.canvas.draw()
 
 

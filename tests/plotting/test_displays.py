@@ -135,9 +135,9 @@ def test_paths_of_files_are_refused(tmp_path):
     np.save(path, ROWS)
     model = KMeans(3, random_state=0).fit(path)
     for cls in (plotting.ClusterMapDisplay, plotting.ClusterProfilesDisplay):
-        with pytest.raises(TypeError, match="displays show rows that are in memory"):
+        with pytest.raises(TypeError, match="show rows that are in memory"):
             cls.from_estimator(model, path)
-        with pytest.raises(TypeError, match="displays show rows that are in memory"):
+        with pytest.raises(TypeError, match="show rows that are in memory"):
             cls.from_predictions(str(path), LABELS)
 
 

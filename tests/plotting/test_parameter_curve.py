@@ -118,7 +118,7 @@ def test_bad_input_gets_a_sentence(rows, iris):
     model = make_pipeline(RangeStandardizer(), WKMeans(3))
     with pytest.raises(ValueError, match="Did you mean 'wkmeans__beta'"):
         fit(model, rows, param_name="beta", param_range=[2.0])
-    with pytest.raises(ValueError, match=r"no parameter of WKMeans. It has beta, "):
+    with pytest.raises(ValueError, match=r"not a parameter of WKMeans. It has beta, "):
         fit(WKMeans(3), rows, param_name="gamma", param_range=[2.0])
     with pytest.raises(ValueError, match="param_range is empty"):
         fit(WKMeans(3), rows, param_name="beta", param_range=[])

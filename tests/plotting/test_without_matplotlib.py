@@ -38,6 +38,7 @@ def test_import_does_not_import_matplotlib():
 def test_what_is_missing_is_said():
     lines = run(BLOCKED)
     assert len(lines) == len(CALLS)
-    for line, call in zip(lines, CALLS, strict=True):
-        assert line.startswith(call.partition(".")[0])
-        assert 'pip install "fwkmeans[plot]"' in line
+    for line in lines:
+        assert line == (
+            "Displays need matplotlib, which is not installed: pip install 'fwkmeans[plot]'."
+        )

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from fwkmeans import AWKMeans, EWKMeans, IKPrototypes, IMWKMeans, KMeans, WKMeans
 from fwkmeans.datasets import add_noise_features, load_uci
 from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
-from fwkmeans.reports import summarize
+from fwkmeans.reports import render, summarize
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -125,6 +125,12 @@ CASES = {
         found_clusters,
     )
 }
+
+
+@functools.cache
+def page_of(name: str) -> str:
+    """Return the report of a case, which many tests read."""
+    return render(summary_of(name))
 
 
 @functools.cache

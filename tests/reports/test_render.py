@@ -14,7 +14,7 @@ import pytest
 from fwkmeans import WKMeans
 from fwkmeans.preprocessing import TableEncoder
 from fwkmeans.reports import render, summarize, write_report
-from reports.tables import CASES, SCRIPT, summary_of
+from reports.tables import CASES, SCRIPT, page_of, summary_of
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -54,7 +54,7 @@ class Page(HTMLParser):
 
 @pytest.mark.parametrize("name", CASES)
 def test_page_is_well_formed_and_alone(name):
-    text = render(summary_of(name))
+    text = page_of(name)
     page = Page(text)
     assert len(page.all("h1")) == len(page.all("main")) == len(page.all("script")) == 1
     assert page.all("html")[0]["lang"] == "en"
@@ -73,7 +73,7 @@ def test_page_is_well_formed_and_alone(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_identifiers_are_unique_and_references_resolve(name):
-    page = Page(render(summary_of(name)))
+    page = Page(page_of(name))
     ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
     assert len(ids) == len(set(ids))
     for _, attrs in page.elements:
@@ -85,7 +85,7 @@ def test_identifiers_are_unique_and_references_resolve(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_tables_have_captions_and_scopes(name):
-    page = Page(render(summary_of(name)))
+    page = Page(page_of(name))
     assert len(page.all("table")) == len(page.all("caption")) > 0
     assert all(attrs.get("scope") in ("col", "row") for attrs in page.all("th"))
     for svg in page.all("svg"):
@@ -95,7 +95,7 @@ def test_tables_have_captions_and_scopes(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_files_stay_small(name):
-    assert len(render(summary_of(name)).encode()) < 1_500_000
+    assert len(page_of(name).encode()) < 1_500_000
 
 
 def test_large_tables_make_small_files():
@@ -128,7 +128,7 @@ def test_rendering_leaves_the_summary_alone():
 
 
 def test_everything_of_users_is_escaped():
-    text = render(summary_of("hostile"))
+    text = page_of("hostile")
     assert SCRIPT not in text
     assert text.count("<script>") == 1
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; co" in text
@@ -139,7 +139,7 @@ def test_everything_of_users_is_escaped():
 
 
 def test_very_long_names_are_cut_but_kept_as_title():
-    text = render(summary_of("hostile"))
+    text = page_of("hostile")
     shown = re.findall(r"<bdi[^>]*>([^<]*)</bdi>", text)
     assert max(len(name) for name in shown) < 150  # entities count more than one
     assert f'title="{"long" * 200}"' in text
@@ -163,31 +163,31 @@ def test_page_says_what_the_summary_says():
 
 def test_quiet_reports_say_so_and_others_warn():
     assert "Nothing unusual was found" in render({**summary_of("iris"), "warnings": []})
-    assert "have missing cells" in render(summary_of("gaps"))
+    assert "have missing cells" in page_of("gaps")
 
 
 def test_equal_weights_of_all_clusters_are_shown_once():
-    shared = Page(render(summary_of("noisy_wine")))
-    own = Page(render(summary_of("iris")))
+    shared = Page(page_of("noisy_wine"))
+    own = Page(page_of("iris"))
     assert "All clusters" in shared.text
     assert "All clusters" not in own.text
     assert "Overall" in own.text
 
 
 def test_long_tables_are_cut_and_say_so():
-    text = render(summary_of("many_features"))
+    text = page_of("many_features")
     assert "120 columns with smaller weights are not listed" in text
     assert "176 columns with smaller weights are not listed" in text
 
 
 def test_no_agreement_no_section():
-    assert 'id="classes"' in render(summary_of("iris"))
-    assert 'id="classes"' not in render(summary_of("gaps"))
-    assert 'id="pairs"' not in render(summary_of("one_cluster"))
+    assert 'id="classes"' in page_of("iris")
+    assert 'id="classes"' not in page_of("gaps")
+    assert 'id="pairs"' not in page_of("one_cluster")
 
 
 def test_pictures_take_their_colors_from_the_page():
-    text = render(summary_of("iris"))
+    text = page_of("iris")
     pictures = "".join(re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL))
     assert re.search(r"#[0-9a-f]{6}\b", re.sub(r'"#[^"]*"|url\(#[^)]*\)', "", pictures)) is None
     assert "var(--c0)" in pictures
@@ -209,7 +209,7 @@ def test_ticks_keep_their_digits():
 def test_files_are_written_whole(tmp_path):
     path = write_report(summary_of("hostile"), tmp_path / "report.html")
     assert path == tmp_path / "report.html"
-    assert path.read_text("utf-8") == render(summary_of("hostile"))
+    assert path.read_text("utf-8") == page_of("hostile")
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
     assert write_report(summary_of("iris"), str(path)) == path
     assert "Iris" in path.read_text("utf-8")
@@ -242,13 +242,13 @@ def test_missing_libraries_are_named(library, monkeypatch):
     for name in [m for m in sys.modules if m == library or m.startswith(f"{library}.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match=r'pip install "fwkmeans\[report\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'fwkmeans\[report\]'"):
         render(summary_of("iris"))
 
 
 def test_settings_of_matplotlib_do_not_matter():
     import matplotlib
 
-    expected = render(summary_of("iris"))
+    expected = page_of("iris")
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "svg.fonttype": "path"}):
         assert render(summary_of("iris")) == expected

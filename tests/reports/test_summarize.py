@@ -448,7 +448,7 @@ def test_other_models_and_tables_are_refused():
     X = iris().data
     with pytest.raises(TypeError, match="expected an estimator of fwkmeans"):
         summarize(ScikitKMeans(3, n_init=1).fit(X), X)
-    with pytest.raises(TypeError, match="Read the file first"):
+    with pytest.raises(TypeError, match="rows that are in memory"):
         summarize(KMeans(3, random_state=0).fit(X), "rows.npy")
     with pytest.raises(TypeError, match="lazy"):
         summarize(KMeans(3, random_state=0).fit(X), pytest.importorskip("polars").LazyFrame())
@@ -513,7 +513,7 @@ def test_missing_constant_and_identifying_columns_are_told():
 def test_filled_cells_are_told():
     X = pd.DataFrame({"a": [1.0, np.nan, 3.0, 4.0] * 5, "b": np.arange(20.0)})
     model = make_pipeline(TableEncoder(impute="median"), KMeans(2, random_state=0)).fit(X)
-    assert "5 rows (25 %) have missing cells, in a. They were filled" in warnings_of(model, X)
+    assert "5 rows (25%) have missing cells, in a. They were filled" in warnings_of(model, X)
 
 
 def test_unequal_ranges_are_told():

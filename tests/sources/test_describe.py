@@ -130,3 +130,13 @@ def test_large_finite_numbers_are_finite():
     np.testing.assert_array_equal(count_faults(MemorySource(X)), np.zeros((2, 2)))
     rows = np.asarray([[3e38, 1.0], [-3e38, 2.0]], dtype=np.float32)
     np.testing.assert_array_equal(count_faults(MemorySource(rows)), np.zeros((2, 2)))
+
+
+def test_sums_begun_at_a_row_far_outside_are_taken_again_about_the_mean(rng):
+    X, weight = rng.normal(size=(200, 3)), np.ones(200)
+    X[0], weight[0] = 1e8, 1e-25
+    for source in (MemorySource(X, weight), ChunkedSource(X, weight, block_bytes=500)):
+        table, _ = describe(source)
+        np.testing.assert_allclose(table.mean, X[1:].mean(axis=0), rtol=1e-12, atol=1e-14)
+        scatter = ((X[1:] - X[1:].mean(axis=0)) ** 2).sum(axis=0)
+        np.testing.assert_allclose(table.scatter, scatter, rtol=1e-8)

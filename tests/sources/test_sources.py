@@ -140,3 +140,10 @@ def test_same_rows_with_other_weights_keep_the_block_size():
     assert source.rows is X
     np.testing.assert_array_equal(source.sample_weight, 1.0)
     assert ChunkedSource(X).block_bytes == BLOCK_BYTES
+
+
+def test_other_weights_leave_the_view_of_the_rows_alone(rng):
+    X = rng.normal(size=(30, 3))
+    view = ChunkedSource(X, block_bytes=200).mapped(np.abs)
+    again = view.with_(rng.random(30), 2)
+    np.testing.assert_array_equal(np.vstack([b.rows for b in again.blocks()]), np.abs(X))

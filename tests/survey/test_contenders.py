@@ -49,10 +49,10 @@ def test_settings_are_part_of_the_label():
     ("text", "message"),
     [
         ("AWKK", "did you mean AWK"),
-        ("FWSA[beta=2]", "no setting of FWSA"),
-        ("AWK[beta]", "no setting"),
-        ("AWK[n_init=3]", "no setting"),
-        ("AWK[beta=2", "names no algorithm"),
+        ("FWSA[beta=2]", "not a setting of FWSA"),
+        ("AWK[beta]", "not a setting"),
+        ("AWK[n_init=3]", "not a setting"),
+        ("AWK[beta=2", "does not name an algorithm"),
     ],
 )
 def test_what_is_wrong_is_said(text, message):
@@ -65,5 +65,5 @@ def test_grids_as_text():
     assert parse_grid("3,1.5,2") == (1.5, 2.0, 3.0)
     assert parse_grid("1:5:0.1") == parse_contender("AWK").values
     for wrong in ("a", "1:2", "2:1:0.1", "1:2:0", "1:2:-1", ""):
-        with pytest.raises(ValueError, match="is no grid"):
+        with pytest.raises(ValueError, match="is not a grid"):
             parse_grid(wrong)

@@ -189,13 +189,13 @@ def test_random_states_are_spread():
 
 def test_other_files_are_refused(tmp_path):
     (tmp_path / "no.sqlite").write_text("this is no database at all, only text" * 30)
-    with pytest.raises(ValueError, match="no file of results"):
+    with pytest.raises(ValueError, match="not a file of results"):
         Store(tmp_path / "no.sqlite")
     connection = sqlite3.connect(tmp_path / "other.sqlite")
     connection.execute("CREATE TABLE something (a)")
     connection.commit()
     connection.close()
-    with pytest.raises(ValueError, match="no file of results"):
+    with pytest.raises(ValueError, match="not a file of results"):
         Store(tmp_path / "other.sqlite")
     with pytest.raises(FileNotFoundError, match="There is no file"):
         Store(tmp_path / "none.sqlite", create=False)
@@ -207,7 +207,7 @@ def test_an_interrupted_process_leaves_a_file_to_go_on_with(tmp_path):
     """Ctrl-C in the middle of a run with several processes: exit code 130, whole units only."""
     path = tmp_path / "survey.sqlite"
     command = [sys.executable, "-m", "fwkmeans", "survey", "-t", "iris", "-t", "wine"]
-    command += ["--starts", "30", "--seed", "3", "--jobs", "2", "--results", str(path)]
+    command += ["--starts", "10", "--seed", "3", "--jobs", "2", "--results", str(path)]
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, text=True
     )
@@ -237,7 +237,7 @@ def test_an_interrupted_process_leaves_a_file_to_go_on_with(tmp_path):
     unit = next(
         unit
         for unit in survey_protocol(
-            tables=(parse_table(key[0]),), starts=30, seed=3, noise=(key[1],)
+            tables=(parse_table(key[0]),), starts=10, seed=3, noise=(key[1],)
         ).units()
         if unit.contender.label == key[2]
     )

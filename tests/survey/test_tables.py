@@ -195,7 +195,7 @@ def test_own_files(tmp_path):
     spec = parse_table(str(path))
     assert (spec.name, spec.n_clusters, spec.target) == ("own", 3, "kind")
     table = load_table(spec, 0, 0)
-    assert table.names == ("size", "color")
+    assert table.feature_names == ("size", "color")
     assert table.rows[1].tolist() == [1.5, "b"]
     assert prepare(spec, 0, 0, 0, False).rows.shape == (12, 3)
     assert parse_table(str(path), "color").n_clusters == 2

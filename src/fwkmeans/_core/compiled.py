@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 import fwkmeans._core._kernels as _kernels
-from fwkmeans._core.twin import Moments, Slopes, cross_products, observed_cells, take_rows
+from fwkmeans._core.array_kernels import cross_products, observed_cells, take_rows
+from fwkmeans._core.twin import Moments, Slopes
 from fwkmeans.typing import (
     Block,
     BoolArray,
@@ -28,7 +29,6 @@ __all__ = [
     "distances",
     "find_farthest",
     "instruction_set",
-    "multiply_adds",
     "n_segments",
     "observed_cells",
     "powers",
@@ -38,7 +38,6 @@ __all__ = [
 ]
 
 instruction_set = _kernels.instruction_set
-multiply_adds = _kernels.multiply_adds
 n_segments = _kernels.n_segments
 
 # Below this many multiply-adds a second thread costs more than it saves.

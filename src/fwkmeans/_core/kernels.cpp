@@ -148,28 +148,10 @@ void describe(const Rows<T>& table, index begin, index end, const double* refere
 }
 
 template <class T>
-double multiply_adds(index rounds) {
-    constexpr int CHAINS = 12;
-    V<T> x[CHAINS];
-    for (int c = 0; c < CHAINS; ++c) x[c] = V<T>{} + T(c);
-    V<T> factor = V<T>{} + T(0.999), term = V<T>{} + T(0.001);
-    for (index i = 0; i < rounds; ++i) {
-        __asm__ volatile("" : "+m"(factor));
-        const V<T> f = factor, a = term;
-        for (int repeat = 0; repeat < 16; ++repeat)
-            for (int c = 0; c < CHAINS; ++c) x[c] = x[c] * f + a;
-    }
-    V<T> sum = {};
-    for (int c = 0; c < CHAINS; ++c) sum += x[c];
-    __asm__ volatile("" : : "m"(sum));
-    return double(rounds) * 16 * CHAINS * WIDTH<T>;
-}
-
-template <class T>
 constexpr Kernels<T> table_of() {
-    return {FWK_NAME,     prepared_bytes<T>, prepare<T>,  scratch_bytes<T>, accumulate<T>,
-            farthest<T>,  assign<T>,         distances<T>, slopes<T>,       powers<T>,
-            roots_bytes,  roots<T>,          describe<T>,  multiply_adds<T>};
+    return {FWK_NAME,     prepared_bytes<T>, prepare<T>,   scratch_bytes<T>, accumulate<T>,
+            farthest<T>,  assign<T>,         distances<T>, slopes<T>,        powers<T>,
+            roots_bytes,  roots<T>,          describe<T>};
 }
 
 }  // namespace

@@ -136,8 +136,6 @@ struct Kernels {
                   Cancel);
     void (*describe)(const Rows<T>&, index begin, index end, const double* reference, void* scratch,
                      const Moments&, Cancel);
-    // Runs `rounds` rounds of independent multiply-adds; returns how many (for benchmarks/).
-    double (*multiply_adds)(index rounds);
 };
 
 #define FWK_DECLARE(ISA)              \

@@ -7,14 +7,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "kernels.hpp"
+#include "dispatch.hpp"
 #include "pool.hpp"
 
 namespace nb = nanobind;
@@ -30,54 +27,6 @@ template <class T>
 using Table = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
 using Labelled = nb::ndarray<std::int32_t, nb::ndim<2>, nb::device::cpu>;  // starts x rows
 using Known = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::device::cpu>;  // the same, to read
-
-// ---- which instruction set ----------------------------------------------------------------------
-
-int instruction_set() {
-    static const int chosen = [] {
-        int best = 0;
-#ifdef FWK_X86
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-            __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
-            best = 1;
-        if (best == 1 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-            __builtin_cpu_supports("avx512vl"))
-            best = 2;
-#endif
-        if (const char* wanted = std::getenv("FWKMEANS_ISA")) {
-            const std::string name = wanted;
-            const int limit = name == "baseline" ? 0 : name == "x86_64_v3" ? 1 : 2;
-            best = std::min(best, limit);
-        }
-        return best;
-    }();
-    return chosen;
-}
-
-template <class T>
-const Kernels<T>& kernels();
-#ifdef FWK_X86
-template <>
-const Kernels<double>& kernels() {
-    const Kernels<double>* all[] = {&baseline::f64, &x86_64_v3::f64, &x86_64_v4::f64};
-    return *all[instruction_set()];
-}
-template <>
-const Kernels<float>& kernels() {
-    const Kernels<float>* all[] = {&baseline::f32, &x86_64_v3::f32, &x86_64_v4::f32};
-    return *all[instruction_set()];
-}
-#else
-template <>
-const Kernels<double>& kernels() {
-    return baseline::f64;
-}
-template <>
-const Kernels<float>& kernels() {
-    return baseline::f32;
-}
-#endif
 
 // ---- segments, tasks, interruption --------------------------------------------------------------
 
@@ -562,18 +511,6 @@ void describe(Table<T> X, nb::tuple block, In<double> reference, Out<double> mas
 }
 
 template <class T>
-double multiply_adds(In<T>, index rounds, int n_threads) {
-    std::vector<double> done(n_threads, 0.0);
-    const nb::gil_scoped_release release;
-    Pool::of_this_process().run(64 * n_threads, n_threads, [&](index, int worker) {
-        done[worker] += kernels<T>().multiply_adds(rounds);
-    });
-    double total = 0;
-    for (const double part : done) total += part;
-    return total;
-}
-
-template <class T>
 void define(nb::module_& m) {
     m.def("assign_and_accumulate", &assign_and_accumulate<T>, nb::arg().noconvert(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
@@ -590,7 +527,6 @@ void define(nb::module_& m) {
           nb::arg());
     m.def("describe", &describe<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
-    m.def("multiply_adds", &multiply_adds<T>, nb::arg().noconvert(), nb::arg(), nb::arg());
 }
 
 }  // namespace
@@ -601,4 +537,8 @@ NB_MODULE(_kernels, m) {
     fwk::define<float>(m);
     m.def("n_segments", &fwk::n_segments);
     m.def("instruction_set", [] { return fwk::kernels<double>().name; });
+    m.def("x86_level", [](std::uint32_t leaf1_ecx, std::uint32_t leaf7_ebx,
+                          std::uint32_t extended1_ecx, std::uint32_t saved_registers) {
+        return fwk::x86_level({leaf1_ecx, leaf7_ebx, extended1_ecx, saved_registers});
+    });
 }

@@ -8,7 +8,23 @@
 #include <mutex>
 #include <thread>
 
+#ifdef _WIN32  // no fork there
+namespace fwk {
+using ProcessId = int;
+inline ProcessId this_process() { return 1; }
+inline void call_around_fork(void (*)(), void (*)()) {}
+}  // namespace fwk
+#else
+#include <pthread.h>
 #include <unistd.h>
+namespace fwk {
+using ProcessId = pid_t;
+inline ProcessId this_process() { return getpid(); }
+inline void call_around_fork(void (*before)(), void (*after)()) {
+    pthread_atfork(before, after, after);
+}
+}  // namespace fwk
+#endif
 
 namespace fwk {
 
@@ -18,14 +34,13 @@ class Pool {
     static Pool& of_this_process() {
         static std::mutex guard;
         static Pool* pool = nullptr;
-        static pid_t owner = 0;
-        static const int hooked = pthread_atfork([] { guard.lock(); }, [] { guard.unlock(); },
-                                                 [] { guard.unlock(); });
-        (void)hooked;
+        static ProcessId owner = 0;
+        static std::once_flag hooked;
+        std::call_once(hooked, call_around_fork, [] { guard.lock(); }, [] { guard.unlock(); });
         const std::lock_guard<std::mutex> lock(guard);
-        if (!pool || owner != getpid()) {
+        if (!pool || owner != this_process()) {
             pool = new Pool;  // never freed: its threads sleep until the process ends
-            owner = getpid();
+            owner = this_process();
         }
         return *pool;
     }

@@ -169,7 +169,8 @@ void roots(const Rows<T>& table, const Points& points, index first, index last, 
             double mass = 0, sum = 0;
             for (index q = 0; q < n; ++q) {
                 const index i = chosen[q];
-                const double value = double(table.data[i * table.row_stride + v * table.column_stride]);
+                const double value =
+                    double(load<T>(table.data + i * table.row_stride + v * table.column_stride));
                 if (!(value == value)) continue;  // missing
                 const double s = table.sample_weight ? table.sample_weight[i] : 1;
                 y.value[y.n] = value, y.weight[y.n++] = s;

@@ -4,6 +4,9 @@
 #ifdef __AVX512F__
 #include <immintrin.h>
 #endif
+// Compilers say that passing vectors wider than the registers depends on their version and options.
+// None is passed out of this unit: all functions that take one are in the anonymous namespace.
+#pragma GCC diagnostic ignored "-Wpsabi"
 
 namespace fwk {
 namespace FWK_ISA {
@@ -11,8 +14,14 @@ namespace {
 
 constexpr int BYTES = FWK_BYTES;
 constexpr int ROW_VECTORS = 2;
-constexpr int MAX_TILE = BYTES == 64 ? 12 : 5;  // clusters in a register tile: 32 or 16 registers
-constexpr index BLOCK_BYTES = 128 * 1024;       // packed rows of a block: half an L2 cache
+// Clusters in a register tile. 32 registers hold twelve where multiply-adds read memory (AVX-512) and
+// eight on aarch64, where they do not and more would spill; 16 registers hold five.
+#ifdef __aarch64__
+constexpr int MAX_TILE = 8;
+#else
+constexpr int MAX_TILE = BYTES == 64 ? 12 : 5;
+#endif
+constexpr index BLOCK_BYTES = 128 * 1024;  // packed rows of a block: half an L2 cache
 constexpr index MAX_BLOCK = 1024;
 
 template <class T, int LANES>
@@ -86,12 +95,14 @@ struct Exponent {
 template <>
 struct Exponent<8> {
     using D = Vector<double, 8>;
+    // Masks of ones vanish; without a mask GCC's header reads a variable it leaves uninitialized.
+    static constexpr __mmask8 ALL = 0xff;
     static D split(D x, D& m) {
-        m = _mm512_getmant_pd(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_src);
-        return _mm512_getexp_pd(x) - _mm512_getexp_pd(m);
+        m = _mm512_maskz_getmant_pd(ALL, x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_src);
+        return _mm512_maskz_getexp_pd(ALL, x) - _mm512_maskz_getexp_pd(ALL, m);
     }
-    static D round(D v) { return _mm512_roundscale_pd(v, 0); }
-    static D scale(D y, D n) { return _mm512_scalef_pd(y, n); }
+    static D round(D v) { return _mm512_maskz_roundscale_pd(ALL, v, 0); }
+    static D scale(D y, D n) { return _mm512_maskz_scalef_pd(ALL, y, n); }
 };
 #endif
 

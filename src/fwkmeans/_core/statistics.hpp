@@ -222,8 +222,8 @@ inline void add_slopes(const Scratch<T>& block, const double* sample_weight, ind
                 slope += t[r] > zero ? s[r] : (t[r] < zero ? -s[r] : zero);
             }
             const auto counts = s[r] > zero;
-            low = counts & (y[r] < low) ? y[r] : low;
-            high = counts & (y[r] > high) ? y[r] : high;
+            low = (counts & (y[r] < low)) ? y[r] : low;
+            high = (counts & (y[r] > high)) ? y[r] : high;
             if (!neighbours) continue;
             equal += y[r] == c ? s[r] : zero;
             const auto under = counts & (y[r] < c), over = counts & (y[r] > c);

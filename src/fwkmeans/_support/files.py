@@ -8,25 +8,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["replacing"]
-
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a file to write into, and put it in the place of `path` once that went well.
+    """Give a temporary file to write into, and put it in the place of `path` once that went well.
 
-    The file lies in the same folder. Whatever interrupts the writing, Ctrl-C included, it is
-    removed, and what was at `path` before stays.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file that is wanted.
-
-    Yields
-    ------
-    temporary : Path
-        The file to write; it exists, is empty, and has the suffix of `path`.
+    The file lies in the same folder, is empty and has the suffix of `path`. Whatever interrupts the
+    writing, Ctrl-C included, it is removed, and what was at `path` before stays.
 
     Examples
     --------

@@ -1,37 +1,163 @@
-"""Numbers as text that is pleasant to read: bars and aligned tables."""
+"""Numbers, names and tables as people read them."""
 
 from __future__ import annotations
 
+import math
 import sys
 import unicodedata
-from collections.abc import Collection, Sequence
-
-__all__ = [
-    "InputError",
-    "aligned",
-    "bar",
-    "count",
-    "harmless",
-    "has_blocks",
-    "listing",
-    "percent",
-    "shortened",
-]
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
-
-class InputError(ValueError):
-    """Something is wrong with what the user gave; the text says what to do."""
+# ---- numbers ------------------------------------------------------------------------------------
 
 
-def bar(share: float, width: int = 20) -> str:
-    """Return a bar; a share of 1 is `width` characters long."""
-    share = min(1.0, max(0.0, share))
-    if not has_blocks():
-        return "#" * round(share * width)
-    eighths = round(share * width * 8)
-    return "█" * (eighths // 8) + _BLOCKS[eighths % 8].strip()
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a number with about `digits` significant digits, a dash if there is none.
+
+    Examples
+    --------
+    >>> number(-3.14159265), number(1234567.8), number(0.00001234), number(None)
+    ('−3.142', '1,234,568', '1.234e-05', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    sign, size = "−" if value < 0 else "", math.floor(math.log10(abs(value)))
+    if size < -4 or size > 8:
+        return f"{sign}{abs(value):.{digits - 1}e}"
+    text = f"{abs(value):,.{max(0, digits - 1 - size)}f}"
+    return sign + (text.rstrip("0").rstrip(".") if "." in text else text)
+
+
+def percent(share: float | None, *, fine: bool = False) -> str:
+    """Return a share in percent; one that is neither 0 nor 1 never looks like it is.
+
+    Examples
+    --------
+    >>> percent(0.333), percent(0.0004), percent(0.9999), percent(1.0)
+    ('33%', '<1%', '>99%', '100%')
+    >>> percent(0.333, fine=True), percent(0.0521, fine=True), percent(0.0004, fine=True)
+    ('33%', '5.2%', '<0.1%')
+    """
+    if share is None or not math.isfinite(share):
+        return "–"
+    if share >= 0.995:
+        return "100%" if share >= 1 - 1e-9 else ">99%"
+    if fine and 0 < share < 0.0995:
+        return "<0.1%" if share < 0.0005 else f"{share:.1%}"
+    return "<1%" if 0 < share < 0.005 else f"{max(0.0, share):.0%}"
+
+
+def signed(value: float | None) -> str:
+    """Return a number with one decimal and its sign, zero without.
+
+    Examples
+    --------
+    >>> signed(1.26), signed(-0.04), signed(None)
+    ('+1.3', '0.0', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    return f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.05 else "0.0"
+
+
+def two_decimals(value: float) -> str:
+    """Return a number such as an adjusted Rand index with two decimals."""
+    return f"{value:.2f}".replace("-", "−").replace("−0.00", "0.00")
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, such as ``1 row`` or ``2,000 rows``."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+# ---- names --------------------------------------------------------------------------------------
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Return ``a, b and c``."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def quoted(names: Iterable[Any], most: int = 8) -> str:
+    """Return the names in quotes with commas between them, the first few of many."""
+    shown = list(map(repr, names))
+    more = len(shown) - most
+    return ", ".join(shown[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def shortened(text: Any, longest: int = 60, *, keep_end: bool = False, mark: str = "…") -> str:
+    """Return a text on one line, without its end if it is long, or without its middle.
+
+    Examples
+    --------
+    >>> shortened("temperature in July 2021", 12), shortened("column 1017", 9, keep_end=True)
+    ('temperature…', 'colum…017')
+    """
+    line = " ".join(str(text).split())
+    if len(line) <= longest:
+        return line
+    end = line[-(longest // 3) :] if keep_end else ""
+    return line[: longest - len(end) - len(mark)] + mark + end
+
+
+def printable(value: Any, stand_in: str = "\ufffd") -> str:
+    """Return any value as one line of text without control characters and half characters.
+
+    Format characters go too: those that turn the direction of text scramble a whole line.
+    """
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    for space in "\t\n\r":
+        text = text.replace(space, " ")
+    return _without_controls(text, stand_in)
+
+
+def harmless(text: str) -> str:
+    """Return text without characters that a terminal obeys, or that turn its direction.
+
+    Examples
+    --------
+    >>> harmless("a" + chr(0x202E) + "b" + chr(27) + "[2J")
+    'a?b?[2J'
+    """
+    return _without_controls(text, "?", keep="\n\t")
+
+
+def _without_controls(text: str, stand_in: str, keep: str = "") -> str:
+    return "".join(
+        stand_in if unicodedata.category(c) in ("Cc", "Cf") and c not in keep else c for c in text
+    )
+
+
+def distinct_names(
+    names: Iterable[str], pattern: str = "{} ({})", taken: Iterable[str] = ()
+) -> list[str]:
+    """Return the names, with a number behind those that occur again or are taken.
+
+    Examples
+    --------
+    >>> distinct_names(["a", "b", "a", "a (2)"])
+    ['a', 'b', 'a (3)', 'a (2)']
+    """
+    given, used = list(names), set(taken)
+    reserved, found = used | set(given), []
+    for name in given:
+        unique, at = name, 1
+        while unique in (used if at == 1 else reserved):
+            at += 1
+            unique = pattern.format(name, at)
+        used.add(unique)
+        reserved.add(unique)
+        found.append(unique)
+    return found
+
+
+# ---- terminals ----------------------------------------------------------------------------------
 
 
 def has_blocks() -> bool:
@@ -44,43 +170,18 @@ def has_blocks() -> bool:
     return True
 
 
-def percent(share: float) -> str:
-    """Return a share in percent, with a digit behind the point if it is small."""
-    if 0 < share < 0.0005:
-        return "<0.1%"
-    return f"{share:.1%}" if 0 < share < 0.0995 else f"{share:.0%}"
+def for_terminal(name: Any, width: int) -> str:
+    """Return a name that a terminal can show in so many columns."""
+    return harmless(shortened(name, width, mark="…" if has_blocks() else ""))
 
 
-def count(number: int, what: str) -> str:
-    """Return ``1 row`` or ``3 rows``, with spaces between thousands."""
-    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
-    return f"{number:,} {what if number == 1 else plural}".replace(",", " ")
-
-
-def shortened(name: str, width: int) -> str:
-    """Return a name that is at most so long, on one line."""
-    name = harmless(" ".join(name.split()))
-    return name if len(name) <= width else f"{name[: width - 1]}…" if has_blocks() else name[:width]
-
-
-def harmless(text: str) -> str:
-    """Return a text without characters that a terminal obeys, or that turn its direction.
-
-    Examples
-    --------
-    >>> harmless("a" + chr(0x202E) + "b" + chr(27) + "[2J")
-    'a?b?[2J'
-    """
-    return "".join(
-        "?" if unicodedata.category(c) in ("Cc", "Cf") and c not in "\n\t" else c for c in text
-    )
-
-
-def listing(names: Sequence[str], most: int = 8) -> str:
-    """Return quoted names with commas, the first few of many."""
-    shown = ", ".join(repr(str(name)) for name in names[:most])
-    more = len(names) - most
-    return f"{shown} and {more} more" if more > 0 else shown
+def bar(share: float, width: int = 20) -> str:
+    """Return a bar; a share of 1 is `width` characters long."""
+    share = min(1.0, max(0.0, share))
+    if not has_blocks():
+        return "#" * round(share * width)
+    eighths = round(share * width * 8)
+    return "█" * (eighths // 8) + _BLOCKS[eighths % 8].strip()
 
 
 def aligned(

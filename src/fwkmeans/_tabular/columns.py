@@ -11,23 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-__all__ = [
-    "as_table",
-    "categorical_by_dtype",
-    "check_scalars",
-    "column_names",
-    "describe_columns",
-    "float_types",
-    "has_objects",
-    "is_frame",
-    "is_missing",
-    "ordered_categories",
-    "read_categorical",
-    "read_numeric",
-    "refuse_text",
-    "resolve_categorical",
-    "resolve_columns",
-]
+from fwkmeans._support.text import quoted
 
 IntArray = NDArray[np.intp]
 
@@ -35,31 +19,11 @@ IntArray = NDArray[np.intp]
 def resolve_columns(
     columns: Any, feature_names: Iterable[Hashable] | None, n_features: int, what: str
 ) -> IntArray:
-    """Return the positions of columns given by name, position or boolean mask.
+    """Return the positions of columns given by name, position or boolean mask, in the order given.
 
-    Parameters
-    ----------
-    columns : None, str, int, array-like of str, int or bool
-        The columns: names, positions from 0, or a mask with one entry per column. A single name
-        or position stands for itself, None for no column.
-    feature_names : iterable of str or None
-        Names of all columns; None if the table has none.
-    n_features : int
-        Number of columns of the table.
-    what : str
-        Name of the parameter, for error messages.
-
-    Returns
-    -------
-    indices : ndarray of intp
-        Positions in the order given (a mask gives them in ascending order).
-
-    Raises
-    ------
-    ValueError
-        If a column is unknown, out of range or named twice, or the mask has the wrong length.
-    TypeError
-        If the entries are not all names, all integers or all booleans.
+    A single name or position stands for itself, None for no column. Unknown columns, columns named
+    twice, masks of the wrong length and mixtures are refused; `what` is the parameter's name in
+    errors.
 
     Examples
     --------
@@ -97,7 +61,8 @@ def _check_unique(indices: IntArray, entries: Sequence[Any], what: str) -> None:
     if (counts > 1).any():
         repeated = [entries[i] for i in first[counts > 1]]
         raise ValueError(
-            f"{what} names these columns more than once: {_join(repeated)}. List each column once."
+            f"{what} names these columns more than once: {quoted(repeated, 20)}. List each column "
+            "once."
         )
 
 
@@ -115,15 +80,15 @@ def _from_names(
 ) -> IntArray:
     if feature_names is None:
         raise ValueError(
-            f"{what} gives the column names {_join(names)}, but X has no column names. Pass a "
+            f"{what} gives the column names {quoted(names, 20)}, but X has no column names. Pass a "
             "dataframe, or give positions or a boolean mask."
         )
     known = {name: v for v, name in enumerate(feature_names)}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(
-            f"{what} names columns that X does not have: {_join(unknown)}. The columns of X are "
-            f"{_join(known)}."
+            f"{what} names columns that X does not have: {quoted(unknown, 20)}. The columns of X "
+            f"are {quoted(known, 20)}."
         )
     return np.asarray([known[name] for name in names], dtype=np.intp)
 
@@ -132,16 +97,10 @@ def _from_positions(positions: Sequence[Any], n_features: int, what: str) -> Int
     outside = [position for position in positions if not 0 <= position < n_features]
     if outside:
         raise ValueError(
-            f"{what} has positions outside the table: {_join(outside)}. X has {n_features} "
+            f"{what} has positions outside the table: {quoted(outside, 20)}. X has {n_features} "
             f"columns, so positions run from 0 to {n_features - 1}."
         )
     return np.asarray(positions, dtype=np.intp)
-
-
-def _join(names: Iterable[Any], limit: int = 20) -> str:
-    shown = [repr(name) for name in names]
-    rest = f" and {len(shown) - limit} more" if len(shown) > limit else ""
-    return ", ".join(shown[:limit]) + rest
 
 
 def is_frame(X: Any) -> bool:
@@ -168,21 +127,20 @@ def column_names(X: Any) -> list[Any] | None:
     return list(nw.from_native(X, eager_only=True).columns) if is_frame(X) else None
 
 
+def name_columns(X: Any) -> list[Any]:
+    """Return the column names of a dataframe, x0, x1, ... for an array, as scikit-learn does."""
+    return column_names(X) or default_names(X.shape[1])
+
+
+def default_names(n_features: int) -> list[str]:
+    """Return the names of features without names."""
+    return [f"x{v}" for v in range(n_features)]
+
+
 def resolve_categorical(X: Any, categorical_features: Any) -> IntArray:
-    """Return the positions of the categorical columns of the table `X`, ascending.
+    """Return the positions of the categorical columns of a table, ascending.
 
-    Parameters
-    ----------
-    X : dataframe or ndarray of shape (n_samples, n_features)
-        The table.
-    categorical_features : "from_dtype", None, str, int, array-like of str, int or bool
-        ``"from_dtype"`` looks at the columns (see `categorical_by_dtype`); everything else is
-        read by `resolve_columns`.
-
-    Returns
-    -------
-    indices : ndarray of intp
-        Positions of the categorical columns.
+    "from_dtype" looks at the types, see `categorical_by_dtype`; `resolve_columns` reads all else.
     """
     if isinstance(categorical_features, str) and categorical_features == "from_dtype":
         return categorical_by_dtype(X)
@@ -226,21 +184,20 @@ def read_numeric(X: Any, columns: IntArray) -> NDArray[Any]:
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         every = columns.size == X.shape[1]
         return np.asarray(X if every else X[:, columns], dtype=dtype)
-    n_samples = X.shape[0]
-    values = [_numeric_column(X, v) for v in columns]
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)  # once, not for every column
+        names = frame.columns
+        values = [_numeric_series(frame.get_column(names[v]), names[v]) for v in columns]
+    else:
+        values = [_to_float(X[:, v], f"x{v}", X.dtype) for v in columns]
     single = bool(values) and all(one.dtype == np.float32 for one in values)
-    block = np.empty((n_samples, len(values)), dtype=np.float32 if single else np.float64)
+    block = np.empty((X.shape[0], len(values)), dtype=np.float32 if single else np.float64)
     for j, one in enumerate(values):
         block[:, j] = one
     return block
 
 
-def _numeric_column(X: Any, v: int) -> NDArray[Any]:
-    if not is_frame(X):
-        return _to_float(X[:, v], f"x{v}", X.dtype)
-    frame = nw.from_native(X, eager_only=True)
-    name = frame.columns[v]
-    series = frame.get_column(name)
+def _numeric_series(series: nw.Series[Any], name: Hashable) -> NDArray[Any]:
     if series.dtype.is_numeric():
         dtype = nw.Float32 if series.dtype == nw.Float32 else nw.Float64
         return np.asarray(series.cast(dtype).to_numpy())
@@ -330,9 +287,8 @@ def describe_columns(mask: Any, feature_names: Sequence[str] | None, most: int =
     """Return e.g. ``columns 'age', 'height' and 3 more``, or ``column 4``."""
     indices = np.flatnonzero(mask)
     names = range(len(mask)) if feature_names is None else [str(name) for name in feature_names]
-    shown = [repr(names[int(i)]) for i in indices]
-    more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return f"column{'s' if len(shown) > 1 else ''} {', '.join(shown[:most])}{more}"
+    plural = "s" if indices.size > 1 else ""
+    return f"column{plural} {quoted((names[int(i)] for i in indices), most)}"
 
 
 def float_types(X: Any) -> Any:

@@ -90,8 +90,7 @@ class Layout(NamedTuple):
         """Sum over the levels of each categorical column."""
         if self.is_numeric:
             return levels
-        sums: FloatArray = np.add.reduceat(levels, self.offsets[:-1], axis=-1)
-        return sums
+        return np.asarray(np.add.reduceat(levels, self.offsets[:-1], axis=-1))
 
 
 def numeric_layout(n_features: int) -> Layout:

@@ -16,7 +16,8 @@ class DirectionCenter(MeanCenter):
     .. math:: c_k = \frac{\sum_{i \in S_k} s_i y_i}{\big\|\sum_{i \in S_k} s_i y_i\big\|}
 
     This minimizes :math:`\sum_i s_i \|y_i - c\|^2 = 2 \sum_i s_i (1 - y_i^\top c)` over unit
-    vectors c, in each space separately. A cluster without rows, or whose rows cancel, keeps its center.
+    vectors c, in each space separately. A cluster without rows, or whose rows cancel, keeps its
+    center.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ __all__ = ["main"]
 
 COMMANDS = {
     "fit": ("fwkmeans.cli.fit:fit", "Cluster a table; show and save the result."),
-    "predict": ("fwkmeans.cli.predict:predict", "Give new rows to the clusters of a model."),
+    "predict": ("fwkmeans.cli.predict:predict", "Assign new rows to the clusters of a model."),
     "compare": ("fwkmeans.cli.compare:compare", "Cluster a table with every algorithm."),
     "report": ("fwkmeans.cli.report:report", "Write a page (HTML) about a model."),
     "survey": ("fwkmeans.cli.survey:survey", "Run the experiment of the survey."),

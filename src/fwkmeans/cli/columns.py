@@ -10,19 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fwkmeans._support.text import count, listing
-from fwkmeans._tabular.reading import MISSING, Format, Remarks, has_thousands, need, read_table
-from fwkmeans.cli.errors import InputError
-
-__all__ = [
-    "Chosen",
-    "Roles",
-    "check_key",
-    "choose_classes",
-    "choose_columns",
-    "match_columns",
-    "read_columns",
-]
+from fwkmeans._support.errors import InputError
+from fwkmeans._support.optional import require
+from fwkmeans._support.text import count, quoted
+from fwkmeans._tabular.delimited import has_thousands
+from fwkmeans._tabular.format import MISSING, Format
+from fwkmeans._tabular.reading import read_table
+from fwkmeans.cli.errors import with_option
 
 #: Names of columns that often hold what clusters are compared with.
 CLASSES = {"class", "classes", "cluster", "label", "labels", "species", "target", "y"}
@@ -50,7 +44,7 @@ class Chosen(NamedTuple):
 
     features: Any  # pyarrow.Table
     classes: NDArray[Any] | None
-    ids: tuple[str, list[Any]] | None
+    ids: dict[str, list[Any]]  # the column of keys, if there is one
     notes: list[str]
     left_out: dict[str, str]  # reason for each column that was left out without being told so
     n_missing: int  # cells
@@ -58,16 +52,14 @@ class Chosen(NamedTuple):
 
 def read_columns(path: str, how: Format, roles: Roles, name: str) -> Chosen:
     """Read a table and take the columns to cluster by out of it."""
-    remarks = Remarks()
     keys = [one for one in (roles.id, roles.labels) if one is not None]
-    table = read_table(path, how, roles.categorical, keys=keys, remarks=remarks)
+    table, remarks = read_table(path, how, roles.categorical, keys=keys)
     try:
         chosen = choose_columns(table, roles, name, how.missing)
     except InputError as error:
-        if any("--sheet" in text for text in remarks.general):
-            raise InputError(f"{error} {remarks.general[0]}") from None
-        raise
-    told = remarks.sentences(chosen.features.column_names)
+        of_table = " ".join(with_option(*remark) for remark in remarks.found())
+        raise InputError(f"{error} {of_table}".rstrip()) from None
+    told = [with_option(*remark) for remark in remarks.found(chosen.features.column_names)]
     return chosen._replace(notes=[*told, *chosen.notes])
 
 
@@ -87,7 +79,7 @@ def choose_columns(table: Any, roles: Roles, name: str, missing: Sequence[str] =
     columns and those that only number the rows are left out.
     """
     _check_roles(table, roles, name)
-    arrow = need("pyarrow", "Tables", "io")
+    arrow = require("pyarrow", "Tables", "io")
     columns: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     notes: list[str] = []
@@ -107,7 +99,7 @@ def choose_columns(table: Any, roles: Roles, name: str, missing: Sequence[str] =
                 if roles.labels is None and column.lower() in CLASSES:
                     notes.append(
                         f"Column {column!r} is used like any other; if it holds known classes, "
-                        f"leave it out and compare with it: --labels {_quoted(column)}."
+                        f"leave it out and compare with it: --labels {_for_shell(column)}."
                     )
             else:
                 left_out[column] = reason
@@ -118,7 +110,7 @@ def choose_columns(table: Any, roles: Roles, name: str, missing: Sequence[str] =
     return Chosen(
         features,
         choose_classes(table, roles, name, missing),
-        None if roles.id is None else (roles.id, table[roles.id].to_pylist()),
+        {} if roles.id is None else {roles.id: table[roles.id].to_pylist()},
         notes,
         left_out,
         sum(count_missing(arrow, values) for values in features.columns),
@@ -134,13 +126,13 @@ def match_columns(
     name: str,
 ) -> Any:
     """Return the columns of a model, by name, as what the model knows them as."""
-    arrow = need("pyarrow", "Tables", "io")
+    arrow = require("pyarrow", "Tables", "io")
     missing = [one for one in names if one not in table.column_names]
     if missing:
         what = "column" if len(missing) == 1 else "columns"
         raise InputError(
-            f"{name} lacks the {what} {listing(missing)} of the model: it has "
-            f"{listing(table.column_names)}. Name its columns as those the model was fitted to."
+            f"{name} lacks the {what} {quoted(missing)} of the model: it has "
+            f"{quoted(table.column_names)}. Name its columns as those the model was fitted to."
         )
     columns = {one: table[one] for one in names}
     columns |= {one: as_text(arrow, table[one]) for one in text}
@@ -149,7 +141,7 @@ def match_columns(
     columns |= mended
     if not any(isinstance(values, np.ndarray) for values in mended.values()):
         return arrow.table(columns)
-    # cells that are no truth values stay what they are, which only objects can
+    # cells other than truth values stay as they are, which only an array of objects can hold
     rows = np.empty((table.num_rows, len(names)), dtype=object)
     for v, one in enumerate(names):
         values = columns[one]
@@ -196,7 +188,7 @@ def _check_roles(table: Any, roles: Roles, name: str) -> None:
 
 
 def _has(columns: Sequence[str]) -> str:
-    return f"it has {listing(columns)}."
+    return f"it has {quoted(columns)}."
 
 
 def _check_number(
@@ -212,7 +204,7 @@ def _check_number(
         )
     used = "no column is" if not columns else f"only the column {next(iter(columns))!r} is"
     others = [one for one in table.column_names if one not in columns]
-    why = f" ({_said(left_out)})" if left_out else f" ({listing(others)} are set aside)"
+    why = f" ({_said(left_out)})" if left_out else f" ({quoted(others)} are set aside)"
     raise InputError(
         f"Of {name} {used} left to cluster by{why.rstrip('.)')}): weights of features need two or "
         "more; overrule with --numeric or --categorical, or give another table."
@@ -223,7 +215,7 @@ def _check_number(
 
 
 def _no_feature(arrow: Any, values: Any, column: str) -> str | None:
-    """Return why a column says nothing about clusters; None if it may."""
+    """Return why a column cannot help to find clusters; None if it may."""
     if _INDEX.fullmatch(column):
         return "the index of a pandas table"
     types, kind, n_rows = arrow.types, values.type, len(values)
@@ -240,7 +232,7 @@ def _no_feature(arrow: Any, values: Any, column: str) -> str | None:
         if _has_commas(texts):
             odd = [one for one in texts if not _is_comma_number(one)]
             if odd:
-                return f"numbers, but for {listing(odd, 3)}? then name those with --na"
+                return f"numbers, but for {quoted(odd, 3)}? then name those with --na"
             return "numbers with a decimal comma? then add --decimal ,"
         return "every row has a text of its own, as a name or key"
     if types.is_integer(kind):
@@ -269,21 +261,21 @@ def _doubts(arrow: Any, values: Any, column: str) -> list[str]:
         odd = [one for one in texts if not _is_comma_number(one)]
         if odd:
             return [
-                f"Column {column!r} is used as categories because of {listing(odd, 3)}; if it "
-                f"holds numbers, add --na {_quoted(','.join(odd[:3]))}."
+                f"Column {column!r} is used as categories because of {quoted(odd, 3)}; if it "
+                f"holds numbers, add --na {_for_shell(','.join(odd[:3]))}."
             ]
         return [f"Column {column!r} looks like numbers with a decimal comma: add --decimal ,"]
     stray = [text for text in texts if not _is_float(text)]
     if len(texts) >= 4 and 0 < len(stray) * 4 <= len(texts):
         return [
-            f"Column {column!r} is used as categories because of {listing(stray, 3)}; if it holds "
-            f"numbers, add --numeric {_quoted(column)} --na {_quoted(','.join(stray[:3]))}."
+            f"Column {column!r} is used as categories because of {quoted(stray, 3)}; if it holds "
+            f"numbers, add --numeric {_for_shell(column)} --na {_for_shell(','.join(stray[:3]))}."
         ]
     if len(texts) > max(MOST_LEVELS, len(values) / 10):
         return [
             f"Column {column!r} has {len(texts)} different texts in {count(len(values), 'row')}, "
             "too many to form groups, and most algorithms take each as a column of its own; leave "
-            f"it out with --drop {_quoted(column)} if it is no category."
+            f"it out with --drop {_for_shell(column)} if it does not hold categories."
         ]
     return []
 
@@ -297,7 +289,7 @@ def _is_comma_number(text: str) -> bool:
     return _is_float(text.replace(",", ".", 1)) or has_thousands(text)
 
 
-def _quoted(text: str) -> str:
+def _for_shell(text: str) -> str:
     return text if text.replace("_", "").replace(",", "").isalnum() else f"'{text}'"
 
 
@@ -338,14 +330,14 @@ def as_numbers(arrow: Any, values: Any, column: str, *, asked: bool) -> Any:
             numbers = [None if v is None else float(v) for v in cells]
             return arrow.chunked_array([arrow.array(numbers, type=arrow.float64())])
         advice = (
-            f"take it as --categorical {_quoted(column)}, or name the texts that mean a missing "
+            f"take it as --categorical {_for_shell(column)}, or name the texts that mean a missing "
             "cell with --na"
             if asked
             else "the model was fitted to numbers; correct the cell, or name the texts that mean "
             "a missing cell with --na"
         )
         raise InputError(
-            f"Column {column!r} holds {cells[bad]!r} (row {bad + 1}), which is no number: {advice}."
+            f"Column {column!r} holds {cells[bad]!r} (row {bad + 1}), not a number: {advice}."
         )
     raise InputError(f"Column {column!r} holds {kind}, expected numbers: convert or drop it.")
 
@@ -369,11 +361,11 @@ def choose_classes(
         return None
     _check_roles(table, Roles(labels=roles.labels), name)
     values = table[roles.labels].to_pylist()
-    gap_texts = {"", *(set(missing) - set(MISSING))}
-    gaps = sum(value is None or value in gap_texts for value in values)
-    if gaps:
+    missing_texts = {"", *(set(missing) - set(MISSING))}
+    n_missing = sum(value is None or value in missing_texts for value in values)
+    if n_missing:
         raise InputError(
-            f"Column {roles.labels!r} (--labels) has {count(gaps, 'missing cell')}: every row "
+            f"Column {roles.labels!r} (--labels) has {count(n_missing, 'missing cell')}: every row "
             "needs a known class to compare with; drop those rows."
         )
     return np.array([str(value) for value in values])

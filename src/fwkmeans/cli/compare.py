@@ -8,22 +8,30 @@ from typing import Any
 
 import click
 
-from fwkmeans._support.text import aligned, count, harmless, has_blocks, percent, shortened
-from fwkmeans._tabular.reading import Format
+from fwkmeans._support.errors import InputError
+from fwkmeans._support.text import aligned, count, for_terminal, harmless, has_blocks, percent
+from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Chosen, Roles, check_key, read_columns
-from fwkmeans.cli.errors import InputError
-from fwkmeans.cli.models import Choice, Wish, build, choose, every_choice
+from fwkmeans.cli.models import Choice, FitOptions, build, choose, every_choice
 from fwkmeans.cli.options import (
     SectionedCommand,
+    algorithm_option,
     column_options,
-    complete_algorithm,
+    file_option,
+    fit_options,
     format_options,
     json_option,
-    model_options,
 )
-from fwkmeans.cli.output import check_apart, check_out, echo_json, write_columns
+from fwkmeans.cli.output import (
+    check_apart,
+    check_out,
+    check_printed,
+    echo_json,
+    table_name,
+    write_columns,
+)
 from fwkmeans.cli.progress import each
-from fwkmeans.cli.run import fitted
+from fwkmeans.cli.run import fit_and_collect
 
 MOST_SIZES = 6
 MOST_FEATURES = 3
@@ -37,29 +45,21 @@ WIDEST = {"CK-Means": 64, "SYNCLUS": 256}
     cls=SectionedCommand, epilog="Example: fwkmeans compare wine.csv -k 3 --labels class"
 )
 @click.argument("table", type=click.Path())
-@model_options
-@click.option(
-    "-a",
-    "--algorithm",
-    "algorithms",
-    multiple=True,
-    metavar="NAME",
-    shell_complete=complete_algorithm,
-    help="Only this one; may be repeated (default: all).",
+@fit_options
+@algorithm_option(
+    "algorithms", multiple=True, text="Only this one; may be repeated (default: all)."
 )
 @column_options
-@click.option(
+@file_option(
     "-o",
     "--out",
-    type=click.Path(),
-    metavar="FILE",
-    help="Write the clusters of each row, a column an algorithm (.csv, .tsv, .parquet).",
+    text="Write the clusters of each row, one column per algorithm (.csv, .tsv, .parquet).",
 )
 @json_option
 @format_options
 def compare(
     table: str,
-    wish: Wish,
+    options: FitOptions,
     algorithms: tuple[str, ...],
     roles: Roles,
     out: str | None,
@@ -73,23 +73,21 @@ def compare(
     different algorithms cannot be compared, so none is called the best: look at the columns they
     chose, at known classes (--labels), and at the clusters that several of them find.
     """
-    if as_json and out == "-":
-        raise click.UsageError("--json and --out - would both print: give --out a file.")
+    check_printed(as_json, out)
     check_apart({"the table": table}, {"--out": out})
     check_out(out)
-    name = "stdin" if table == "-" else click.format_filename(table, shorten=True)
+    name = table_name(table)
     choices = [choose(one) for one in algorithms] or every_choice()
     if out is not None:
         check_key(roles.id, [one.title for one in choices])
     chosen = read_columns(table, how, roles, name)
-    result = compared(choices, wish, chosen, patient=bool(algorithms))
+    result = compared(choices, options, chosen, patient=bool(algorithms))
     if not result["algorithms"]:
         reasons = {one["reason"] for one in result["skipped"]}
         raise InputError(next(iter(reasons)) if len(reasons) == 1 else " ".join(sorted(reasons)))
     labels = {one["name"]: one.pop("labels") for one in result["algorithms"]}
     if out is not None:
-        ids = {} if chosen.ids is None else {chosen.ids[0]: chosen.ids[1]}
-        write_columns(ids | labels, out)
+        write_columns(chosen.ids | labels, out)
     if as_json:
         echo_json({"table": name} | result | {"notes": chosen.notes, "left_out": chosen.left_out})
         return
@@ -102,7 +100,7 @@ def compare(
 
 
 def compared(
-    choices: Sequence[Choice], wish: Wish, chosen: Chosen, *, patient: bool = False
+    choices: Sequence[Choice], options: FitOptions, chosen: Chosen, *, patient: bool = False
 ) -> dict[str, Any]:
     """Return sizes, weights and agreement of the partitions, ready for JSON but for the labels.
 
@@ -116,7 +114,7 @@ def compared(
         try:
             if not patient:
                 _refuse_width(choice, chosen)
-            done.append(_one(choice, wish, chosen))
+            done.append(_one(choice, options, chosen))
         except (ValueError, TypeError) as error:
             reason = " ".join(str(error).split())
             skipped.append({"name": choice.title, "reason": reason})
@@ -125,7 +123,7 @@ def compared(
     return {
         "n_rows": chosen.features.num_rows,
         "n_features": chosen.features.num_columns,
-        "n_clusters": wish.clusters,
+        "n_clusters": options.clusters,
         "algorithms": done,
         "skipped": skipped,
         "agreement": {"names": [one["name"] for one in done], "ari": agreement},
@@ -148,16 +146,16 @@ def _refuse_width(choice: Choice, chosen: Chosen) -> None:
         )
 
 
-def _one(choice: Choice, wish: Wish, chosen: Chosen) -> dict[str, Any]:
+def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
     from sklearn.metrics import adjusted_rand_score
 
-    from fwkmeans.reports import summarize
+    from fwkmeans.reports.summarize import summarize_rows
 
-    pipeline = build(choice, wish, chosen.features, chosen.n_missing)
+    pipeline = build(choice, options, chosen.features, chosen.n_missing)
     begin = time.perf_counter()
-    said = fitted(pipeline, chosen.features)
+    rows, warned = fit_and_collect(pipeline, chosen.features)
     seconds = time.perf_counter() - begin
-    summary = summarize(pipeline, chosen.features, starts=0)
+    summary = summarize_rows(pipeline, chosen.features, rows, starts=0)
     labels = pipeline[-1].labels_.tolist()
     known = chosen.classes is not None
     return {
@@ -171,7 +169,7 @@ def _one(choice: Choice, wish: Wish, chosen: Chosen) -> dict[str, Any]:
         "objective": summary["objective"],
         "converged": summary["converged"],
         "seconds": round(seconds, 3),
-        "warnings": said,
+        "warnings": [one.text for one in warned],
         "labels": labels,
     }
 
@@ -223,30 +221,19 @@ def _heaviest(weights: dict[str, float], equal: dict[str, float]) -> str:
     times = {name: share / equal[name] for name, share in weights.items() if equal[name] > 0}
     top = sorted(times, key=lambda name: -times[name])[:MOST_FEATURES]
     return ", ".join(
-        f"{shortened(name, 20)} {percent(weights[name])} ({times[name]:.1f}x)"
+        f"{for_terminal(name, 20)} {percent(weights[name], fine=True)} ({times[name]:.1f}x)"
         for name in top
         if times[name] > 0
     )
 
 
 def _matrix(agreement: dict[str, Any]) -> list[str]:
+    """Return the lower half of the matrix; rows have names, columns their numbers."""
     names = agreement["names"]
     numbers = [str(at) for at in range(1, len(names) + 1)]
-    rows = [
-        [
-            f"{number} {name}",
-            *(f"{value:.2f}" for value in values[:at]),
-            DOT if has_blocks() else ".",
-        ]
-        + [""] * (len(names) - at - 1)
-        for at, (number, name, values) in enumerate(
-            zip(numbers, names, agreement["ari"], strict=True)
-        )
-    ]
-    rows = [[_padded(row[0], len(numbers[-1])), *row[1:]] for row in rows]
+    rows = []
+    for at, (name, values) in enumerate(zip(names, agreement["ari"], strict=True)):
+        title = f"{numbers[at]:>{len(numbers[-1])}} {name}"
+        below = [f"{value:.2f}" for value in values[:at]]
+        rows.append([title, *below, DOT if has_blocks() else ".", *[""] * (len(names) - at - 1)])
     return aligned(rows, ["", *numbers], right=set(numbers))
-
-
-def _padded(name: str, width: int) -> str:
-    number, _, rest = name.partition(" ")
-    return f"{number:>{width}} {rest}"

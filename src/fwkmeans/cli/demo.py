@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
-from fwkmeans.cli.errors import InputError, debug_option
+from fwkmeans._support.errors import InputError
+from fwkmeans.cli.errors import debug_option
+from fwkmeans.cli.options import file_option
 from fwkmeans.cli.output import check_folder
 
 
@@ -23,13 +25,11 @@ from fwkmeans.cli.output import check_folder
     metavar="N",
     help="Draws of the noise to average over (default: 5).",
 )
-@click.option(
+@file_option(
     "-r",
     "--report",
     default="fwkmeans-demo.html",
-    type=click.Path(),
-    metavar="FILE",
-    help="Where to write the report (default: fwkmeans-demo.html).",
+    text="Where to write the report (default: fwkmeans-demo.html).",
 )
 @click.option("--no-report", is_flag=True, help="Write no report.")
 @debug_option
@@ -39,11 +39,13 @@ def demo(tables: tuple[str, ...], draws: int, report: str, no_report: bool) -> N
     Prints how well each finds the known classes and which columns it looks at, and writes a report
     about one of them. Takes some seconds; nothing is downloaded.
     """
-    from fwkmeans.cli.demonstration import TABLE, run, table_names
+    from fwkmeans.cli.demonstration import TABLE, run
+    from fwkmeans.datasets.named import table_names
 
     unknown = [name for name in tables if name not in table_names()]
     if unknown:
-        raise InputError(f"There is no table {unknown[0]!r}: choose of {', '.join(table_names())}.")
+        known = ", ".join(table_names())
+        raise InputError(f"There is no table {unknown[0]!r}: choose one of {known}.")
     page = None if no_report else report
     check_folder(page)
     run(list(tables) or [TABLE], draws, page, click.echo)

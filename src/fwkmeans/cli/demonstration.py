@@ -6,7 +6,6 @@ each finds the known classes and which columns it looks at, and writes a report 
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
@@ -20,21 +19,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import Pipeline
 
-from fwkmeans._support.text import bar
-from fwkmeans.datasets import (
-    SURVEY_CONFIGURATIONS,
-    add_noise_features,
-    list_uci,
-    load_uci,
-    make_survey_gaussians,
-)
+from fwkmeans._support.text import bar, joined
+from fwkmeans.datasets import add_noise_features
+from fwkmeans.datasets.named import NamedTable, load_named
 from fwkmeans.estimators import ALGORITHMS, AWKMeans
 from fwkmeans.preprocessing import TableEncoder
 
 SEED = 0  # of the starts of every algorithm
-DRAWS = 5  # of the noise
 TABLE = "iris"
-REPORT = "fwkmeans-demo.html"
 WIDTH = 100
 NAME_WIDTH = 27
 BLOCKS_A_LINE = 4
@@ -56,21 +48,12 @@ on it  share of the feature weights that the noise columns got; 50% would be the
 
 REMARK = """\
 No fit has seen the classes. Parameters are the defaults or what the row says; the best of ten
-starts is chosen by the objective. No algorithm wins everywhere: on wine others hold out than on
-iris, and on heart plain K-Means does best (fwkmeans demo --table wine --table heart)."""
+starts is chosen by the objective. No algorithm wins everywhere: on wine others than on iris resist
+the noise, and on heart plain K-Means does best (fwkmeans demo --table wine --table heart)."""
 
 FAREWELL = """\
 Your own table: fwkmeans fit table.csv -k 3 --report report.html
 """
-
-
-class Table(NamedTuple):
-    """Rows, their known classes, and how many clusters to look for."""
-
-    rows: NDArray[Any]
-    classes: NDArray[Any]
-    n_clusters: int
-    feature_names: list[str]
 
 
 class Noisy(NamedTuple):
@@ -83,7 +66,7 @@ class Noisy(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """Standardised rows with noise columns."""
+    """Standardized rows with noise columns."""
 
     rows: NDArray[np.float64]
     is_noise: NDArray[np.bool_]
@@ -97,23 +80,6 @@ class Outcome(NamedTuple):
     noise_share: float
 
 
-def table_names() -> list[str]:
-    """Return the names of the tables there are.
-
-    Returns
-    -------
-    names : list of str
-        Those of UCI, then the Gaussian clusters (rows x features - clusters).
-
-    Examples
-    --------
-    >>> from fwkmeans.cli.demonstration import table_names
-    >>> table_names()[-1]
-    '500x50-5'
-    """
-    return [*list_uci(), *SURVEY_CONFIGURATIONS]
-
-
 def run(
     tables: Sequence[str],
     draws: int,
@@ -122,19 +88,11 @@ def run(
 ) -> None:
     """Run the demonstration.
 
-    Parameters
-    ----------
-    tables : sequence of str
-        Names of the tables; weights and report are about the first.
-    draws : int
-        Draws of the noise to average over.
-    report : str or None
-        The file to write the report to; None writes none.
-    echo : callable
-        Prints a line.
+    Weights and report are about the first of the tables; `draws` of the noise are averaged. A
+    report is written unless `report` is None. `echo` prints a line.
     """
     draw = "one draw" if draws == 1 else f"mean of {draws} draws"
-    title = " and ".join([", ".join(tables[:-1]), tables[-1]] if len(tables) > 1 else tables)
+    title = joined(tables)
     echo(INTRODUCTION.format(draws=draw, title=title[:1].upper() + title[1:]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a few starts creep; scores stay valid
@@ -150,77 +108,11 @@ def run(
     echo(FAREWELL.rstrip())
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the demonstration from the command line.
-
-    Parameters
-    ----------
-    argv : sequence of str, default=None
-        Arguments of the command line; None takes those of the process.
-
-    Returns
-    -------
-    int
-        0, the exit status.
-    """
-    arguments = _parser().parse_args(argv)
-    report = None if arguments.no_report else arguments.report
-    run(arguments.table, arguments.draws, report, lambda line: print(line, flush=True))
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m fwkmeans.cli.demonstration",
-        description="Cluster bundled data without and with noise features, show the weights and "
-        "write a report.",
-        epilog=f"tables: {', '.join(table_names())} (the last {len(SURVEY_CONFIGURATIONS)} are "
-        "Gaussian clusters: rows x features - clusters)",
-    )
-    parser.add_argument(
-        "--table",
-        nargs="+",
-        default=[TABLE],
-        choices=table_names(),
-        metavar="NAME",
-        help=f"tables to cluster; weights and report are about the first (default: {TABLE})",
-    )
-    parser.add_argument(
-        "--draws",
-        type=_positive,
-        default=DRAWS,
-        metavar="N",
-        help=f"draws of the noise, and of Gaussian clusters, to average over (default: {DRAWS})",
-    )
-    parser.add_argument(
-        "--report", default=REPORT, metavar="FILE", help=f"the report (default: {REPORT})"
-    )
-    parser.add_argument("--no-report", action="store_true", help="write no report")
-    return parser
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number}: expected at least 1")
-    return number
-
-
 # ---- data and models ----------------------------------------------------------------------------
 
 
-def _load(name: str, draw: int) -> Table:
-    """Return a table; Gaussian clusters differ from draw to draw."""
-    if name in SURVEY_CONFIGURATIONS:
-        size = SURVEY_CONFIGURATIONS[name]
-        rows, classes = make_survey_gaussians(*size, random_state=draw)
-        return Table(rows, classes, size[2], [f"feature {v + 1}" for v in range(size[1])])
-    table = load_uci(name, as_frame=False)
-    return Table(table.data, table.target, table.n_clusters, table.feature_names)
-
-
-def _prepare(table: Table, n_noise: int | None, draw: int) -> Prepared:
-    """Add noise columns (None: one per column) and standardise."""
+def _prepare(table: NamedTable, n_noise: int | None, draw: int) -> Prepared:
+    """Add noise columns (None: one per column) and standardize."""
     noisy = add_noise_features(table.rows, n_noise=n_noise, random_state=draw)
     encoder = TableEncoder(impute="median")
     rows = encoder.fit_transform(noisy)
@@ -240,7 +132,7 @@ def _evaluate(name: str, draws: int) -> dict[str, Outcome]:
     """Return how each algorithm did on one table."""
     results: dict[str, list[Outcome]] = {}
     for draw in range(draws):
-        table = _load(name, draw)
+        table = load_named(name, draw)
         plain, noisy = _prepare(table, 0, draw), _prepare(table, None, draw)
         for label, model in _models(table.n_clusters):
             ari = adjusted_rand_score(table.classes, model.fit_predict(plain.rows))
@@ -253,7 +145,7 @@ def _evaluate(name: str, draws: int) -> dict[str, Outcome]:
 
 def _noisy(name: str) -> Noisy:
     """Return a table with the first draw of noise, clustered with weights in every cluster."""
-    table = _load(name, 0)
+    table = load_named(name, 0)
     rows = add_noise_features(table.rows, random_state=0)
     names = [*table.feature_names, *(f"noise {one}" for one in table.feature_names)]
     names = names[: rows.shape[1]]
@@ -354,7 +246,3 @@ def _bar(weight: float, largest: float, width: int) -> str:
     """Return a number and a bar of that length."""
     room = max(1, width - 7)
     return f"{f'{weight:.2f} ' + bar(weight / largest, room):<{width}}"
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

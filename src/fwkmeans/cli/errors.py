@@ -14,9 +14,8 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from fwkmeans._support.text import InputError, harmless
-
-__all__ = ["InputError", "debug_option", "raise_if_stopped", "sentences"]
+from fwkmeans._support.errors import InputError
+from fwkmeans._support.text import harmless
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -93,6 +92,14 @@ def _say_stopped(ctx: click.Context) -> NoReturn:
     ctx.exit(130)
 
 
+def with_option(text: str, setting: str | None, value: str | None = None) -> str:
+    """Return a sentence with the option that has to do with it."""
+    if setting is None:
+        return text
+    option = f"--{setting}" if value is None else f"--{setting} {value}"
+    return f"{text.removesuffix('.')} ({option})."
+
+
 def sentence_of(error: Exception) -> str:
     """Return what an error says in one line."""
     if isinstance(error, ImportError) and error.name is not None and not str(error):
@@ -103,6 +110,8 @@ def sentence_of(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "The table does not fit into memory. Take fewer rows or columns."
     text = " ".join(str(error).split())
+    if isinstance(error, InputError):
+        return with_option(text, error.setting, error.value)
     if isinstance(error, ValueError | TypeError | OSError | ImportError) and text:
         return text
     return (

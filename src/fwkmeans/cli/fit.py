@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import click
 
 from fwkmeans._support.text import harmless
-from fwkmeans._tabular.reading import Format
+from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Roles, check_key, read_columns
-from fwkmeans.cli.models import Wish, build, choose
+from fwkmeans.cli.models import NAMES, FitOptions, build, choose
 from fwkmeans.cli.options import (
     SectionedCommand,
     algorithm_option,
     column_options,
+    file_option,
+    fit_options,
     format_options,
     json_option,
-    model_options,
 )
 from fwkmeans.cli.output import (
     check_apart,
     check_folder,
     check_out,
+    check_printed,
     check_report,
     echo_json,
+    table_name,
     write_columns,
 )
 from fwkmeans.cli.progress import working
 from fwkmeans.cli.result import result_lines
-from fwkmeans.cli.run import fitted
-
-#: Warnings that the summary has in better words.
-_TWICE = re.compile("Number of distinct clusters|did not converge in")
+from fwkmeans.cli.run import fit_and_collect
 
 
 @click.command(
@@ -41,8 +40,10 @@ _TWICE = re.compile("Number of distinct clusters|did not converge in")
     "--report wine.html",
 )
 @click.argument("table", type=click.Path())
-@model_options
-@algorithm_option
+@fit_options
+@algorithm_option(
+    text=f"One of {', '.join(NAMES)} (in any spelling, or by class). Default: see above."
+)
 @click.option(
     "-p",
     "--param",
@@ -52,26 +53,18 @@ _TWICE = re.compile("Number of distinct clusters|did not converge in")
     help="A parameter of the algorithm, such as -p beta=3; may be repeated.",
 )
 @column_options
-@click.option(
+@file_option(
     "-o",
     "--out",
-    type=click.Path(),
-    metavar="FILE",
-    help="Write the cluster of each row to a .csv, .tsv or .parquet file (- for stdout).",
+    text="Write the cluster of each row to a .csv, .tsv or .parquet file (- for stdout).",
 )
-@click.option(
-    "-m",
-    "--model",
-    type=click.Path(),
-    metavar="FILE",
-    help="Write the model, for predict and report (.fwk).",
-)
-@click.option("-r", "--report", type=click.Path(), metavar="FILE", help="Write a report (.html).")
+@file_option("-m", "--model", text="Write the model, for predict and report (.fwk).")
+@file_option("-r", "--report", text="Write a report (.html).")
 @json_option
 @format_options
 def fit(
     table: str,
-    wish: Wish,
+    options: FitOptions,
     algorithm: str | None,
     parameters: tuple[str, ...],
     roles: Roles,
@@ -92,34 +85,35 @@ def fit(
     the classes of the bundled tables best, on average, once noise columns were added. No algorithm
     is best everywhere: see fwkmeans compare.
     """
-    if as_json and out == "-":
-        raise click.UsageError("--json and --out - would both print: give --out a file.")
+    check_printed(as_json, out)
     check_apart({"the table": table}, {"--out": out, "--model": model, "--report": report})
     check_out(out)
     check_folder(model)
     check_report(report)
     if out is not None:
         check_key(roles.id, ["cluster"])
-    chosen = read_columns(table, how, roles, _name(table))
+    name = table_name(table)
+    chosen = read_columns(table, how, roles, name)
     choice = choose(algorithm, parameters)
-    pipeline = build(choice, wish, chosen.features, chosen.n_missing)
+    pipeline = build(choice, options, chosen.features, chosen.n_missing)
     with working(f"{choice.name} clusters {chosen.features.num_rows} rows"):
-        said = fitted(pipeline, chosen.features)
-    from fwkmeans.reports import summarize, write_report
+        rows, warned = fit_and_collect(pipeline, chosen.features)
+    from fwkmeans.reports import write_report
+    from fwkmeans.reports.summarize import summarize_rows
 
     with working("Looking at the result"):
-        summary = summarize(
+        summary = summarize_rows(
             pipeline,
             chosen.features,
+            rows,
             classes=chosen.classes,
-            title=f"{_name(table)}: {choice.name}, {len(pipeline[-1].cluster_centers_)} clusters",
+            title=f"{name}: {choice.name}, {len(pipeline[-1].cluster_centers_)} clusters",
             starts=20 if report is not None else 0,
-            random_state=wish.seed,
+            random_state=options.seed,
         )
     written = {}
     if out is not None:
-        ids = {} if chosen.ids is None else {chosen.ids[0]: chosen.ids[1]}
-        write_columns(ids | {"cluster": pipeline[-1].labels_.tolist()}, out)
+        write_columns(chosen.ids | {"cluster": pipeline[-1].labels_.tolist()}, out)
         written["labels"] = out
     if model is not None:
         from fwkmeans.persistence import save_model
@@ -129,29 +123,27 @@ def fit(
     if report is not None:
         write_report(summary, report)
         written["report"] = report
-    notes = [*chosen.notes, *_about_missing(wish, chosen.n_missing), *said]
+    notes = [*chosen.notes, *_about_missing(options, chosen.n_missing)]
     if as_json:
+        notes += [one.text for one in warned]
         echo_json(summary | {"notes": notes, "left_out": chosen.left_out, "written": written})
         return
+    notes += [one.text for one in warned if not one.is_in_summary]
     beside = out == "-"
-    for line in result_lines(summary, _name(table), choice.title, roles.labels):
+    for line in result_lines(summary, name, choice.title, roles.labels):
         click.echo(harmless(line), err=beside)
-    for line in _endings(written, [text for text in notes if not _TWICE.search(text)]):
+    for line in _endings(written, notes):
         click.echo(harmless(line), err=beside)
 
 
-def _name(table: str) -> str:
-    return "stdin" if table == "-" else click.format_filename(table, shorten=True)
-
-
-def _about_missing(wish: Wish, n_missing: int) -> list[str]:
+def _about_missing(options: FitOptions, n_missing: int) -> list[str]:
     if not n_missing:
         return []
     what = {
         "median": "were filled with the median, or the most frequent category, of their column",
-        "ignore": "were left out of everything",
-        "rescale": "were left out, and distances rescaled to what is there",
-    }[wish.missing]
+        "ignore": "were ignored",
+        "rescale": "were ignored, and distances rescaled to the cells that are there",
+    }[options.missing]
     verb = "One missing cell" if n_missing == 1 else f"{n_missing} missing cells"
     return [f"{verb} {what if n_missing > 1 else what.replace('were', 'was', 1)} (--missing)."]
 

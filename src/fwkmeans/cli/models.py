@@ -7,10 +7,8 @@ import inspect
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import count
-from fwkmeans.cli.errors import InputError
-
-__all__ = ["NAMES", "Choice", "Wish", "build", "choose", "every_choice"]
 
 #: The survey's names; those of ``fwkmeans.estimators.ALGORITHMS``, without importing it.
 NAMES = (
@@ -31,24 +29,23 @@ NAMES = (
 #: adjusted Rand index of 13 tables and 3 draws: 0.34; the others 0.20 to 0.30).
 DEFAULT = ("EW-KM", {"dispersion": "mean"})
 
-#: Parameters that have an option of their own.
+#: Parameters that cannot be given with -p, and what to do instead.
 _OPTIONS = {
-    "n_clusters": "-k",
-    "n_init": "--starts",
-    "random_state": "--seed",
-    "n_jobs": "--jobs",
-    "missing": "--missing",
-    "categorical_features": "--categorical",
-    "verbose": None,
+    "n_clusters": "use the option -k instead",
+    "n_init": "use the option --starts instead",
+    "random_state": "use the option --seed instead",
+    "n_jobs": "use the option --jobs instead",
+    "missing": "use the option --missing instead",
+    "categorical_features": "use the option --categorical instead",
+    "verbose": "the command line shows progress itself; leave it out",
 }
-
 
 #: Parameters that gather columns, by name on the command line.
 _GROUPS = ("groups", "spaces")
 
 
-class Wish(NamedTuple):
-    """What the user wants of any algorithm."""
+class FitOptions(NamedTuple):
+    """Options that every algorithm has."""
 
     clusters: int | str
     missing: str = "median"
@@ -104,10 +101,7 @@ def _parameter(text: str, title: str, cls: Any) -> tuple[str, Any]:
     if not equals or not name:
         raise InputError(f"-p {text}: write a parameter as name=value, such as -p beta=3.")
     if name in _OPTIONS:
-        other = _OPTIONS[name]
-        raise InputError(
-            f"-p {name}: use the option {other} instead." if other else f"-p {name}: no."
-        )
+        raise InputError(f"-p {name}: {_OPTIONS[name]}.")
     allowed = [one for one in inspect.signature(cls).parameters if one not in _OPTIONS]
     if name not in allowed:
         near = difflib.get_close_matches(name, allowed, n=1)
@@ -116,51 +110,51 @@ def _parameter(text: str, title: str, cls: Any) -> tuple[str, Any]:
     return name, parse_value(value.strip())
 
 
-def build(choice: Choice, wish: Wish, features: Any, n_missing: int) -> Any:
+def build(choice: Choice, options: FitOptions, features: Any, n_missing: int) -> Any:
     """Return the pipeline, not fitted, or raise what keeps the algorithm from this table."""
     from sklearn.pipeline import Pipeline
 
     from fwkmeans.estimators.constraints import accepts
     from fwkmeans.preprocessing import TableEncoder
 
-    _check_sizes(choice, wish, features)
+    _check_sizes(choice, options, features)
     known = inspect.signature(choice.cls).parameters
-    impute: Any = {"median": "median", "error": None}.get(wish.missing, "keep")
-    options: dict[str, Any] = {"random_state": wish.seed, "n_jobs": wish.jobs}
-    if wish.missing == "error" and n_missing:
+    impute: Any = {"median": "median", "error": None}.get(options.missing, "keep")
+    parameters: dict[str, Any] = {"random_state": options.seed, "n_jobs": options.jobs}
+    if options.missing == "error" and n_missing:
         raise InputError(
             f"The table has {count(n_missing, 'missing cell')}: fill them, or use --missing median "
             "or ignore."
         )
-    if impute == "keep" and accepts(choice.cls, "missing", wish.missing):
-        options["missing"] = wish.missing
+    if impute == "keep" and accepts(choice.cls, "missing", options.missing):
+        parameters["missing"] = options.missing
     elif impute == "keep" and n_missing:
         raise InputError(f"{choice.name} needs every cell: use --missing median.")
-    if wish.starts is not None:
-        options["n_init"] = wish.starts
-    n_clusters = None if wish.clusters == "auto" else wish.clusters
+    if options.starts is not None:
+        parameters["n_init"] = options.starts
+    n_clusters = None if options.clusters == "auto" else options.clusters
     encoder = TableEncoder(
         categorical="keep" if "categorical_features" in known else "onehot",
         impute=impute,
-        standardize=wish.standardize,
+        standardize=options.standardize,
     )
     grouped = {
         name: _positions(value, name, encoder, features) if name in _GROUPS else value
         for name, value in choice.parameters.items()
     }
-    cluster = choice.cls(n_clusters, **(options | grouped))
+    cluster = choice.cls(n_clusters, **(parameters | grouped))
     return Pipeline([("prepare", encoder), ("cluster", cluster)])
 
 
-def _check_sizes(choice: Choice, wish: Wish, features: Any) -> None:
+def _check_sizes(choice: Choice, options: FitOptions, features: Any) -> None:
     n_rows = features.num_rows
-    if isinstance(wish.clusters, int) and wish.clusters > n_rows:
+    if isinstance(options.clusters, int) and options.clusters > n_rows:
         raise InputError(
-            f"-k {wish.clusters}: the table has {count(n_rows, 'row')}, and there cannot be more "
-            "clusters than rows. Ask for fewer."
+            f"-k {options.clusters}: there cannot be more clusters than rows, and the table has "
+            f"{count(n_rows, 'row')}. Ask for fewer."
         )
     default = inspect.signature(choice.cls).parameters["init"].default
-    if wish.clusters == "auto" and choice.parameters.get("init", default) != "anomalous":
+    if options.clusters == "auto" and choice.parameters.get("init", default) != "anomalous":
         raise InputError(
             "-k auto: the number of clusters is found by iMWK-Means (-a iMWK-Means), or by other "
             "algorithms with -p init=anomalous; else give a number."

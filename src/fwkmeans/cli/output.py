@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import datetime
 import json
-import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,22 +12,25 @@ from typing import Any, TextIO
 
 import click
 
+from fwkmeans._support.errors import InputError
 from fwkmeans._support.files import replacing
+from fwkmeans._support.jsonable import jsonable
+from fwkmeans._support.optional import require
 from fwkmeans._support.text import harmless
-from fwkmeans._tabular.reading import need
-from fwkmeans.cli.errors import InputError, raise_if_stopped
-
-__all__ = [
-    "check_apart",
-    "check_folder",
-    "check_out",
-    "check_report",
-    "echo_json",
-    "note",
-    "write_columns",
-]
+from fwkmeans.cli.errors import raise_if_stopped
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
+
+
+def table_name(path: str) -> str:
+    """Return what a table is called in sentences."""
+    return "stdin" if path == "-" else click.format_filename(path, shorten=True)
+
+
+def check_printed(as_json: bool, out: str | None) -> None:
+    """Raise if two things would be printed to stdout."""
+    if as_json and out == "-":
+        raise click.UsageError("--json and --out - would both print: give --out a file.")
 
 
 def check_out(path: str | None) -> None:
@@ -62,10 +63,7 @@ def check_folder(path: str | None) -> None:
 def check_apart(read: Mapping[str, str | None], written: Mapping[str, str | None]) -> None:
     """Raise before any work if an output would replace an input, or another output.
 
-    Parameters
-    ----------
-    read, written : mapping of str to str or None
-        Files by what they are in the words of the command line; None and ``-`` are no files.
+    Files are given by what they are in the words of the command line; None and ``-`` are no files.
     """
     seen: list[tuple[str, str]] = [
         (what, path) for what, path in read.items() if path is not None and path != "-"
@@ -95,8 +93,8 @@ def check_report(path: str | None) -> None:
     """Raise before any work if a report could not be written."""
     check_folder(path)
     if path is not None:
-        need("jinja2", "Reports", "report")
-        need("matplotlib", "Reports", "report")
+        require("jinja2", "Reports", "report")
+        require("matplotlib", "Reports", "report")
 
 
 def write_columns(columns: Mapping[str, Sequence[Any]], path: str) -> None:
@@ -108,8 +106,8 @@ def write_columns(columns: Mapping[str, Sequence[Any]], path: str) -> None:
     suffix = Path(path).suffix.lower()
     with replacing(path) as temporary:
         if suffix == ".parquet":
-            arrow = need("pyarrow", "Parquet files", "io")
-            need("pyarrow.parquet", "Parquet files", "io").write_table(
+            arrow = require("pyarrow", "Parquet files", "io")
+            require("pyarrow.parquet", "Parquet files", "io").write_table(
                 arrow.table(dict(columns)), temporary
             )
             return
@@ -126,23 +124,8 @@ def _write_csv(columns: Mapping[str, Sequence[Any]], stream: TextIO, separator: 
 
 def echo_json(content: Mapping[str, Any]) -> None:
     """Print for machines."""
-    text = json.dumps(_for_json(content), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(jsonable(content), indent=2, ensure_ascii=False, allow_nan=False)
     click.echo(text)
-
-
-def _for_json(value: Any) -> Any:
-    """Return a value as JSON can hold it: NaN as null, dates as ISO text, the rest as text."""
-    if isinstance(value, Mapping):
-        return {str(key): _for_json(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_for_json(one) for one in value]
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
-    return str(value)
 
 
 def note(text: str) -> None:

@@ -1,4 +1,4 @@
-"""``fwkmeans predict``: give new rows to the clusters of a model."""
+"""``fwkmeans predict``: assign new rows to the clusters of a model."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
+from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import count
-from fwkmeans._tabular.reading import Format, Remarks, read_table
+from fwkmeans._tabular.format import Format
+from fwkmeans._tabular.reading import read_table
 from fwkmeans.cli.columns import check_key, match_columns
-from fwkmeans.cli.errors import InputError
-from fwkmeans.cli.options import SectionedCommand, format_options, json_option
-from fwkmeans.cli.output import check_apart, check_out, echo_json, note, write_columns
-
-__all__ = ["Known", "predict", "read_for", "using"]
+from fwkmeans.cli.errors import with_option
+from fwkmeans.cli.options import SectionedCommand, file_option, format_options, json_option
+from fwkmeans.cli.output import check_apart, check_out, echo_json, note, table_name, write_columns
 
 
-class Known(NamedTuple):
-    """What a model knows about its columns."""
+class ModelColumns(NamedTuple):
+    """The columns of a model by what they hold."""
 
     names: list[str]
     text: list[str]
@@ -35,13 +35,11 @@ class Known(NamedTuple):
 )
 @click.argument("model", type=click.Path())
 @click.argument("table", type=click.Path())
-@click.option(
+@file_option(
     "-o",
     "--out",
     default="-",
-    type=click.Path(),
-    metavar="FILE",
-    help="Write to a .csv, .tsv or .parquet file (default: - for stdout).",
+    text="Write to a .csv, .tsv or .parquet file (default: - for stdout).",
 )
 @click.option("--distances", is_flag=True, help="Also the distance to the center of each cluster.")
 @click.option("--id", "key", metavar="COLUMN", help="Key of the rows, kept in the output.")
@@ -56,7 +54,7 @@ def predict(
     as_json: bool,
     how: Format,
 ) -> None:
-    """Give each row of TABLE to a cluster of MODEL.
+    """Assign each row of TABLE to a cluster of MODEL.
 
     MODEL is a file that fwkmeans fit --model wrote; it holds no code and is safe to open. Columns
     are found by name, in any order; further columns are ignored. TABLE may be - for stdin.
@@ -129,11 +127,11 @@ def read_for(
 ) -> tuple[Any, Any, list[str]]:
     """Return a table, the columns of the model in it, and what was guessed about them."""
     with using("The model"):
-        known, remarks = _known(pipeline), Remarks()
-    frame = read_table(table, how, known.text, keys=keys, remarks=remarks)
-    name = "stdin" if table == "-" else click.format_filename(table, shorten=True)
+        known = _columns_of(pipeline)
+    frame, remarks = read_table(table, how, known.text, keys=keys)
+    name = table_name(table)
     if known.names:
-        told = remarks.sentences(known.numbers)
+        told = [with_option(*remark) for remark in remarks.found(known.numbers)]
         return frame, match_columns(frame, *known, name), told
     if frame.num_columns != pipeline.n_features_in_:
         raise InputError(
@@ -142,14 +140,14 @@ def read_for(
         )
     columns = frame.column_names
     features = match_columns(frame, columns, [], columns, [], name)
-    return frame, features, remarks.sentences(columns)
+    return frame, features, [with_option(*remark) for remark in remarks.found(columns)]
 
 
-def _known(pipeline: Any) -> Known:
+def _columns_of(pipeline: Any) -> ModelColumns:
     """Return the columns of a model: those it compares as text, and those that are numbers."""
     first = pipeline.steps[0][1]
     if not hasattr(first, "feature_names_in_"):
-        return Known([], [], [], [])
+        return ModelColumns([], [], [], [])
     names = [str(name) for name in first.feature_names_in_]
     places, categories = _categories(first)
     text = [
@@ -163,13 +161,15 @@ def _known(pipeline: Any) -> Known:
         if len(values) and all(isinstance(value, bool | np.bool_) for value in values)
     ]
     categorical = {names[v] for v in places}
-    return Known(names, text, [name for name in names if name not in categorical], truths)
+    return ModelColumns(names, text, [name for name in names if name not in categorical], truths)
 
 
 def _categories(step: Any) -> tuple[Any, Any]:
+    from fwkmeans.fitted import FittedView
+
     if hasattr(step, "categorical_features_"):
         return step.categorical_features_, step.categories_
-    coding = getattr(step, "_coding", None)
+    coding = FittedView.of(step).coding
     return ((), ()) if coding is None else (coding.categorical, coding.categories)
 
 
@@ -185,7 +185,7 @@ def _unseen(pipeline: Any, features: Any) -> list[str]:
             strange[columns[v]] = sorted(map(str, new))
     return [
         f"Column {column!r} holds categories that the model has not seen "
-        f"({', '.join(map(repr, new[:3]))}{', ...' if len(new) > 3 else ''}); they are as far from "
-        "every cluster."
+        f"({', '.join(map(repr, new[:3]))}{', ...' if len(new) > 3 else ''}); they differ "
+        "equally from every cluster."
         for column, new in strange.items()
     ]

@@ -1,4 +1,4 @@
-"""Signs of life: on a terminal as they come, elsewhere a line when work takes long."""
+"""Show progress: live on a terminal, elsewhere a line whenever work takes long."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ import click
 
 from fwkmeans.cli.errors import raise_if_stopped
 
-__all__ = ["each", "working"]
-
 Item = TypeVar("Item")
 
-#: Seconds of work after which a line is written off a terminal, and after which the next one.
+#: Seconds after which a first line is written where there is no terminal; then it doubles.
 PATIENCE = 20.0
 
 

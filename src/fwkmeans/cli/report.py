@@ -7,9 +7,15 @@ from pathlib import Path
 
 import click
 
-from fwkmeans._tabular.reading import Format
+from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Roles, choose_classes
-from fwkmeans.cli.options import SectionedCommand, format_options, json_option, labels_option
+from fwkmeans.cli.options import (
+    SectionedCommand,
+    file_option,
+    format_options,
+    json_option,
+    labels_option,
+)
 from fwkmeans.cli.output import check_apart, check_report, echo_json, note
 from fwkmeans.cli.predict import load, read_for, using
 from fwkmeans.cli.progress import working
@@ -21,13 +27,7 @@ from fwkmeans.cli.progress import working
 )
 @click.argument("model", type=click.Path())
 @click.argument("table", type=click.Path())
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(),
-    metavar="FILE",
-    help="The page (default: the model's name with .html).",
-)
+@file_option("-o", "--out", text="The page (default: the model's name with .html).")
 @labels_option
 @click.option("--title", metavar="TEXT", help="Title of the page.")
 @click.option(

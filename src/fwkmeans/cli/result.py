@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fwkmeans._support.text import bar, count, percent, shortened
-
-__all__ = ["result_lines"]
+from fwkmeans._support.text import bar, count, for_terminal, percent
 
 MOST_FEATURES = 5  # listed for a cluster
 MOST_CLUSTERS = 20  # described
@@ -49,13 +47,13 @@ def result_lines(
             f"Agreement with {labels!r}: ARI {agreement['ari']:.2f} (adjusted Rand index: 1 is the "
             "same partition, 0 is chance)"
         )
-    for text in summary.get("warnings", ()):
-        if "missing cell" not in text:  # a note says that in words of the command line
+    for topic, text in zip(summary["warning_topics"], summary["warnings"], strict=True):
+        if topic != "missing":  # a note says that in words of the command line
             yield f"\nCaution: {text}"
 
 
 def _heading(cluster: dict[str, Any]) -> str:
-    size = f"{count(cluster['size'], 'row')} ({percent(cluster['share'])})"
+    size = f"{count(cluster['size'], 'row')} ({percent(cluster['share'], fine=True)})"
     return f"cluster {cluster['number']}: {size}"
 
 
@@ -90,7 +88,7 @@ def _one_share(equal: dict[str, float]) -> float | None:
 def _what_is_shown(equal: dict[str, float]) -> str:
     share = _one_share(equal)
     if share is not None:
-        return f"{percent(share)} each would be equal"
+        return f"{percent(share, fine=True)} each would be equal"
     return "share of the weight, and how many times what equal weights would give"
 
 
@@ -100,7 +98,7 @@ def _bars(top: Sequence[Sequence[Any]], equal: dict[str, float]) -> Iterator[str
     largest = max(times, default=1.0) or 1.0
     width = min(NAME_WIDTH, max((len(str(name)) for name, _ in top), default=1))
     for (name, share), multiple in list(zip(top, times, strict=True))[:MOST_FEATURES]:
-        cells = f"  {shortened(str(name), width):<{width}}  {percent(share):>5}"
+        cells = f"  {for_terminal(str(name), width):<{width}}  {percent(share, fine=True):>5}"
         if not alike:
             cells += f"  {f'{multiple:.1f}':>4} times"
         yield f"{cells}  {bar(multiple / largest)}"

@@ -14,18 +14,28 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from fwkmeans.cli.options import Decorator
+
 if TYPE_CHECKING:
     from fwkmeans.survey import Done, Protocol
 
 RESULTS = "survey.sqlite"
 
-_results = click.option(
-    "--results",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=RESULTS,
-    show_default=True,
-    metavar="FILE",
-    help="File of results (SQLite); a run goes on where the file ends.",
+
+def _number(name: str, text: str, **options: Any) -> Decorator[Any]:
+    """Return an option that takes a number of one or more."""
+    return click.option(name, type=click.IntRange(min=1), metavar="N", help=text, **options)
+
+
+def _file(name: str, default: str, text: str) -> Decorator[Any]:
+    kind: Any = click.Path(dir_okay=False, path_type=Path)
+    return click.option(
+        name, type=kind, default=default, show_default=True, metavar="FILE", help=text
+    )
+
+
+_results = _file(
+    "--results", RESULTS, "File of results (SQLite); a run goes on where the file ends."
 )
 
 
@@ -40,8 +50,8 @@ _results = click.option(
     "algorithms",
     multiple=True,
     metavar="NAME",
-    help="Algorithm, maybe with settings: 'EW-KM[dispersion=sum]'; may be repeated. Default: the "
-    "survey's six, AWK, WK-Means, EW-KM, IK-P, iMWK-Means, FWSA. Others: K-Means, SYNCLUS, "
+    help="Algorithm, with settings if you like: 'EW-KM[dispersion=sum]'; may be repeated. Default: "
+    "the survey's six, AWK, WK-Means, EW-KM, IK-P, iMWK-Means, FWSA. Others: K-Means, SYNCLUS, "
     "CK-Means, FG-K-Means.",
 )
 @click.option(
@@ -66,18 +76,8 @@ _results = click.option(
     help="Values of the parameters, FROM:TO:STEP or numbers with commas; NAME=GRID for one "
     "algorithm; may be repeated. Default: 1:5:0.1, for EW-KM (gamma) and FG-K-Means (eta) 0:5:0.1.",
 )
-@click.option(
-    "--starts",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Random starts at every value (default: 100, with --quick 10).",
-)
-@click.option(
-    "--data-sets",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Data sets of every synthetic configuration (default: 20, with --quick 2).",
-)
+@_number("--starts", "Random starts at every value (default: 100, with --quick 10).")
+@_number("--data-sets", "Data sets of every synthetic configuration (default: 20, with --quick 2).")
 @click.option(
     "--noise",
     type=click.Choice(["both", "without", "with"]),
@@ -85,14 +85,7 @@ _results = click.option(
     show_default=True,
     help="Tables without noise features, with them, or both.",
 )
-@click.option(
-    "--noise-draws",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Draws of the noise features.",
-)
+@_number("--noise-draws", "Draws of the noise features.", default=1, show_default=True)
 @click.option(
     "--groups",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -112,22 +105,7 @@ _results = click.option(
 @click.option("--jobs", type=int, metavar="N", help="Processes (default: all cores).")
 @_results
 @click.pass_context
-def survey(
-    ctx: click.Context,
-    algorithms: tuple[str, ...],
-    tables: tuple[str, ...],
-    labels: str | None,
-    grids: tuple[str, ...],
-    starts: int | None,
-    data_sets: int | None,
-    noise: str,
-    noise_draws: int,
-    groups: Path | None,
-    seed: int,
-    quick: bool,
-    jobs: int | None,
-    results: Path,
-) -> None:
+def survey(ctx: click.Context, /, jobs: int | None, results: Path, **options: Any) -> None:
     """Repeat the experiment of the survey, or parts of it, or one's own.
 
     Every algorithm runs from many random starts at every value of its parameter, on every table
@@ -138,10 +116,7 @@ def survey(
     """
     if ctx.invoked_subcommand is not None:
         return
-    draws = (noise, noise_draws)
-    protocol = _protocol(
-        algorithms, tables, labels, grids, starts, data_sets, draws, groups, seed, quick
-    )
+    protocol = _protocol(**options)
     from fwkmeans.survey import run_survey
 
     try:
@@ -157,23 +132,25 @@ def survey(
         click.echo(f"All {done.n_units} units were in {results} already.")
     else:
         click.echo(
-            f"{done.fits} fits in {_duration(done.seconds)} ({done.rate:.0f} a second); "
+            f"{done.fits} fits in {_duration(done.seconds)} ({done.rate:.0f} per second); "
             f"{done.n_units} units are in {results}."
         )
     click.echo(f"See them with: fwkmeans survey report {where}".rstrip())
 
 
 def _protocol(
-    algorithms: Sequence[str],
-    tables: Sequence[str],
-    labels: str | None,
-    grids: Sequence[str],
-    starts: int | None,
-    data_sets: int | None,
-    draws: tuple[str, int],
-    groups: Path | None,
-    seed: int,
-    quick: bool,
+    *,
+    algorithms: Sequence[str] = (),
+    tables: Sequence[str] = (),
+    labels: str | None = None,
+    grids: Sequence[str] = (),
+    starts: int | None = None,
+    data_sets: int | None = None,
+    noise: str = "both",
+    noise_draws: int = 1,
+    groups: Path | None = None,
+    seed: int = 0,
+    quick: bool = False,
 ) -> Protocol:
     from fwkmeans.survey import (
         COMPARED,
@@ -184,7 +161,6 @@ def _protocol(
         survey_protocol,
     )
 
-    noise, noise_draws = draws
     step = QUICK["step"] if quick else 0.1
     values: dict[str | None, tuple[float, ...]] = {}
     for text in grids:
@@ -244,22 +220,8 @@ def _read_groups(path: Path | None) -> dict[str, dict[str, list[str]]]:
 
 @survey.command("report")
 @_results
-@click.option(
-    "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default="survey.html",
-    show_default=True,
-    metavar="FILE",
-    help="Page to write.",
-)
-@click.option(
-    "--markdown",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default="survey.md",
-    show_default=True,
-    metavar="FILE",
-    help="The same tables as text.",
-)
+@_file("--html", "survey.html", "Page to write.")
+@_file("--markdown", "survey.md", "The same tables as text.")
 @click.pass_context
 def report(ctx: click.Context, results: Path, html: Path, markdown: Path) -> None:
     """Set the results beside the published figures, as a page and as text."""

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state, check_scalar
 
-__all__ = ["SURVEY_CONFIGURATIONS", "make_survey_gaussians"]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
@@ -109,7 +107,7 @@ def make_survey_gaussians(
     minimum of 20". Here every vector of sizes that adds up to `n_samples` and respects the minimum
     is equally likely: the rows beyond the minimum are n_samples - n_clusters * min_cluster_size
     stars, among which n_clusters - 1 bars are placed at random. (Drawing the sizes one by one
-    would favour large first clusters; assigning rows at random would make all clusters about
+    would favor large first clusters; assigning rows at random would make all clusters about
     equally large.)
 
     References

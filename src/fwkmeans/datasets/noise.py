@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state, check_scalar
 
+from fwkmeans._support.text import distinct_names
 from fwkmeans._tabular import columns as _columns
-
-__all__ = ["add_noise_features"]
 
 
 def add_noise_features(
@@ -103,7 +102,7 @@ def _draw_values(X: Any, v: int, rng: np.random.RandomState) -> NDArray[Any]:
     """Draw uniform numbers between the smallest and the largest of column v."""
     values = _columns.read_numeric(X, np.array([v]))[:, 0]
     if np.isinf(values).any():
-        name = (_columns.column_names(X) or [f"x{i}" for i in range(X.shape[1])])[v]
+        name = _columns.name_columns(X)[v]
         raise ValueError(
             f"Input X contains infinity in column {name!r}, expected a finite domain. Remove or "
             "replace these values."
@@ -157,11 +156,4 @@ def _noise_names(columns: Sequence[Any], sources: Sequence[int]) -> list[Any]:
     """Return new names that differ from all the others; integer names count on."""
     if all(isinstance(name, Integral) for name in columns):
         return list(range(max(columns) + 1, max(columns) + 1 + len(sources)))
-    taken, names = set(columns), []
-    for v in sources:
-        name, number = f"noise_{columns[v]}", 2
-        while name in taken:
-            name, number = f"noise_{columns[v]}_{number}", number + 1
-        taken.add(name)
-        names.append(name)
-    return names
+    return distinct_names((f"noise_{columns[v]}" for v in sources), "{}_{}", taken=columns)

@@ -15,8 +15,6 @@ from sklearn.utils import Bunch
 
 from fwkmeans._support.checks import BOOLEAN, one_of
 
-__all__ = ["list_uci", "load_uci"]
-
 DATA = files("fwkmeans.datasets").joinpath("data")
 
 ALIASES = {

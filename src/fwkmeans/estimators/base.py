@@ -16,7 +16,6 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,6 +29,7 @@ from fwkmeans._engine import (
 )
 from fwkmeans._init import Seeds
 from fwkmeans._support.checks import one_value_a_start
+from fwkmeans._support.sklearn_compat import NotebookMixin
 from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.columns import describe_columns
 from fwkmeans.estimators.categories import describe_categories
@@ -46,6 +46,7 @@ from fwkmeans.estimators.starts import (
     with_patterns,
 )
 from fwkmeans.estimators.traits import Traits
+from fwkmeans.exceptions import FewerClustersWarning, NotConvergedWarning
 from fwkmeans.sources import MemorySource, count_faults
 from fwkmeans.typing import (
     Assignment,
@@ -65,6 +66,7 @@ class BaseFeatureWeightedKMeans(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     ClusterMixin,
+    NotebookMixin,
     BaseEstimator,
     metaclass=ABCMeta,
 ):
@@ -367,7 +369,7 @@ class BaseFeatureWeightedKMeans(
             warn_user(
                 f"{type(self).__name__} did not converge in {run.n_iter} iterations. Increase "
                 "max_iter or tol.",
-                ConvergenceWarning,
+                NotConvergedWarning,
             )
         n_found = int((mass > 0).sum())
         if n_found < self.n_clusters_:
@@ -380,7 +382,7 @@ class BaseFeatureWeightedKMeans(
             warn_user(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
                 f"({self.n_clusters_}): {why}.",
-                ConvergenceWarning,
+                FewerClustersWarning,
             )
 
     def _label(

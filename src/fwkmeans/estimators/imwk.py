@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fwkmeans._engine import Recipe
-from fwkmeans._support.checks import POWER, number
+from fwkmeans._support.checks import POWER, number, one_of
 from fwkmeans.centers import MinkowskiCenter
 from fwkmeans.dissimilarities import Minkowski
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
@@ -58,6 +58,13 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         inversely proportional to the half-range.
     min_pattern_size : float, default=1
         Anomalous patterns with fewer rows (sum of sample weights) do not start a cluster.
+    few_patterns : {"fill", "accept"}, default="fill"
+        What to do if there are fewer patterns than `n_clusters`. "fill" starts the other clusters
+        at rows that are far from all patterns. "accept" continues with fewer clusters, as the
+        survey's author did.
+    pattern_ties : {"first", "last"}, default="first"
+        Which of several rows that are equally far from the center starts a pattern. The author's
+        programs use the last one.
     {parameters}
 
     Attributes
@@ -119,6 +126,8 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         "min_pattern_size": number(
             "a number of rows >= 0, such as 1 or 2", lambda rows: rows >= 0, finite=False
         ),
+        "few_patterns": one_of("fill", "accept"),
+        "pattern_ties": one_of("first", "last"),
     }
 
     def __init__(
@@ -128,6 +137,8 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         p: float = 2.0,
         smoothing: Any = "refresh",
         min_pattern_size: float = 1,
+        few_patterns: str = "fill",
+        pattern_ties: str = "first",
         init: Any = "anomalous",
         n_init: Any = "auto",
         weight_init: Any = "uniform",
@@ -142,6 +153,8 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         self.p = p
         self.smoothing = smoothing
         self.min_pattern_size = min_pattern_size
+        self.few_patterns = few_patterns
+        self.pattern_ties = pattern_ties
         self.init = init
         self.n_init = n_init
         self.weight_init = weight_init
@@ -160,3 +173,9 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
 
     def _pattern_exponent(self) -> float | None:
         return float(self.p)
+
+    def _pattern_options(self) -> dict[str, bool]:
+        return {
+            "fill": self.few_patterns == "fill",
+            "last_of_ties": self.pattern_ties == "last",
+        }

@@ -7,7 +7,7 @@ import difflib
 import re
 from typing import Any
 
-from fwkmeans._support.text import InputError
+from fwkmeans._support.errors import InputError
 from fwkmeans.estimators import ALGORITHMS
 
 __all__ = ["find_algorithm", "parse_value"]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import estimator_html_repr
 
+from fwkmeans._support.text import count
 from fwkmeans.estimators.shares import counted_weights, has_group_weights
 from fwkmeans.typing import FloatArray, IntArray
 
@@ -59,11 +60,10 @@ def summary(model: Any) -> str:
 
 
 def _sentence(model: Any, sizes: IntArray) -> str:
-    found, rows, steps = len(sizes), int(sizes.sum()), int(model.n_iter_)
     end = "converged after" if getattr(model, "converged_", True) else "not converged in"
     return (
-        f"{found} {_plural('cluster', found)} of {rows} {_plural('row', rows)}, {end} {steps} "
-        f"{_plural('iteration', steps)}, objective {float(model.inertia_):.6g}"
+        f"{count(len(sizes), 'cluster')} of {count(int(sizes.sum()), 'row')}, {end} "
+        f"{count(int(model.n_iter_), 'iteration')}, objective {float(model.inertia_):.6g}"
     )
 
 
@@ -115,19 +115,12 @@ def _listed(sizes: IntArray) -> str:
 
 
 def _rest(weights: FloatArray, order: IntArray, shared: bool) -> str:
-    """Say what is not shown."""
+    """Return a sentence about what is left out of the table."""
     features, clusters = weights.shape[1] - len(order), len(weights) - MOST_CLUSTERS
     parts = []
     if features:
         lightest = weights.mean(axis=0)[order].min()
-        parts.append(
-            f"{features} lighter {_plural('feature', features)} (mean weight at most "
-            f"{lightest:.2g})"
-        )
+        parts.append(f"{count(features, 'lighter feature')} (mean weight at most {lightest:.2g})")
     if clusters > 0 and not shared:
-        parts.append(f"{clusters} more {_plural('cluster', clusters)}")
+        parts.append(count(clusters, "more cluster"))
     return f"Not shown: {', '.join(parts)}." if parts else ""
-
-
-def _plural(noun: str, number: int) -> str:
-    return noun if number == 1 else f"{noun}s"

@@ -116,6 +116,12 @@ def with_patterns(estimator: Any, problem: Problem, exponent: float | None) -> P
             "of these. Ask for fewer clusters, or take another init.",
             ConvergenceWarning,
         )
+    if n_clusters is not None and n_found < n_clusters:
+        warn_user(
+            f"Only {n_found} anomalous patterns were found (of {smallest} rows or more): there are "
+            f"{n_found} clusters instead of n_clusters={n_clusters}.",
+            ConvergenceWarning,
+        )
     weights = None if exponent is None else start.weights
     return problem._replace(n_clusters=n_found, centers=start.centers, weights=weights)
 

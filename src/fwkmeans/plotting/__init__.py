@@ -1,7 +1,7 @@
 """Pictures of models, as matplotlib displays.
 
 A display has `from_estimator` for a fitted model and `from_predictions` for numbers from anywhere;
-both draw. ``ax=`` puts the picture into axes of one's own, and the display keeps the numbers.
+both draw. ``ax=`` draws into axes you already have, and the display keeps the numbers.
 matplotlib is imported when something is drawn: ``pip install "fwkmeans[plot]"``.
 """
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fwkmeans._support.optional import require
+from fwkmeans._support.text import shortened
 from fwkmeans.typing import FloatArray
 
 #: Names longer than this are cut.
@@ -17,7 +19,7 @@ _LETTER = 0.09  # inches that a letter of a name takes
 _SMALLEST = 5.0  # points; smaller text cannot be read, so some of it is left out instead
 
 
-def open_axes(ax: Any, size: tuple[float, float], who: str) -> Any:
+def open_axes(ax: Any, size: tuple[float, float]) -> Any:
     """Return the axes given, or those of a new figure of this size in inches."""
     if ax is not None:
         if not hasattr(ax, "imshow"):
@@ -26,28 +28,13 @@ def open_axes(ax: Any, size: tuple[float, float], who: str) -> Any:
                 "plt.subplots() returns, or None for a new figure."
             )
         return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            f"{who} draws with matplotlib, which cannot be imported. Install it with: "
-            'pip install "fwkmeans[plot]"'
-        ) from error
-    return plt.subplots(figsize=size, layout="constrained")[1]
-
-
-def shorten(name: Any, longest: int = LONGEST) -> str:
-    """Return the name, cut in the middle if it is too long, so that numbered names differ."""
-    text = " ".join(str(name).split())
-    if len(text) <= longest:
-        return text
-    tail = longest // 3
-    return f"{text[: longest - tail - 1]}…{text[-tail:]}"
+    pyplot = require("matplotlib.pyplot", "Displays", "plot")
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
 
 
 def plain(name: Any, longest: int = LONGEST) -> str:
     r"""Return a short name in which a dollar sign is just that, not the start of a formula."""
-    return shorten(name, longest).replace("$", r"\$")
+    return shortened(name, longest, keep_end=True).replace("$", r"\$")
 
 
 def name_ticks(ax: Any, which: str, names: Sequence[Any]) -> None:
@@ -89,15 +76,42 @@ def write_values(ax: Any, image: Any, texts: Sequence[Sequence[str]], room: int)
     return written
 
 
-def image_style(given: dict[str, Any], **own: Any) -> dict[str, Any]:
-    """Return how an image is drawn: as the user says, else like this."""
-    if "norm" in given:  # brings limits of its own
-        own = {"cmap": own["cmap"]}
-    return {"aspect": "auto"} | own | given
+def draw_heat_map(
+    display: Any,
+    ax: Any,
+    matrix: Any,
+    names: tuple[Sequence[Any], Sequence[Any]],
+    label: str,
+    texts: Sequence[Sequence[str]] | None,
+    *,
+    titles: dict[str, str],
+    letters: int,
+    colorbar: bool,
+    style: dict[str, Any],
+    cell: float = 0.62,
+    **own_style: Any,
+) -> Any:
+    """Draw a matrix with names of its rows and columns, a scale of the colors and a text in cells.
+
+    The axes and what is drawn become attributes of the display. The image has the user's style, and
+    where that says nothing the display's own. Texts are left out if cells have no room for so many
+    letters. Returns the axes.
+    """
+    ax = open_axes(ax, matrix_size(*names, label, cell))
+    if "norm" in style:  # brings limits of its own
+        own_style = {"cmap": own_style["cmap"]}
+    display.ax_, display.figure_ = ax, ax.figure
+    display.im_ = ax.imshow(matrix, **({"aspect": "auto"} | own_style | style))
+    display.colorbar_ = add_colorbar(ax, display.im_, label) if colorbar else None
+    name_ticks(ax, "x", names[1])
+    name_ticks(ax, "y", names[0])
+    ax.set(**titles)
+    display.text_ = None if texts is None else write_values(ax, display.im_, texts, letters)
+    return ax
 
 
 def line_style(given: dict[str, Any], **own: Any) -> dict[str, Any]:
-    """Return how a line is drawn: as the user says, whatever the word (``c``, ``lw``), else so."""
+    """Return the style of a line: the user's (also ``c``, ``lw``), and defaults for the rest."""
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
 
@@ -106,7 +120,7 @@ def line_style(given: dict[str, Any], **own: Any) -> dict[str, Any]:
 
 
 def scatter_style(given: dict[str, Any], **own: Any) -> dict[str, Any]:
-    """Return how points are drawn: as the user says, whatever the word (``lw``), else so."""
+    """Return the style of points: the user's (also ``lw``), and defaults for the rest."""
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.collections import PathCollection
 
@@ -117,7 +131,7 @@ def scatter_style(given: dict[str, Any], **own: Any) -> dict[str, Any]:
 
 
 def matrix_size(
-    rows: Sequence[Any], columns: Sequence[Any], label: str, cell: float = 0.62
+    rows: Sequence[Any], columns: Sequence[Any], label: str, cell: float
 ) -> tuple[float, float]:
     """Return the size in inches of a figure for a matrix with these names beside it.
 
@@ -144,7 +158,7 @@ def add_colorbar(ax: Any, image: Any, label: str) -> Any:
 
 
 def _longest(names: Sequence[Any]) -> int:
-    return max((len(shorten(name)) for name in names), default=0)
+    return max((len(shortened(name, LONGEST, keep_end=True)) for name in names), default=0)
 
 
 def _lightness(ax: Any) -> float:

@@ -7,15 +7,17 @@ from typing import Any, Self
 import numpy as np
 
 from fwkmeans._support.checks import check_power
-from fwkmeans._tabular.columns import read_numeric, resolve_columns
+from fwkmeans._support.text import percent
+from fwkmeans._tabular.columns import name_columns, read_numeric, resolve_columns
+from fwkmeans.fitted import FittedView
 from fwkmeans.plotting.axes import open_axes, plain, scatter_style
+from fwkmeans.plotting.docstrings import documented
 from fwkmeans.plotting.models import (
     Metric,
     check_labels,
     check_names,
     metric_of,
     model_of,
-    names_in,
     names_of,
     rows_of,
     table_of,
@@ -32,11 +34,11 @@ from fwkmeans.sources.directions import unit_rows
 from fwkmeans.typing import FloatArray, IntArray
 
 
+@documented
 class ClusterMapDisplay:
     r"""Rows on a plane, colored by cluster, with the Minkowski shape of each cluster.
 
-    Use `from_estimator` or `from_predictions`, which compute and draw. The constructor only keeps
-    its arguments; `plot` draws them.
+    {introduction}
 
     Parameters
     ----------
@@ -59,10 +61,7 @@ class ClusterMapDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the map.
-    figure_ : matplotlib Figure
-        Figure that holds the axes.
+    {axes}
     scatters_ : list of matplotlib PathCollection
         The rows of each cluster.
     outlines_ : list of matplotlib Line2D
@@ -81,8 +80,8 @@ class ClusterMapDisplay:
     A cluster measures distance by its own weights,
     :math:`d_k(y) = (\sum_v \omega_{kv} |y_v - c_{kv}|^p)^{1/p}` with the weights as they enter the
     objective (:math:`w^\beta`, :math:`w^p`, ...), as `transform` does. Its shape is the set of
-    points at one such distance from the center, in the plane through the center on which all
-    that the map does not show is as in the center: an ellipse for p = 2, a diamond for p = 1, a
+    points at one such distance from the center, in the plane through the center on which all other
+    coordinates equal the center's: an ellipse for p = 2, a diamond for p = 1, a
     box for p = infinity, long where weights are small. With two features this is the slice along
     them. With principal components it is the slice along these, so it need not be symmetric to the
     axes; and since a flat picture leaves out part of every distance, a row may lie inside a shape
@@ -154,27 +153,17 @@ class ClusterMapDisplay:
         ----------
         estimator : estimator of fwkmeans, or Pipeline that ends with one
             The fitted model. Rows are shown as it sees them: after the other steps.
-        X : array-like or frame of shape (n_samples, n_features)
-            The rows.
+        {X}
         features : pair of str or int, default=None
             Names or positions of the two features to show; None takes the first two weighted
             principal components.
-        feature_names : sequence of str, default=None
-            Names of the model's features; None takes those seen in `fit` or given by the pipeline.
+        {feature_names}
         shapes : bool, default=True
             Whether to draw the shapes of the clusters.
         radius : "median", float or array-like of shape (n_clusters,), default="median"
             Distance of the outlines from the centers as `transform` measures it, or the median of
             what clusters measure in the picture.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : ClusterMapDisplay
-            The display, drawn.
+        {drawn}
         """
         model = model_of(estimator)
         names = names_of(estimator, feature_names)
@@ -183,12 +172,12 @@ class ClusterMapDisplay:
         metric = metric_of(model, shapes=shapes)
         numeric = metric.numeric
         rows = read_numeric(table_of(table), numeric).astype(np.float64)
-        round_spaces = getattr(model, "_unit_spaces", None) or []
+        spherical = FittedView.of(model).spherical
         chosen = _chosen(features, names, numeric)
-        if round_spaces:
-            rows = np.asarray(unit_rows(rows, round_spaces))
+        if spherical:
+            rows = np.asarray(unit_rows(rows, spherical))
             if shapes:
-                _refuse_round(chosen, round_spaces)
+                _refuse_spherical(chosen, spherical)
         display = cls._of(rows, labels, metric, chosen, [names[v] for v in numeric], shapes, radius)
         return display.plot(ax, **style)
 
@@ -232,20 +221,12 @@ class ClusterMapDisplay:
         radius : "median", float or array-like of shape (n_clusters,), default="median"
             Distance of the outlines from the centers, or the median of what clusters measure in
             the picture.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : ClusterMapDisplay
-            The display, drawn.
+        {drawn}
         """
         check_power(p)
         table = table_of(X)
         rows = read_numeric(table, np.arange(table.shape[1])).astype(np.float64)
-        names = names_in(table)
+        names = name_columns(table)
         if feature_names is not None:
             names = check_names(feature_names, rows.shape[1])
         known, numbers = np.unique(check_labels(labels, len(rows)), return_inverse=True)
@@ -267,20 +248,16 @@ class ClusterMapDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+        {ax}
         legend : bool, default=True
             Whether to name the clusters; more than 30 are only numbered at their centers.
         **style : dict
             Passed on to matplotlib's ``scatter``, for the rows.
 
-        Returns
-        -------
-        self : ClusterMapDisplay
-            The display.
+        {self}
         """
         own_figure = ax is None
-        ax = open_axes(ax, (6.4, 4.6), type(self).__name__)
+        ax = open_axes(ax, (6.4, 4.6))
         self.ax_, self.figure_ = ax, ax.figure
         others = _limits_with_data(ax)
         self.scatters_, self.outlines_, self.centers_ = [], [], []
@@ -329,7 +306,7 @@ class ClusterMapDisplay:
         else:
             plane = plane_of_components(filled, mean_scales(metric, sizes))
             assert plane.shares is not None
-            first, second = (f"{100 * share:.0f} %" for share in plane.shares)
+            first, second = map(percent, plane.shares)
             titles = (f"weighted component 1 ({first})", f"weighted component 2 ({second})")
         points, centers = plane.project(filled), plane.project(metric.centers)
         outlines = radii = None
@@ -352,7 +329,7 @@ class ClusterMapDisplay:
         )
 
     def _set_limits(self, others: FloatArray) -> None:
-        """Show all rows and centers, and of shapes that go on and on only the beginning.
+        """Show all rows and centers, and of very long shapes only the part near the rows.
 
         What the axes, or axes that share their limits, had to show before stays in the picture.
         """
@@ -442,7 +419,7 @@ def _chosen(features: Any, names: list[Any], numeric: IntArray) -> IntArray | No
     return np.searchsorted(numeric, chosen)
 
 
-def _refuse_round(chosen: IntArray | None, spaces: list[IntArray]) -> None:
+def _refuse_spherical(chosen: IntArray | None, spaces: list[IntArray]) -> None:
     if chosen is None or np.isin(chosen, np.concatenate(spaces)).any():
         raise ValueError(
             "The model compares directions in spherical spaces, where clusters have no Minkowski "
@@ -455,15 +432,14 @@ def _matrix(values: Any, shape: tuple[int, int], what: str, expected: str) -> Fl
     if values.shape not in ((), shape[1:], shape):
         raise ValueError(f"{what} has shape {values.shape}; expected {shape}: {expected}.")
     if not np.isfinite(values).all() or (what == "weights" and (values < 0).any()):
-        raise ValueError(f"{what} has values that are no finite numbers >= 0. Check them.")
+        raise ValueError(f"{what} has values that are not finite numbers >= 0. Check them.")
     return np.broadcast_to(values, shape)
 
 
 def _means(rows: FloatArray) -> FloatArray:
     """Return the means of the cells that are there; zero in a column without any."""
     there = ~np.isnan(rows)
-    means: FloatArray = np.where(there, rows, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
-    return means
+    return np.asarray(np.where(there, rows, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1))
 
 
 def _number(ax: Any, place: FloatArray, text: str, color: str) -> Any:

@@ -8,27 +8,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils import check_scalar
 
-from fwkmeans._tabular.columns import (
-    is_missing,
-    read_categorical,
-    read_numeric,
-    resolve_categorical,
-)
-from fwkmeans.plotting.axes import (
-    add_colorbar,
-    image_style,
-    matrix_size,
-    name_ticks,
-    open_axes,
-    shorten,
-    write_values,
-)
+from fwkmeans._support.text import percent, shortened
+from fwkmeans._tabular.columns import name_columns, read_numeric, resolve_categorical
+from fwkmeans._tabular.distinct import DistinctValues, read_column
+from fwkmeans.plotting.axes import draw_heat_map
+from fwkmeans.plotting.docstrings import documented
 from fwkmeans.plotting.models import (
     categorical_of,
     check_labels,
     check_names,
     model_of,
-    names_in,
     table_of,
 )
 from fwkmeans.plotting.style import DIVERGING
@@ -43,11 +32,11 @@ class Profile(NamedTuple):
     texts: list[str]  # values as they are written
 
 
+@documented
 class ClusterProfilesDisplay:
     r"""Heat map of the columns' means in each cluster, beside those of the whole table.
 
-    Use `from_estimator` or `from_predictions`, which compute and draw. The constructor only keeps
-    its arguments; `plot` draws them.
+    {introduction}
 
     Parameters
     ----------
@@ -67,18 +56,12 @@ class ClusterProfilesDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the heat map.
-    figure_ : matplotlib Figure
-        Figure that holds the axes.
+    {axes}
     im_ : matplotlib AxesImage
         The heat map: the shown differences, "all rows" in the first column.
     features_ : ndarray of int
         Positions of the shown columns, from top to bottom.
-    text_ : ndarray of matplotlib Text, in the shape of the image, or None
-        What is in the cells; empty if there is no room.
-    colorbar_ : matplotlib Colorbar or None
-        The scale of the colors.
+    {heat map}
 
     See Also
     --------
@@ -149,15 +132,7 @@ class ClusterProfilesDisplay:
             The categorical columns of `X`: names, positions or a mask; "from_dtype" looks at their
             types. "from_model" takes those of the model, or of the `TableEncoder` before it; with
             steps that may rearrange the columns it is "from_dtype".
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : ClusterProfilesDisplay
-            The display, drawn.
+        {drawn}
         """
         model = model_of(estimator)
         labels = estimator.predict(table_of(X))
@@ -190,15 +165,7 @@ class ClusterProfilesDisplay:
             Names of the columns; None takes those of the frame.
         categorical_features : "from_dtype", array-like or None, default="from_dtype"
             The categorical columns: names, positions or a mask; "from_dtype" looks at their types.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : ClusterProfilesDisplay
-            The display, drawn.
+        {drawn}
         """
         known, numbers = np.unique(check_labels(labels), return_inverse=True)
         display = cls._of(X, numbers, known.tolist(), feature_names, categorical_features)
@@ -217,23 +184,14 @@ class ClusterProfilesDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+        {ax}
         top : int, default=None
             Show only so many columns, those in which clusters differ most, in this order (mean
             square of the differences, by size of the clusters); None shows all, in the order of the
             table.
-        include_values : bool, default=True
-            Whether to write means and categories into the cells, where there is room.
-        colorbar : bool, default=True
-            Whether to draw the scale of the colors.
-        **style : dict
-            Passed on to matplotlib's ``imshow``.
+        {cells}
 
-        Returns
-        -------
-        self : ClusterProfilesDisplay
-            The display.
+        {self}
         """
         differences, sizes = np.asarray(self.differences), np.asarray(self.sizes)
         self.features_ = np.arange(len(differences))
@@ -248,22 +206,26 @@ class ClusterProfilesDisplay:
         columns += [f"{k} ({n})" for k, n in zip(self.cluster_names, sizes, strict=True)]
         names = [self.feature_names[v] for v in self.features_]
         label = "difference from all rows\n(standard deviations)"
-        size = matrix_size(names, columns, label, cell=max(0.62, 0.1 * longest))
-        ax = open_axes(ax, size, type(self).__name__)
-        self.ax_, self.figure_ = ax, ax.figure
         limit = float(np.nanmax(np.abs(shown), initial=0.0)) or 1.0
-        style = image_style(style, cmap=DIVERGING, vmin=-limit, vmax=limit)
-        self.im_ = ax.imshow(shown, **style)
-        self.colorbar_ = None
-        if colorbar:
-            self.colorbar_ = add_colorbar(ax, self.im_, label)
-        name_ticks(ax, "x", columns)
-        name_ticks(ax, "y", names)
         left_out = len(differences) - len(shown)
         more = f"; {left_out} columns not shown" if left_out else ""
-        ax.set_xlabel(f"cluster (rows){more}")
+        ax = draw_heat_map(
+            self,
+            ax,
+            shown,
+            (names, columns),
+            label,
+            texts if include_values else None,
+            titles={"xlabel": f"cluster (rows){more}"},
+            letters=longest,
+            colorbar=colorbar,
+            style=style,
+            cell=max(0.62, 0.1 * longest),
+            cmap=DIVERGING,
+            vmin=-limit,
+            vmax=limit,
+        )
         ax.axvline(0.5, color="black", linewidth=1)
-        self.text_ = write_values(ax, self.im_, texts, longest) if include_values else None
         return self
 
     @classmethod
@@ -278,7 +240,7 @@ class ClusterProfilesDisplay:
         """Return the display of a table and numbered clusters."""
         table = table_of(X)
         check_labels(labels, table.shape[0])
-        names = names_in(table)
+        names = name_columns(table)
         if feature_names is not None:
             names = check_names(feature_names, table.shape[1])
         categorical = resolve_categorical(table, categorical_features)
@@ -286,7 +248,7 @@ class ClusterProfilesDisplay:
         profiles = []
         for v in range(table.shape[1]):
             if v in categorical:
-                profiles.append(_categories(read_categorical(table, v), groups))
+                profiles.append(_categories(read_column(table, v), groups))
             else:
                 column = read_numeric(table, np.asarray([v]))[:, 0].astype(np.float64)
                 profiles.append(_numbers(column, groups))
@@ -312,27 +274,20 @@ def _numbers(column: FloatArray, groups: list[Any]) -> Profile:
     return Profile(means, differences, texts)
 
 
-def _categories(column: Any, groups: list[Any]) -> Profile:
-    there = ~is_missing(column)
-    text = np.asarray([str(cell) for cell in column], dtype=object)
-    values: list[float] = []
-    differences: list[float] = []
-    texts: list[str] = []
-    for group in groups:
-        own = text[group][there[group]]
-        if not own.size:
-            values.append(np.nan)
-            differences.append(np.nan)
-            texts.append("–")
-            continue
-        known, counts = np.unique(own.astype(str), return_counts=True)
-        mode, share = known[counts.argmax()], float(counts.max() / own.size)
-        among_all = float((text[there] == mode).mean())
-        spread = np.sqrt(among_all * (1.0 - among_all)) or 1.0
-        values.append(share)
-        differences.append((share - among_all) / spread)
-        texts.append(f"{shorten(mode, 10)}: {100 * share:.0f} %")
-    return Profile(np.asarray(values), np.asarray(differences), texts)
+def _categories(column: DistinctValues, groups: list[Any]) -> Profile:
+    codes, names = column.by_name()
+    counts = np.stack([np.bincount(codes[g][codes[g] >= 0], minlength=len(names)) for g in groups])
+    values, differences = np.full(len(groups), np.nan), np.full(len(groups), np.nan)
+    texts = ["–"] * len(groups)
+    for at, own in enumerate(counts):
+        if own.any():
+            mode = int(own.argmax())
+            among_all = counts[0, mode] / counts[0].sum()
+            values[at] = own[mode] / own.sum()
+            spread = np.sqrt(among_all * (1.0 - among_all)) or 1.0
+            differences[at] = (values[at] - among_all) / spread
+            texts[at] = f"{shortened(names[mode], 10, keep_end=True)}: {percent(values[at])}"
+    return Profile(values, differences, texts)
 
 
 def _text(value: float) -> str:

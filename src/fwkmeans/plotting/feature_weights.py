@@ -8,25 +8,20 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_array, check_scalar
 
-from fwkmeans.estimators.shares import counted_weights, has_group_weights
-from fwkmeans.plotting.axes import (
-    add_colorbar,
-    image_style,
-    matrix_size,
-    name_ticks,
-    open_axes,
-    write_values,
-)
-from fwkmeans.plotting.models import check_names, default_names, model_of, names_of, sizes_of
+from fwkmeans._tabular.columns import default_names
+from fwkmeans.fitted import FittedView
+from fwkmeans.plotting.axes import draw_heat_map
+from fwkmeans.plotting.docstrings import documented
+from fwkmeans.plotting.models import check_names, model_of, names_of, sizes_of
 from fwkmeans.plotting.style import SEQUENTIAL
 from fwkmeans.typing import FloatArray
 
 
+@documented
 class FeatureWeightsDisplay:
     """Heat map of the feature weights of each cluster, the heaviest features first.
 
-    Use `from_estimator` or `from_predictions`, which compute and draw. The constructor only keeps
-    its arguments; `plot` draws them, as often as one likes.
+    {introduction}
 
     Parameters
     ----------
@@ -41,18 +36,12 @@ class FeatureWeightsDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the heat map.
-    figure_ : matplotlib Figure
-        Figure that holds the axes.
+    {axes}
     im_ : matplotlib AxesImage
         The heat map: the shown weights, in the order in which they are shown.
     features_ : ndarray of int
         Positions of the shown features, by falling mean weight.
-    text_ : ndarray of matplotlib Text, in the shape of the image, or None
-        The numbers in the cells; empty if there is no room for them.
-    colorbar_ : matplotlib Colorbar or None
-        The scale of the colors.
+    {heat map}
 
     See Also
     --------
@@ -104,26 +93,16 @@ class FeatureWeightsDisplay:
         estimator : estimator of fwkmeans, or Pipeline that ends with one
             The fitted model. Weights that are the same in all clusters become one row. Weights of
             features are multiplied by those of their groups, where there are several.
-        feature_names : sequence of str, default=None
-            Names of the features; None takes those seen in `fit` or given by the pipeline.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : FeatureWeightsDisplay
-            The display, drawn.
+        {feature_names}
+        {drawn}
         """
         model = model_of(estimator)
         names = names_of(estimator, feature_names)
-        weights = counted_weights(model)
+        view = FittedView.of(model)
+        weights = view.comparable_weights
         if (weights == weights[:1]).all():
             weights = weights[:1]
-        kind = (
-            "feature weight\ntimes group weight" if has_group_weights(model) else "feature weight"
-        )
+        kind = "feature weight" + ("\ntimes group weight" if view.has_group_weights else "")
         display = cls(weights, feature_names=names, sizes=sizes_of(model), weight_name=kind)
         return display.plot(ax, **style)
 
@@ -150,15 +129,7 @@ class FeatureWeightsDisplay:
             Number of rows of each cluster.
         weight_name : str, default="feature weight"
             What the numbers are.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : FeatureWeightsDisplay
-            The display, drawn.
+        {drawn}
         """
         values = check_array(
             np.atleast_2d(weights), dtype=np.float64, input_name="weights", copy=True
@@ -190,21 +161,12 @@ class FeatureWeightsDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+        {ax}
         top : int, default=None
             Show only so many features, those of the highest mean weight; None shows all.
-        include_values : bool, default=True
-            Whether to write the weights into the cells, where there is room.
-        colorbar : bool, default=True
-            Whether to draw the scale of the colors.
-        **style : dict
-            Passed on to matplotlib's ``imshow``.
+        {cells}
 
-        Returns
-        -------
-        self : FeatureWeightsDisplay
-            The display.
+        {self}
         """
         if top is not None:
             check_scalar(top, "top", Integral, min_val=1)
@@ -216,22 +178,24 @@ class FeatureWeightsDisplay:
         weights = weights[:, self.features_]
         shown = [names[v] for v in self.features_]
         clusters = self._clusters(len(weights))
-        ax = open_axes(ax, matrix_size(clusters, shown, self.weight_name), type(self).__name__)
-        style = image_style(style, cmap=SEQUENTIAL, vmin=0.0)
-        self.ax_, self.figure_ = ax, ax.figure
-        self.im_ = ax.imshow(weights, **style)
-        self.colorbar_ = None
-        if colorbar:
-            self.colorbar_ = add_colorbar(ax, self.im_, self.weight_name)
-        name_ticks(ax, "x", shown)
-        name_ticks(ax, "y", clusters)
+        texts = [[f"{weight:.2f}" for weight in row] for row in weights]
         left_out = len(names) - len(shown)
         more = f" ({left_out} lighter ones not shown)" if left_out else ""
-        ax.set(xlabel=f"feature, by mean weight{more}", ylabel="cluster (rows)")
-        if self.sizes is None:
-            ax.set_ylabel("cluster")
-        texts = [[f"{weight:.2f}" for weight in row] for row in weights]
-        self.text_ = write_values(ax, self.im_, texts, 4) if include_values else None
+        kind = "cluster" if self.sizes is None else "cluster (rows)"
+        draw_heat_map(
+            self,
+            ax,
+            weights,
+            (clusters, shown),
+            self.weight_name,
+            texts if include_values else None,
+            letters=4,
+            colorbar=colorbar,
+            style=style,
+            titles={"ylabel": kind, "xlabel": f"feature, by mean weight{more}"},
+            cmap=SEQUENTIAL,
+            vmin=0.0,
+        )
         return self
 
     def _clusters(self, n_rows: int) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Real
 from os import PathLike
 from typing import Any, NamedTuple
@@ -12,8 +11,9 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from fwkmeans._tabular.columns import as_table, column_names
+from fwkmeans._tabular.columns import as_table, default_names
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.fitted import FittedView
 from fwkmeans.preprocessing import TableEncoder
 from fwkmeans.typing import FloatArray, IntArray
 
@@ -29,8 +29,7 @@ class Metric(NamedTuple):
     @property
     def scales(self) -> FloatArray:
         """What differences are multiplied by in each cluster: the p-norm is then the distance."""
-        root: FloatArray = self.weights if np.isinf(self.p) else self.weights ** (1.0 / self.p)
-        return root
+        return self.weights if np.isinf(self.p) else np.power(self.weights, 1.0 / self.p)
 
 
 def model_of(estimator: Any) -> Any:
@@ -47,13 +46,15 @@ def model_of(estimator: Any) -> Any:
 
 
 def table_of(X: Any) -> Any:
-    """Return a frame, or an array of two dimensions; raise if it is the name of a file."""
+    """Return a frame, or an array of two dimensions; raise if the rows are not in memory."""
     if isinstance(X, str | PathLike):
         raise TypeError(
-            f"X is the path {str(X)!r}; displays show rows that are in memory. Give the rows, or "
-            "some of them: numpy.load(path, mmap_mode='r')[::100]."
+            f"X is the path {str(X)!r}; displays and reports show rows that are in memory. Give "
+            "the rows, or some of them: numpy.load(path, mmap_mode='r')[::100]."
         )
-    return as_table(X)
+    if hasattr(X, "collect") and not hasattr(X, "__array__"):
+        raise TypeError(f"X is a lazy {type(X).__name__}; give X.collect().")
+    return as_table(X, input_name="X")
 
 
 def categorical_of(estimator: Any) -> Any:
@@ -67,7 +68,7 @@ def categorical_of(estimator: Any) -> Any:
             return step.categorical_features_
         if not (isinstance(step, OneToOneFeatureMixin) or step in (None, "passthrough")):
             return "from_dtype"
-    known = model_of(estimator)._table.layout.categorical
+    known = FittedView.of(model_of(estimator)).layout.categorical
     return known if known.size or not _is_pipeline(estimator) else "from_dtype"
 
 
@@ -108,17 +109,6 @@ def check_names(names: Any, n_features: int) -> list[Any]:
     return listed
 
 
-def default_names(n_features: int) -> list[str]:
-    """Return the names of features without names, as scikit-learn calls them."""
-    return [f"x{v}" for v in range(n_features)]
-
-
-def names_in(X: Any) -> Sequence[Any]:
-    """Return the names of the columns of a table."""
-    names = column_names(X)
-    return default_names(X.shape[1]) if names is None else names
-
-
 def check_labels(labels: Any, n_rows: int | None = None, what: str = "labels") -> Any:
     """Return labels as an array of one dimension; raise unless there is one for each row."""
     labels = np.asarray(labels)
@@ -145,17 +135,14 @@ def sizes_of(model: Any) -> IntArray:
 
 def metric_of(model: Any, *, shapes: bool = True) -> Metric:
     """Return how a fitted model measures distance; squares stand for what has no exponent."""
-    p = getattr(model._parts.dissimilarity, "p", None)
-    if p is None and shapes:
+    view = FittedView.of(model)
+    if view.power is None and shapes:
         raise ValueError(
-            f"{model._parts.dissimilarity!r} is no Minkowski dissimilarity, so clusters have no "
+            f"{view.recipe.dissimilarity!r} is not a Minkowski dissimilarity, so clusters have no "
             "shape that could be drawn. Set shapes=False."
         )
-    layout = model._table.layout
-    assignment = model._assignment(None)
-    weights = layout.numbers_of(assignment.weights[0] * assignment.scale[0])
-    centers = layout.numbers_of(np.asarray(model.cluster_centers_, dtype=np.float64))
-    return Metric(centers, np.broadcast_to(weights, centers.shape), float(p or 2.0), layout.numeric)
+    weights = view.layout.numbers_of(view.effective_weights * view.scale)
+    return Metric(view.points, weights, view.power or 2.0, view.layout.numeric)
 
 
 def _kind_of_label(label: Any) -> str:

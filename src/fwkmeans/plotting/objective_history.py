@@ -8,16 +8,17 @@ from typing import Any, Self
 import numpy as np
 
 from fwkmeans.plotting.axes import line_style, open_axes, plain
+from fwkmeans.plotting.docstrings import documented
 from fwkmeans.plotting.models import model_of
 from fwkmeans.plotting.style import color_of, marker_of
 from fwkmeans.typing import FloatArray
 
 
+@documented
 class ObjectiveHistoryDisplay:
     """Lines of the objective after each iteration, one for each run.
 
-    Use `from_estimator` or `from_predictions`, which compute and draw. The constructor only keeps
-    its arguments; `plot` draws them.
+    {introduction}
 
     Parameters
     ----------
@@ -26,10 +27,7 @@ class ObjectiveHistoryDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the lines.
-    figure_ : matplotlib Figure
-        Figure that holds the axes.
+    {axes}
     lines_ : list of matplotlib Line2D
         One line for each run, in the order of `histories`.
 
@@ -59,19 +57,10 @@ class ObjectiveHistoryDisplay:
 
         Parameters
         ----------
-        estimator : estimator of fwkmeans, or Pipeline that ends with one
-            The fitted model.
+        {estimator}
         name : str, default=None
             Name of the line; None takes that of the class.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : ObjectiveHistoryDisplay
-            The display, drawn.
+        {drawn}
         """
         model = model_of(estimator)
         history = np.asarray(model.objective_history_, dtype=np.float64)
@@ -85,15 +74,7 @@ class ObjectiveHistoryDisplay:
         ----------
         histories : array-like of shape (n_iter,), or dict of str to such
             The objective after each iteration, of one run or of several by name.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : ObjectiveHistoryDisplay
-            The display, drawn.
+        {drawn}
         """
         named = histories if isinstance(histories, Mapping) else {"objective": histories}
         if not named:
@@ -114,8 +95,7 @@ class ObjectiveHistoryDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+        {ax}
         relative : bool, default=False
             Whether to divide each run by the absolute value it starts from, so that objectives of
             different algorithms can be seen together. A run that starts from 0 stays as it is.
@@ -124,12 +104,9 @@ class ObjectiveHistoryDisplay:
         **style : dict
             Passed on to matplotlib's ``plot``.
 
-        Returns
-        -------
-        self : ObjectiveHistoryDisplay
-            The display.
+        {self}
         """
-        ax = open_axes(ax, (5.5, 3.8), type(self).__name__)
+        ax = open_axes(ax, (5.5, 3.8))
         self.ax_, self.figure_, self.lines_ = ax, ax.figure, []
         before = sum(not line.get_label().startswith("_") for line in ax.lines)
         for number, (name, run) in enumerate(self.histories.items(), before):

@@ -13,17 +13,20 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_scalar
 
 from fwkmeans._tabular.columns import categorical_by_dtype, read_numeric
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.fitted import FittedView
 from fwkmeans.plotting.axes import line_style, open_axes, plain
+from fwkmeans.plotting.docstrings import documented
 from fwkmeans.plotting.models import check_labels, rows_of, table_of
 from fwkmeans.plotting.style import ACCENT, COLORS
 from fwkmeans.typing import FloatArray
 
 
+@documented
 class ParameterCurveDisplay:
     """Line of a score against the values of a parameter, with the best one marked.
 
-    Use `from_estimator` or `from_predictions`, which compute and draw. The constructor only keeps
-    its arguments; `plot` draws them.
+    {introduction}
 
     Parameters
     ----------
@@ -40,10 +43,7 @@ class ParameterCurveDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the curve.
-    figure_ : matplotlib Figure
-        Figure that holds the axes.
+    {axes}
     lines_ : list of one matplotlib Line2D
         The scores.
     fill_between_ : list of one matplotlib PolyCollection, or None
@@ -107,8 +107,7 @@ class ParameterCurveDisplay:
         ----------
         estimator : estimator or Pipeline
             What to fit; it is cloned and itself stays as it is.
-        X : array-like or frame of shape (n_samples, n_features)
-            The rows.
+        {X}
         param_name : str
             Name of the parameter, in a pipeline as in ``"wkmeans__beta"``.
         param_range : sequence
@@ -124,15 +123,7 @@ class ParameterCurveDisplay:
             Number of fits for each value, with ``random_state`` 0, 1, ...; the line then is the
             mean, the band one standard deviation; scores that are NaN are left out of both. With 1
             the estimator's own is used.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : ParameterCurveDisplay
-            The display, drawn.
+        {drawn}
         """
         check_scalar(n_repeats, "n_repeats", Integral, min_val=1)
         values = list(param_range)
@@ -182,15 +173,7 @@ class ParameterCurveDisplay:
             Name of the parameter.
         score_name : str, default="score"
             Name of the score.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : ParameterCurveDisplay
-            The display, drawn.
+        {drawn}
         """
         values, scores = list(param_range), np.asarray(scores, dtype=np.float64)
         if not values or scores.ndim not in (1, 2) or len(scores) != len(values):
@@ -215,18 +198,14 @@ class ParameterCurveDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+        {ax}
         **style : dict
             Passed on to matplotlib's ``plot``, for the line. If there are several curves in the
             axes, the legend has their ``label``, which is the name of the score if none is given.
 
-        Returns
-        -------
-        self : ParameterCurveDisplay
-            The display.
+        {self}
         """
-        ax = open_axes(ax, (5.5, 3.8), type(self).__name__)
+        ax = open_axes(ax, (5.5, 3.8))
         self.ax_, self.figure_ = ax, ax.figure
         numbers = all(_is_finite_number(value) for value in self.param_range)
         at = np.asarray(self.param_range if numbers else range(len(self.param_range)), np.float64)
@@ -300,7 +279,7 @@ def _check_parameter(estimator: Any, param_name: str, values: list[Any]) -> None
         own = sorted(name for name in known if name.rpartition("__")[2] == param_name)
         hint = f"Did you mean {own[0]!r}?" if own else f"It has {', '.join(sorted(known))}."
         raise ValueError(
-            f"param_name={param_name!r} is no parameter of {type(estimator).__name__}. {hint}"
+            f"param_name={param_name!r} is not a parameter of {type(estimator).__name__}. {hint}"
         )
     if not values:
         raise ValueError("param_range is empty; give at least one value of the parameter.")
@@ -347,8 +326,10 @@ def _labels(model: Any) -> Any:
 
 
 def _has_categories(model: Any) -> bool:
-    table = getattr(_last(model), "_table", None)
-    return table is not None and not table.layout.is_numeric
+    last = _last(model)
+    if not isinstance(last, BaseFeatureWeightedKMeans):
+        return False
+    return not FittedView.of(last).layout.is_numeric
 
 
 def _last(model: Any) -> Any:

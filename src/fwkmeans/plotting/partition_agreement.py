@@ -10,15 +10,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.cluster import contingency_matrix
 
-from fwkmeans.plotting.axes import (
-    add_colorbar,
-    image_style,
-    matrix_size,
-    name_ticks,
-    open_axes,
-    plain,
-    write_values,
-)
+from fwkmeans.plotting.axes import draw_heat_map, plain
+from fwkmeans.plotting.docstrings import documented
 from fwkmeans.plotting.models import check_labels, model_of
 from fwkmeans.plotting.style import SEQUENTIAL
 from fwkmeans.typing import FloatArray
@@ -26,6 +19,7 @@ from fwkmeans.typing import FloatArray
 _KINDS = ("auto", "agreement", "contingency")
 
 
+@documented
 class PartitionAgreementDisplay:
     """Matrix of adjusted Rand indices between partitions, or the counts shared by two of them.
 
@@ -45,16 +39,10 @@ class PartitionAgreementDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the matrix.
-    figure_ : matplotlib Figure
-        Figure that holds the axes.
+    {axes}
     im_ : matplotlib AxesImage
         The matrix as it is shown.
-    text_ : ndarray of matplotlib Text, in the shape of the image, or None
-        The numbers in the cells; empty if there is no room for them.
-    colorbar_ : matplotlib Colorbar or None
-        The scale of the colors.
+    {heat map}
 
     See Also
     --------
@@ -105,8 +93,7 @@ class PartitionAgreementDisplay:
 
         Parameters
         ----------
-        estimator : estimator of fwkmeans, or Pipeline that ends with one
-            The fitted model.
+        {estimator}
         X : array-like or frame of shape (n_samples, n_features), or None
             Rows whose labels are predicted; None takes the labels of the rows of `fit`.
         y : array-like of shape (n_samples,)
@@ -115,8 +102,7 @@ class PartitionAgreementDisplay:
             Name of the clusters; None takes that of the model's class.
         y_name : str, default="classes"
             Name of the classes.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+        {ax}
         **style : dict
             Passed on to `plot`.
 
@@ -145,15 +131,7 @@ class PartitionAgreementDisplay:
             The fitted models, by name.
         X : array-like or frame of shape (n_samples, n_features), default=None
             Rows whose labels are predicted; None takes the labels of the rows of `fit`.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : PartitionAgreementDisplay
-            The display, drawn.
+        {drawn}
         """
         _check_mapping(estimators, "estimators", "fitted model")
         partitions = {}
@@ -170,15 +148,7 @@ class PartitionAgreementDisplay:
         ----------
         partitions : dict of str to array-like of shape (n_samples,)
             Labels of the same rows, by name. Classes known beforehand may be among them.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **style : dict
-            Passed on to `plot`.
-
-        Returns
-        -------
-        display : PartitionAgreementDisplay
-            The display, drawn.
+        {drawn}
         """
         _check_mapping(partitions, "partitions", "labels")
         labels = [check_labels(one, what=f"The partition {n!r}") for n, one in partitions.items()]
@@ -208,22 +178,13 @@ class PartitionAgreementDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+        {ax}
         kind : {"auto", "agreement", "contingency"}, default="auto"
             Indices of all pairs, or counts of the only pair. "auto" shows counts if there are two
             partitions.
-        include_values : bool, default=True
-            Whether to write the numbers into the cells, where there is room.
-        colorbar : bool, default=True
-            Whether to draw the scale of the colors.
-        **style : dict
-            Passed on to matplotlib's ``imshow``.
+        {cells}
 
-        Returns
-        -------
-        self : PartitionAgreementDisplay
-            The display.
+        {self}
         """
         if kind not in _KINDS:
             raise ValueError(f"kind={kind!r}: expected one of {', '.join(map(repr, _KINDS))}.")
@@ -235,20 +196,26 @@ class PartitionAgreementDisplay:
         pair = self.counts is not None and kind != "agreement"
         matrix = np.asarray(self.counts if pair else self.agreement)
         rows, columns = self.clusters if pair else (self.names, self.names)
-        label = "rows" if pair else "adjusted Rand index"
-        ax = open_axes(ax, matrix_size(rows, columns, label), type(self).__name__)
-        limits = {} if pair else {"vmax": 1.0}
-        style = image_style(style, cmap=SEQUENTIAL, vmin=0.0, **limits)
-        self.ax_, self.figure_ = ax, ax.figure
-        self.im_ = ax.imshow(matrix, **style)
-        self.colorbar_ = add_colorbar(ax, self.im_, label) if colorbar else None
-        name_ticks(ax, "x", columns)
-        name_ticks(ax, "y", rows)
+        titles = {}
         if pair:
-            ax.set(ylabel=plain(self.names[0]), xlabel=plain(self.names[1]))
-            ax.set_title(f"adjusted Rand index {self.agreement[0, 1]:.2f}", fontsize="medium")
+            titles = {"ylabel": plain(self.names[0]), "xlabel": plain(self.names[1])}
+            titles["title"] = f"adjusted Rand index {self.agreement[0, 1]:.2f}"
         texts = [[str(cell) if pair else f"{cell:.2f}" for cell in row] for row in matrix]
-        self.text_ = write_values(ax, self.im_, texts, 5) if include_values else None
+        draw_heat_map(
+            self,
+            ax,
+            matrix,
+            (rows, columns),
+            "rows" if pair else "adjusted Rand index",
+            texts if include_values else None,
+            titles=titles,
+            letters=5,
+            colorbar=colorbar,
+            style=style,
+            cmap=SEQUENTIAL,
+            vmin=0.0,
+            **({} if pair else {"vmax": 1.0}),
+        )
         return self
 
 

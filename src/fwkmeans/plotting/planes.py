@@ -29,13 +29,11 @@ class Plane(NamedTuple):
 
     def project(self, rows: FloatArray) -> FloatArray:
         """Return the places of rows in the picture."""
-        places: FloatArray = (rows - self.origin) @ self.onto
-        return places
+        return np.asarray((rows - self.origin) @ self.onto)
 
     def distances(self, steps: FloatArray, scales: FloatArray, p: float) -> FloatArray:
         """Return the distance that a cluster sees in steps across the picture."""
-        lengths: FloatArray = np.linalg.norm((steps @ self.back.T) * scales, ord=p, axis=-1)
-        return lengths
+        return np.asarray(np.linalg.norm((steps @ self.back.T) * scales, ord=p, axis=-1))
 
 
 def plane_of_features(first: int, second: int, n_features: int) -> Plane:
@@ -48,37 +46,48 @@ def plane_of_features(first: int, second: int, n_features: int) -> Plane:
 def plane_of_components(rows: FloatArray, scales: FloatArray) -> Plane:
     """Return the plane of the first two principal components of rows scaled like this."""
     origin = rows.mean(axis=0)
-    triangle = np.linalg.qr((rows - origin) * scales, mode="r")
-    _, lengths, directions = np.linalg.svd(triangle, full_matrices=False)
-    if len(directions) == 1:  # a single row
-        directions = np.concatenate([directions, _across(directions)])
-    variances = np.zeros(2)
-    variances[: min(2, lengths.size)] = lengths[:2] ** 2
-    total = float((lengths**2).sum())
-    directions = directions[:2].T
-    largest = np.abs(directions).argmax(axis=0)
-    directions = directions * np.where(directions[largest, [0, 1]] < 0, -1.0, 1.0)
-    back = np.zeros_like(directions)
+    axes, shares = principal_axes((rows - origin) * scales)
+    for at in np.flatnonzero(~axes.any(axis=0)):  # nothing varies along it: any other direction
+        axes[:, at] = _across(axes[:, 1 - at])
+    back = np.zeros_like(axes)
     used = scales > 0
-    back[used] = directions[used] / scales[used, None]
-    onto = directions * scales[:, None]
-    return Plane(origin, onto, back, variances / (total or 1.0))
+    back[used] = axes[used] / scales[used, None]
+    return Plane(origin, axes * scales[:, None], back, shares)
+
+
+def principal_axes(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the first two principal axes (n_columns, 2) and the share of the variance along each.
+
+    The columns of `values` have mean zero. An axis along which nothing varies is zero. The largest
+    entry of an axis is positive.
+    """
+    axes, shares = np.zeros((values.shape[1], 2)), np.zeros(2)
+    largest = np.abs(values).max(initial=0.0)
+    if largest == 0:
+        return axes, shares
+    scaled = np.ldexp(values, -int(np.frexp(largest)[1]))  # so that no square overflows
+    triangle = np.linalg.qr(scaled, mode="r")
+    _, lengths, directions = np.linalg.svd(triangle, full_matrices=False)
+    variances = lengths**2 / (lengths**2).sum()
+    for at in np.flatnonzero(variances[:2] >= 1e-12):
+        axis = directions[at]
+        axes[:, at] = axis * np.sign(axis[np.abs(axis).argmax()])
+        shares[at] = variances[at]
+    return axes, shares
 
 
 def _across(direction: FloatArray) -> FloatArray:
-    """Return a direction at right angles to one of length 1, both of shape (1, M)."""
+    """Return a direction at right angles to one of length 1 or 0."""
     other = np.zeros_like(direction)
-    other[0, np.abs(direction[0]).argmin()] = 1.0
-    other -= (other @ direction.T) * direction
-    across: FloatArray = other / np.linalg.norm(other)
-    return across
+    other[np.abs(direction).argmin()] = 1.0
+    other -= (other @ direction) * direction
+    return np.asarray(other / np.linalg.norm(other))
 
 
 def mean_scales(metric: Metric, sizes: FloatArray) -> FloatArray:
     """Return scales for all rows: root of the mean square of those of the clusters, by size."""
     shares = sizes / sizes.sum()
-    scales: FloatArray = np.sqrt(shares @ metric.scales**2)
-    return scales
+    return np.asarray(np.sqrt(shares @ metric.scales**2))
 
 
 def outline(plane: Plane, spans: FloatArray, scales: FloatArray, p: float) -> FloatArray:
@@ -93,5 +102,4 @@ def outline(plane: Plane, spans: FloatArray, scales: FloatArray, p: float) -> Fl
     steps = circle * spans
     steps[-1] = steps[0]
     lengths = plane.distances(steps, scales, p)
-    points: FloatArray = steps / np.where(lengths > 0, lengths, np.nan)[:, None]
-    return points
+    return np.asarray(steps / np.where(lengths > 0, lengths, np.nan)[:, None])

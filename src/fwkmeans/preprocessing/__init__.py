@@ -1,4 +1,4 @@
-"""The survey's preparation of a table: range standardisation and centred binary columns."""
+"""The survey's preparation of a table: range standardization and centered binary columns."""
 
 from fwkmeans.preprocessing.range_standardizer import RangeStandardizer
 from fwkmeans.preprocessing.table_encoder import TableEncoder

@@ -1,4 +1,4 @@
-"""Standardisation of numerical features by their mean and range."""
+"""Standardization of numerical features by their mean and range."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fwkmeans._support.checks import BOOLEAN
 from fwkmeans._tabular.columns import float_types, refuse_text
-
-__all__ = ["RangeStandardizer", "find_mean_and_range", "standardize"]
+from fwkmeans.exceptions import NoVaryingColumnError
 
 FloatArray = NDArray[np.floating[Any]]
 
@@ -99,11 +98,11 @@ class RangeStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         varies = self.range_ > 0
         self.support_ = varies if self.drop_constant else np.ones_like(varies)
         if not self.support_.any():
-            raise ValueError(nothing_left(*X.shape))
+            raise NoVaryingColumnError(nothing_left(*X.shape))
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Standardise `X`.
+        """Standardize `X`.
 
         Parameters
         ----------
@@ -113,7 +112,7 @@ class RangeStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         Z : ndarray of shape (n_samples, n_features_out)
-            The standardised features that are kept, in the dtype of `X` (float32 or float64).
+            The standardized features that are kept, in the dtype of `X` (float32 or float64).
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -126,7 +125,7 @@ class RangeStandardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features_out)
-            Standardised data, as `transform` returns it.
+            Standardized data, as `transform` returns it.
 
         Returns
         -------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import narwhals.stable.v2 as nw
@@ -12,7 +11,11 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fwkmeans._support.checks import BOOLEAN, NONE, check_parameters, one_of
+from fwkmeans._support.text import distinct_names, quoted
 from fwkmeans._tabular import columns as _columns
+from fwkmeans._tabular.coding import Coding
+from fwkmeans._tabular.distinct import object_array
+from fwkmeans.exceptions import NoVaryingColumnError
 from fwkmeans.preprocessing.range_standardizer import (
     FloatArray,
     find_mean_and_range,
@@ -20,18 +23,16 @@ from fwkmeans.preprocessing.range_standardizer import (
     standardize,
 )
 
-__all__ = ["TableEncoder"]
-
 
 class Columns(NamedTuple):
-    """A table read into arrays: all numerical columns, and each categorical one."""
+    """A table read into arrays."""
 
-    numeric: FloatArray
-    categorical: list[NDArray[Any]]
+    numeric: FloatArray  # (n, numerical columns)
+    codes: NDArray[np.int32]  # (n, categorical columns); -1 is missing, one too many is unknown
 
 
 class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    r"""Turn a table of numerical and categorical columns into standardised numbers.
+    r"""Turn a table of numerical and categorical columns into standardized numbers.
 
     This is the preparation of the survey [1]_. A numerical column becomes
     :math:`(y_{iv} - \bar y_v) / range(y_v)`. A categorical column with q categories becomes q
@@ -60,7 +61,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         What `transform` does with a category that `fit` has not seen: ``"ignore"`` sets all its
         binary columns to 0 (before the mean is subtracted), ``"error"`` raises.
     standardize : bool, default=True
-        Whether numerical columns are standardised. If False they keep their values, for columns
+        Whether numerical columns are standardized. If False they keep their values, for columns
         whose units can be compared.
 
     Attributes
@@ -156,27 +157,20 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_parameters(self, self._constraints)
         X = self._validate(X, reset=True)
-        self.categorical_features_ = _columns.resolve_categorical(X, self.categorical_features)
-        self.numerical_features_ = np.setdiff1d(
-            np.arange(self.n_features_in_), self.categorical_features_
-        )
+        coding = Coding.learn(X, self.categorical_features)
+        self.categorical_features_, self.numerical_features_ = coding.categorical, coding.numeric
+        self.categories_ = [object_array(categories) for categories in coding.categories]
         columns = self._read(X)
-        self.categories_ = [
-            _object_array(_columns.ordered_categories(X, v, values))
-            for v, values in zip(self.categorical_features_, columns.categorical, strict=True)
-        ]
         self.fill_values_ = self._find_fill_values(columns) if self.impute == "median" else None
         columns = self._fill(columns)
         self.mean_, self.range_ = find_mean_and_range(columns.numeric)
         self.frequencies_ = [
-            _indicators(values, categories).sum(axis=0) / max(1, (~gaps).sum())
-            for values, categories, gaps in zip(
-                columns.categorical, self.categories_, _gaps(columns), strict=True
-            )
+            _counts(codes, categories.size) / max(1, (codes >= 0).sum())
+            for codes, categories in zip(columns.codes.T, self.categories_, strict=True)
         ]
         self.origins_ = np.repeat(np.arange(self.n_features_in_), self._widths())
         if not self.origins_.size:
-            raise ValueError(nothing_left(X.shape[0], self.n_features_in_))
+            raise NoVaryingColumnError(nothing_left(X.shape[0], self.n_features_in_))
         return self
 
     def transform(self, X: Any) -> Any:
@@ -196,57 +190,53 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_parameters(self, self._constraints)
         X = self._validate(X, reset=False)
         columns = self._fill(self._read(X))
-        if self.handle_unknown == "error":
-            for v, values, categories, gaps in zip(
-                self.categorical_features_,
-                columns.categorical,
-                self.categories_,
-                _gaps(columns),
-                strict=True,
-            ):
-                self._refuse_unknown(v, values[~_indicators(values, categories).any(1) & ~gaps])
         if self.categorical == "keep" and self.categorical_features_.size:
             return self._keep(X, columns)
         return self._indicate(columns)
 
     def _indicate(self, columns: Columns) -> FloatArray:
-        """Return numbers only: standardised columns, and binary ones for the categories."""
+        """Return numbers only: standardized columns, and binary ones for the categories."""
         stops = np.cumsum([0, *self._widths()])
         Z = np.empty((columns.numeric.shape[0], stops[-1]), dtype=columns.numeric.dtype)
         varies = self.range_ > 0
         Z[:, stops[self.numerical_features_[varies]]] = self._scaled(columns.numeric)
-        for j, (v, gaps) in enumerate(zip(self.categorical_features_, _gaps(columns), strict=True)):
+        for v, codes, means in zip(
+            self.categorical_features_, columns.codes.T, self.frequencies_, strict=True
+        ):
             own = Z[:, stops[v] : stops[v + 1]]
             if own.size:
-                indicators = _indicators(columns.categorical[j], self.categories_[j])
-                np.subtract(indicators, self.frequencies_[j], out=own)
-                own[gaps] = np.nan
+                np.subtract(codes[:, None] == np.arange(means.size), means, out=own)
+                own[codes < 0] = np.nan
         return Z
 
     def _keep(self, X: Any, columns: Columns) -> Any:
-        """Return a table of the same kind: standardised columns, and categories as they are."""
+        """Return a table of the same kind: standardized columns, and categories as they are."""
         varies = self.range_ > 0
         numbers = self._scaled(columns.numeric)
-        standardised = dict(zip(self.numerical_features_[varies], numbers.T, strict=True))
-        categories = dict(zip(self.categorical_features_, columns.categorical, strict=True))
+        standardized = dict(zip(self.numerical_features_[varies], numbers.T, strict=True))
         if not _columns.is_frame(X):
             Z = np.empty((len(numbers), self.origins_.size), dtype=object)
             for at, v in enumerate(self.origins_):
-                Z[:, at] = standardised[v] if v in standardised else categories[v]
+                if v in standardized:
+                    Z[:, at] = standardized[v]
+                    continue
+                Z[:, at] = cells = _columns.read_categorical(X, int(v))
+                if self.fill_values_ is not None:
+                    Z[_columns.is_missing(cells), at] = self.fill_values_[v]
             return Z
         frame = nw.from_native(X, eager_only=True)
         kept = [frame.columns[v] for v in self.origins_]
         filled = []
         for name, v in zip(kept, self.origins_, strict=True):
-            if v in standardised:
-                values = np.ascontiguousarray(standardised[v])
+            if v in standardized:
+                values = np.ascontiguousarray(standardized[v])
                 filled.append(nw.new_series(name, values, backend=frame.implementation))
             elif self.fill_values_ is not None:
                 filled.append(frame.get_column(name).fill_null(self.fill_values_[v]))
         return frame.select(kept).with_columns(*filled).to_native()
 
     def _scaled(self, numeric: FloatArray) -> FloatArray:
-        """Return the numerical columns that vary, standardised if they are to be."""
+        """Return the numerical columns that vary, standardized if they are to be."""
         varies = self.range_ > 0
         if not self.standardize:
             return numeric[:, varies]
@@ -274,7 +264,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 names += [f"{inputs[v]}={category}" for category in categories[v]]
             elif width:
                 names.append(inputs[v])
-        return np.asarray(_unique(names), dtype=object)
+        return np.asarray(distinct_names(names, "{}_{}"), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags, which depend on the parameters."""
@@ -305,11 +295,18 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if infinite.any():
             names = self._names()[self.numerical_features_[infinite]]
             raise ValueError(
-                f"Input X contains infinity in column(s) {_quote(names)}, expected finite numbers. "
+                f"Input X contains infinity in column(s) {quoted(names)}, expected finite numbers. "
                 "Remove or replace these values."
             )
-        return Columns(
-            numeric, [_columns.read_categorical(X, v) for v in self.categorical_features_]
+        unknown: Any = "error" if self.handle_unknown == "error" else "ignore"
+        names = list(self._names())
+        codes = self._coding().codes(X, unknown=unknown, names=names, otherwise="ignore")
+        return Columns(numeric, codes)
+
+    def _coding(self) -> Coding:
+        categories = tuple(tuple(one.tolist()) for one in self.categories_)
+        return Coding(
+            self.n_features_in_, self.numerical_features_, self.categorical_features_, categories
         )
 
     def _find_fill_values(self, columns: Columns) -> list[Any]:
@@ -318,38 +315,34 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         for v, column in zip(self.numerical_features_, columns.numeric.T, strict=True):
             present = column[~np.isnan(column)]
             fill[v] = np.median(present) if present.size else np.nan
-        for v, values, categories in zip(
-            self.categorical_features_, columns.categorical, self.categories_, strict=True
+        for v, codes, categories in zip(
+            self.categorical_features_, columns.codes.T, self.categories_, strict=True
         ):
             if categories.size:
-                present = values[~_columns.is_missing(values)]
-                fill[v] = categories[_indicators(present, categories).sum(axis=0).argmax()]
+                fill[v] = categories[_counts(codes, categories.size).argmax()]
         return fill
 
     def _fill(self, columns: Columns) -> Columns:
         """Replace the missing values, or raise an error that names their columns."""
-        holes = np.isnan(columns.numeric)
-        gaps = _gaps(columns)
         if self.impute == "keep":
             return columns
+        numeric, codes = columns
+        no_number, no_category = np.isnan(numeric), codes < 0
         if self.fill_values_ is not None:
-            medians = np.array([self.fill_values_[v] for v in self.numerical_features_], float)
-            numeric = np.where(holes, medians, columns.numeric) if holes.any() else columns.numeric
-            categorical = [
-                _fill_categorical(values, gap, self.fill_values_[v])
-                for v, values, gap in zip(
-                    self.categorical_features_, columns.categorical, gaps, strict=True
-                )
-            ]
-            return Columns(numeric.astype(columns.numeric.dtype, copy=False), categorical)
+            if no_number.any():
+                medians = np.array([self.fill_values_[v] for v in self.numerical_features_], float)
+                numeric = np.where(no_number, medians, numeric).astype(numeric.dtype, copy=False)
+            most_frequent = object_array(self.fill_values_[v] for v in self.categorical_features_)
+            fill = self._coding().codes_of(most_frequent)
+            return Columns(numeric, np.where(no_category, fill, codes))
         missing = [
-            *self.numerical_features_[holes.any(axis=0)],
-            *[v for v, gap in zip(self.categorical_features_, gaps, strict=True) if gap.any()],
+            *self.numerical_features_[no_number.any(axis=0)],
+            *self.categorical_features_[no_category.any(axis=0)],
         ]
         if missing:
             raise ValueError(
                 f"Input X contains NaN or other missing values in column(s) "
-                f"{_quote(self._names()[sorted(missing)])}, expected none. Set impute='median' or "
+                f"{quoted(self._names()[sorted(missing)])}, expected none. Set impute='median' or "
                 "'keep', or remove or replace them."
             )
         return columns
@@ -363,53 +356,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             widths[v] = wide if categories.size > 1 else 0
         return [int(width) for width in widths]
 
-    def _refuse_unknown(self, v: int, unknown: NDArray[Any]) -> None:
-        if unknown.size:
-            found = _quote(sorted(set(unknown.tolist()), key=str)[:10])
-            raise ValueError(
-                f"Column {self._names()[v]!r} holds categories that fit has not seen: {found}. "
-                "Fit on a table that has them, or set handle_unknown='ignore'."
-            )
 
-
-def _gaps(columns: Columns) -> list[NDArray[np.bool_]]:
-    """Return where each categorical column is missing."""
-    return [_columns.is_missing(values) for values in columns.categorical]
-
-
-def _indicators(values: NDArray[Any], categories: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return one boolean column per category: where it occurs."""
-    indicators = np.empty((values.shape[0], categories.size), dtype=bool)
-    for j, category in enumerate(categories):
-        indicators[:, j] = values == category
-    return indicators
-
-
-def _fill_categorical(values: NDArray[Any], gaps: NDArray[np.bool_], fill: Any) -> NDArray[Any]:
-    if not gaps.any():
-        return values
-    filled = values.astype(object)
-    filled[gaps] = fill
-    return filled
-
-
-def _object_array(values: list[Any]) -> NDArray[Any]:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
-def _quote(names: Iterable[Any]) -> str:
-    return ", ".join(repr(name) for name in names)
-
-
-def _unique(names: list[str]) -> list[str]:
-    """Return the names with a number behind those that occur again."""
-    taken, unique = set(names), []
-    for at, name in enumerate(names):
-        if name in names[:at]:
-            number = next(n for n in range(2, len(names) + 3) if f"{name}_{n}" not in taken)
-            name = f"{name}_{number}"
-            taken.add(name)
-        unique.append(name)
-    return unique
+def _counts(codes: NDArray[Any], n_categories: int) -> NDArray[np.intp]:
+    """Return how often each category occurs; unknown and missing ones do not count."""
+    return np.bincount(codes[codes >= 0], minlength=n_categories)[:n_categories]

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fwkmeans._support.text import count, joined, number, percent, shortened, two_decimals
+from fwkmeans.fitted import FittedView
 from fwkmeans.reports.stability import NEAR
 from fwkmeans.reports.table import Column
-from fwkmeans.reports.weights import HEAVY, distance_from, heavy_columns, is_uniform
-from fwkmeans.reports.words import index, listing, number, percent, plural, short
+from fwkmeans.reports.weights import HEAVY, distance_from, heavy_columns
 from fwkmeans.typing import FloatArray, IntArray
-
-__all__ = ["Findings", "cautions"]
 
 #: Names listed in a sentence.
 MOST_NAMES = 5
@@ -25,7 +24,7 @@ EVEN = 0.05
 OUTNUMBERS = 0.5
 #: Agreement with other starts below which the clusters depend on the start.
 UNSTABLE = 0.8
-#: Ratio of the largest to the smallest spread of columns that were not standardised.
+#: Ratio of the largest to the smallest spread of columns that were not standardized.
 UNEQUAL_SPREADS = 10.0
 
 
@@ -43,18 +42,20 @@ class Findings(NamedTuple):
     objective: float
     is_same_table: bool
     is_prepared: bool
-    fills_gaps: bool
+    fills_missing: bool
 
 
-def cautions(found: Findings) -> list[str]:
-    """Return the sentences, the most serious first."""
-    return [
-        *_about_the_run(found),
-        *_about_sizes(found.sizes),
-        *_about_weights(found),
-        *_about_starts(found),
-        *_about_columns(found),
-    ]
+def cautions(found: Findings) -> list[tuple[str, str]]:
+    """Return topics and sentences, the most serious first."""
+    by_topic = {
+        "run": _about_the_run(found),
+        "sizes": _about_sizes(found.sizes),
+        "weights": _about_weights(found),
+        "starts": _about_starts(found),
+        "missing": _about_missing(found),
+        "columns": _about_columns(found),
+    }
+    return [(topic, text) for topic, sentences in by_topic.items() for text in sentences]
 
 
 def _about_the_run(found: Findings) -> list[str]:
@@ -66,8 +67,8 @@ def _about_the_run(found: Findings) -> list[str]:
         )
     if not found.estimator.converged_:
         sentences.append(
-            f"The algorithm was stopped after {plural(int(found.estimator.n_iter_), 'iteration')} "
-            "before it came to rest. A larger max_iter may give better clusters."
+            f"The algorithm was stopped after {count(int(found.estimator.n_iter_), 'iteration')} "
+            "before it converged. A larger max_iter may give better clusters."
         )
     return sentences
 
@@ -83,7 +84,7 @@ def _about_sizes(sizes: IntArray) -> list[str]:
     total = sizes.sum()
     tiny = np.flatnonzero((sizes > 0) & ((sizes <= 2) | (sizes < 0.01 * total)))
     if tiny.size:
-        rows = listing([plural(int(sizes[k]), "row") for k in tiny[:MOST_NAMES]])
+        rows = joined([count(int(sizes[k]), "row") for k in tiny[:MOST_NAMES]])
         more = f", and so on ({tiny.size} clusters)" if tiny.size > MOST_NAMES else ""
         sentences.append(
             f"{_clusters(tiny[:MOST_NAMES])} {'is' if tiny.size == 1 else 'are'} very small "
@@ -102,11 +103,11 @@ def _about_weights(found: Findings) -> list[str]:
     sentences = []
     if n_varying > 2 and found.equal_by_column[most] >= OUTNUMBERS:
         sentences.append(
-            f"Each category of {short(found.columns[most].name)} is a column to the algorithm, so "
-            f"it has {percent(float(found.equal_by_column[most]))} of all weight even if weights "
-            "are equal. Leave it out if it is no category, or use an algorithm for categories."
+            f"The algorithm sees each category of {shortened(found.columns[most].name)} as a "
+            f"column, so it has {percent(found.equal_by_column[most])} of all weight even if "
+            "weights are equal. Leave it out, or use an algorithm that compares categories."
         )
-    if is_uniform(found.estimator):
+    if FittedView.of(found.estimator).has_uniform_weights:
         return sentences
     return sentences + _about_learned_weights(found, used)
 
@@ -116,11 +117,11 @@ def _about_learned_weights(found: Findings, used: IntArray) -> list[str]:
     top, owner = shares.max(axis=1), shares.argmax(axis=1)
     alone = [int(k) for k in used if top[k] >= max(DOMINANT, HEAVY * equal[owner[k]])]
     if alone:
-        names = list(dict.fromkeys(short(found.columns[owner[k]].name) for k in alone))
+        names = list(dict.fromkeys(shortened(found.columns[owner[k]].name) for k in alone))
         where = "every cluster" if len(alone) == used.size else _clusters(alone).lower()
         each = "one column has" if len(names) == 1 else "a single column has"
         return [
-            f"In {where} {each} nearly all the weight ({listing(names[:MOST_NAMES])}). The other "
+            f"In {where} {each} nearly all the weight ({joined(names[:MOST_NAMES])}). The other "
             "columns hardly count, and the clusters may only repeat what that column says. Compare "
             "with other parameters, or leave the column out."
         ]
@@ -144,7 +145,7 @@ def _about_starts(found: Findings) -> list[str]:
     if typical < UNSTABLE:
         sentences.append(
             "The clusters depend on the random start: the agreement of other starts with these "
-            f"clusters is {index(typical)} in the middle (1 would be the same clusters, 0 is "
+            f"clusters has the median {two_decimals(typical)} (1 would be the same clusters, 0 is "
             "chance). Use more starts (n_init), and do not read too much into single clusters."
         )
     lowest = min(stability["objective"])
@@ -158,32 +159,31 @@ def _about_starts(found: Findings) -> list[str]:
     return sentences
 
 
+def _about_missing(found: Findings) -> list[str]:
+    incomplete = [column for column in found.columns if column.missing.any()]
+    if not incomplete:
+        return []
+    rows = np.any([column.missing for column in incomplete], axis=0)
+    what = "They were filled before the clustering" if found.fills_missing else "They do not count"
+    return [
+        f"{count(int(rows.sum()), 'row')} ({percent(rows.mean())}) have missing cells, in "
+        f"{_names([shortened(column.name) for column in incomplete])}. {what}; means and shares "
+        "below are those of the cells that are there."
+    ]
+
+
 def _about_columns(found: Findings) -> list[str]:
     sentences = []
     columns = found.columns
-    missing = np.zeros(int(found.sizes.sum()), dtype=np.int64)
-    with_gaps = []
-    for column in columns:
-        gaps = column.missing
-        if gaps.any():
-            missing += gaps
-            with_gaps.append(short(column.name))
-    if with_gaps:
-        what = "They were filled before the clustering" if found.fills_gaps else "They do not count"
-        sentences.append(
-            f"{plural(int((missing > 0).sum()), 'row')} ({percent(float((missing > 0).mean()))}) "
-            f"have missing cells, in {_names(with_gaps)}. {what}; means and shares below are those "
-            "of the cells that are there."
-        )
-    constant = [short(column.name) for column in columns if not column.varies]
+    constant = [shortened(column.name) for column in columns if not column.varies]
     if constant:
         sentences.append(
             f"{_names(constant)} {'has' if len(constant) == 1 else 'have'} the same value in every "
-            f"row, and so no say."
+            "row, which says nothing about clusters."
         )
     counts = found.shares.max(axis=0) > 0
     identifiers = [
-        short(c.name) for c, own in zip(columns, counts, strict=True) if own and _identifies(c)
+        shortened(c.name) for c, own in zip(columns, counts, strict=True) if own and _identifies(c)
     ]
     if identifiers:
         sentences.append(
@@ -198,8 +198,8 @@ def _about_columns(found: Findings) -> list[str]:
     ]
     if not found.is_prepared and len(spreads) > 1 and max(spreads) > UNEQUAL_SPREADS * min(spreads):
         sentences.append(
-            "The columns have very different ranges and were not standardised: weights then depend "
-            "on units. Standardise them first, for example with RangeStandardizer."
+            "The columns have very different ranges and were not standardized: weights then depend "
+            "on units. Standardize them first, for example with RangeStandardizer."
         )
     return sentences
 
@@ -211,10 +211,10 @@ def _identifies(column: Column) -> bool:
 
 def _clusters(numbers: Any) -> str:
     shown = [str(int(k)) for k in numbers]
-    return f"Cluster{'s' if len(shown) > 1 else ''} {listing(shown)}"
+    return f"Cluster{'s' if len(shown) > 1 else ''} {joined(shown)}"
 
 
 def _names(names: Sequence[str]) -> str:
     if len(names) <= MOST_NAMES:
-        return listing(list(names))
+        return joined(list(names))
     return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more columns"

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from fwkmeans._support.text import count, joined, number, percent, shortened
 from fwkmeans.reports.weights import heavy_columns
-from fwkmeans.reports.words import listing, number, percent, plural, short
 from fwkmeans.typing import FloatArray, IntArray
-
-__all__ = ["describe_cluster", "headline"]
 
 #: Columns that a sentence about a cluster names.
 MOST_COLUMNS = 3
@@ -36,8 +34,8 @@ def headline(
     """Return two or three sentences about the whole result."""
     n_clusters, n_rows = int((sizes > 0).sum()), int(sizes.sum())
     first = (
-        f"{algorithm} found {plural(n_clusters, 'cluster')} in {plural(n_rows, 'row')} and "
-        f"{plural(n_features, 'column')}."
+        f"{algorithm} found {count(n_clusters, 'cluster')} in {count(n_rows, 'row')} and "
+        f"{count(n_features, 'column')}."
     )
     used = shares[sizes > 0]
     if uniform:
@@ -53,7 +51,7 @@ def _about_uniform(equal: FloatArray) -> str:
     present = equal[equal > 0]
     if present.size and np.ptp(present) > 1e-9:
         return (
-            "This algorithm does not weight columns; one of categories counts once for each "
+            "This algorithm does not weight columns; a column of categories counts once for each "
             "category."
         )
     return "All columns count the same: this algorithm does not weight them."
@@ -67,11 +65,11 @@ def _about_heavy(names: Sequence[str], overall: FloatArray, equal: FloatArray) -
     if not heavy:
         return "No column stands out: the weights are spread evenly."
     shares = [percent(float(overall[v]), fine=True) for v in heavy]
-    told = [f"{short(names[v])} ({share})" for v, share in zip(heavy, shares, strict=True)]
-    told[0] = f"{short(names[heavy[0]])} ({shares[0]} of the weight)"
+    told = [f"{shortened(names[v])} ({share})" for v, share in zip(heavy, shares, strict=True)]
+    told[0] = f"{shortened(names[heavy[0]])} ({shares[0]} of the weight)"
     if len(heavy) == 1:
         return f"The column that matters most is {told[0]}."
-    return f"The columns that matter most are {listing(told)}."
+    return f"The columns that matter most are {joined(told)}."
 
 
 def describe_cluster(
@@ -91,11 +89,11 @@ def describe_cluster(
     order = sorted(range(len(names)), key=lambda v: -strengths[v])[:MOST_COLUMNS]
     told = [_words(names[v], profiles[names[v]]) for v in order if strengths[v] > LEAST_DIFFERENCE]
     if not told:
-        return "Close to the whole table in all columns that count."
+        return "Close to the average of the whole table in all columns that matter."
     sentence = "; ".join(told) + "."
     return (
         sentence
-        if sentence.startswith(short(names[order[0]]))
+        if sentence.startswith(shortened(names[order[0]]))
         else sentence[0].upper() + sentence[1:]
     )
 
@@ -120,14 +118,13 @@ def _words(name: str, profile: dict[str, Any]) -> str:
     whole = profile["whole"]
     if abs(profile["difference"]) < CLEAR and _narrowness(profile) > 0:
         return (
-            f"{short(name)} in a narrow range ({number(profile['q25'])} to "
+            f"{shortened(name)} in a narrow range ({number(profile['q25'])} to "
             f"{number(profile['q75'])}; all rows {number(whole['q25'])} to {number(whole['q75'])})"
         )
     level = "high" if profile["difference"] > 0 else "low"
     level = level if abs(profile["difference"]) >= CLEAR else f"somewhat {level}"
-    return (
-        f"{level} {short(name)} (mean {number(profile['mean'])}; all rows {number(whole['mean'])})"
-    )
+    means = f"mean {number(profile['mean'])}; all rows {number(whole['mean'])}"
+    return f"{level} {shortened(name)} ({means})"
 
 
 def _words_of_category(name: str, profile: dict[str, Any]) -> str:
@@ -136,5 +133,7 @@ def _words_of_category(name: str, profile: dict[str, Any]) -> str:
         often = "always" if own == 1.0 else "mostly" if own > 0.5 else "often"
     else:
         often = "never" if not own else "rarely"
-    here = "" if often in ("always", "never") else f"{percent(own)}; "
-    return f"{short(name)} {often} “{short(category, 40)}” ({here}all rows {percent(whole)})"
+    shares = f"all rows {percent(whole)}"
+    if often not in ("always", "never"):
+        shares = f"{percent(own)}; {shares}"
+    return f"{shortened(name)} {often} “{shortened(category, 40)}” ({shares})"

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans.reports.words import number, of_reports, plural
+from fwkmeans._support.optional import require
+from fwkmeans._support.text import count, number
 from fwkmeans.typing import FloatArray
-
-__all__ = ["COLORS", "draw_map", "draw_objective", "draw_stability", "sign_of"]
 
 #: Number of colors that the page has for clusters, ``--c0`` to ``--c9``; then they repeat.
 COLORS = 10
@@ -70,18 +69,7 @@ def series_color(number: int) -> str:
 
 
 def draw_map(summary: dict[str, Any]) -> str:
-    """Return the map of the rows, colored by cluster; each cluster is a layer of its own.
-
-    Parameters
-    ----------
-    summary : dict
-        What `summarize` returned.
-
-    Returns
-    -------
-    svg : str
-        The picture; cluster k is the element ``map-cluster-k``.
-    """
+    """Return the map of the rows as SVG; cluster k is the element ``map-cluster-k``."""
     places = summary["map"]
     x, y, labels = (np.asarray(places[key]) for key in ("x", "y", "labels"))
     size = float(np.interp(labels.size, [50, 2000], [34, 9]))
@@ -110,24 +98,13 @@ def draw_map(summary: dict[str, Any]) -> str:
         draw,
         (7.2, height),
         "Map of the rows",
-        f"{plural(places['n_shown'], 'row')} as points, one color and shape for each of "
-        f"{plural(summary['n_clusters'], 'cluster')}. {places['axes']}",
+        f"{count(places['n_shown'], 'row')} as points, one color and shape for each of "
+        f"{count(summary['n_clusters'], 'cluster')}. {places['axes']}",
     )
 
 
 def draw_objective(summary: dict[str, Any]) -> str:
-    """Return the course of the objective over the iterations.
-
-    Parameters
-    ----------
-    summary : dict
-        What `summarize` returned.
-
-    Returns
-    -------
-    svg : str
-        The picture.
-    """
+    """Return the course of the objective over the iterations as SVG."""
     history = np.array([np.nan if v is None else v for v in summary["objective_history"]])
 
     def draw(axes: Any) -> None:
@@ -147,43 +124,32 @@ def draw_objective(summary: dict[str, Any]) -> str:
         (4.6, 3.0),
         "Course of the objective",
         f"From {first} after the first iteration to {last} after "
-        f"{plural(history.size, 'iteration')}.",
+        f"{count(history.size, 'iteration')}.",
     )
 
 
 def draw_stability(summary: dict[str, Any]) -> str:
-    """Return objective and agreement of single starts.
-
-    Parameters
-    ----------
-    summary : dict
-        What `summarize` returned; its stability is not None.
-
-    Returns
-    -------
-    svg : str
-        The picture.
-    """
+    """Return objective and agreement of single starts as SVG."""
     stability = summary["stability"]
     pairs = zip(stability["objective"], stability["ari"], strict=True)
     finite = sorted((o, a) for o, a in pairs if o is not None and a is not None)
     objective, ari = np.array(finite).reshape(-1, 2).T
 
     def draw(axes: Any) -> None:
-        for value, agreement, count in _counted(objective, ari):
+        for value, agreement, times in _counted(objective, ari):
             axes.scatter(
                 value,
                 agreement,
-                s=30 + 22 * count,
+                s=30 + 22 * times,
                 facecolor=_ACCENT,
                 edgecolor=_SURFACE,
                 alpha=0.8,
                 linewidth=0.6,
             )
-            if count > 1:
-                place = (8 + 1.2 * np.sqrt(count), 0)
+            if times > 1:
+                place = (8 + 1.2 * np.sqrt(times), 0)
                 axes.annotate(
-                    f"{count}×",
+                    f"{times}×",
                     (value, agreement),
                     place,
                     textcoords="offset points",
@@ -208,7 +174,7 @@ def draw_stability(summary: dict[str, Any]) -> str:
         draw,
         (4.6, 3.0),
         "Agreement of other starts",
-        f"{plural(stability['n_starts'], 'start')} as discs, equal ones as one. In the middle "
+        f"{count(stability['n_starts'], 'start')} as discs, equal ones as one. In the middle "
         f"their agreement is {number(middle, 2)}, from {number(ari.min(initial=1.0), 2)} to "
         f"{number(ari.max(initial=-1.0), 2)}.",
     )
@@ -226,17 +192,16 @@ def _counted(objective: FloatArray, ari: FloatArray) -> list[tuple[float, float,
 # ---- from matplotlib to a part of the page ------------------------------------------------------
 
 
+_MODULES = ("style", "figure")
+
+
 def svg(
     name: str, draw: Callable[[Any], None], size: tuple[float, float], title: str, text: str
 ) -> str:
     """Return what `draw` draws as an SVG element whose ids begin with its name."""
-    try:
-        from matplotlib import style
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise of_reports(error) from error
+    style, figures = (require(f"matplotlib.{one}", "Reports", "report") for one in _MODULES)
     with style.context(["default", _STYLE]):
-        figure = Figure(figsize=size, layout="constrained")
+        figure = figures.Figure(figsize=size, layout="constrained")
         draw(figure.add_subplot())
         text_of_file = StringIO()
         metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
-from fwkmeans.reports.words import index, number, of_reports, percent, plural, short, signed, tidy
-
-__all__ = ["render_page"]
+from fwkmeans._support.optional import require
+from fwkmeans._support.text import count, number, percent, shortened, signed, two_decimals
 
 _HOME = "fwkmeans.reports"
 
@@ -56,35 +54,29 @@ def render_page(template: str, *, title: str, package: str = _HOME, **context: A
     ImportError
         If jinja2 is not installed.
     """
-    try:
-        from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise of_reports(error) from error
+    jinja2 = require("jinja2", "Reports", "report")
+    markup = require("markupsafe", "Reports", "report").Markup
     packages = dict.fromkeys((package, _HOME))
-    environment = Environment(
-        loader=ChoiceLoader([PackageLoader(name, "templates") for name in packages]),
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name, "templates") for name in packages]),
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Callable[..., str]] = {
-        "index": index,
+    environment.filters |= {
         "number": number,
-        "percent": lambda share: tidy(percent(share)),
-        "share": lambda share: tidy(percent(share, fine=True)),
-        "short": short,
+        "percent": percent,
+        "shortened": shortened,
         "signed": signed,
-        "tidy": tidy,
+        "two_decimals": two_decimals,
     }
-    environment.filters |= filters
-    environment.globals |= {"plural": plural}
+    environment.globals |= {"count": count}
     script = _read("page.js")
     page: str = environment.get_template(template).render(
         title=title,
-        stylesheet=Markup(_read("page.css")),
-        script=Markup(script),
+        stylesheet=markup(_read("page.css")),
+        script=markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         **context,
     )

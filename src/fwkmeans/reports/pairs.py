@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fwkmeans._support.text import number, percent, shortened
 from fwkmeans.reports.profiles import mean_and_spread, shares_of, split_by
 from fwkmeans.reports.table import Column
-from fwkmeans.reports.words import number, percent, short
 from fwkmeans.typing import FloatArray, IntArray, LabelArray
-
-__all__ = ["separating_columns"]
 
 #: Columns named for a pair.
 MOST_COLUMNS = 4
@@ -84,7 +82,7 @@ def _words(column: Column, contrast: _Contrast, a: int, b: int) -> str:
     assert contrast.shares is not None
     at = int(np.nan_to_num(np.abs(contrast.shares[a] - contrast.shares[b])).argmax())
     own, other = percent(contrast.shares[a, at]), percent(contrast.shares[b, at])
-    return f"“{short(column.categories[at], 40)}” {own} against {other}"
+    return f"“{shortened(column.categories[at], 40)}” {own} against {other}"
 
 
 def _chosen_pairs(distance: FloatArray, sizes: IntArray) -> list[tuple[int, int]]:

@@ -10,17 +10,16 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from fwkmeans._support.text import printable
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.fitted import FittedView
 from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
 from fwkmeans.reports.table import names_of
-from fwkmeans.reports.words import name_of
 from fwkmeans.typing import IntArray
-
-__all__ = ["Prepared", "prepare", "split"]
 
 #: Steps of scikit-learn that are common enough to be told in words.
 _KNOWN = {
-    "ColumnTransformer": "Columns were prepared each in its own way (ColumnTransformer).",
+    "ColumnTransformer": "Different columns were prepared in different ways (ColumnTransformer).",
     "MinMaxScaler": "Every number was brought to the range from 0 to 1.",
     "OneHotEncoder": "Every category became a column of zeros and ones.",
     "OrdinalEncoder": "Categories were replaced by numbers.",
@@ -61,15 +60,20 @@ def split(model: Any) -> tuple[list[Any], BaseFeatureWeightedKMeans]:
     return steps, estimator
 
 
-def prepare(steps: Sequence[Any], estimator: Any, X: Any, names: Sequence[str]) -> Prepared:
-    """Run the steps before the algorithm on the table and follow its columns."""
+def prepare(
+    steps: Sequence[Any], estimator: Any, X: Any, names: Sequence[str], prepared: Any = None
+) -> Prepared:
+    """Run the steps before the algorithm on the table and follow its columns.
+
+    If it is known what the algorithm sees (`prepared`), the only step is not run again.
+    """
     rows, current = X, list(names)
     origins: IntArray = np.arange(len(current))
     sentences: list[str] = []
     for step in steps:
         sentences += _describe(step)
         came_from, after = _trace(step, current)
-        rows = step.transform(rows)
+        rows = prepared if prepared is not None and len(steps) == 1 else step.transform(rows)
         if len(after) != rows.shape[1]:  # a step that says nothing about its columns
             came_from, after = np.full(rows.shape[1], -1), names_of(rows)
         origins = np.where(came_from >= 0, origins[came_from], -1)
@@ -83,8 +87,8 @@ def _categorical(steps: Sequence[Any], estimator: Any) -> IntArray | None:
     if steps:
         first = steps[0]
         return first.categorical_features_ if isinstance(first, TableEncoder) else None
-    coding = getattr(estimator, "_coding", None)
-    return None if coding is None else np.asarray(coding.categorical)
+    coding = FittedView.of(estimator).coding
+    return None if coding is None else coding.categorical
 
 
 def _trace(step: Any, names: Sequence[str]) -> tuple[IntArray, list[str]]:
@@ -96,7 +100,7 @@ def _trace(step: Any, names: Sequence[str]) -> tuple[IntArray, list[str]]:
         known = getattr(step, "feature_names_in_", None)
         inputs = inputs if known is None else [str(name) for name in known]
         after = [
-            name_of(n) for n in step.get_feature_names_out(None if known is not None else names)
+            printable(n) for n in step.get_feature_names_out(None if known is not None else names)
         ]
     if hasattr(step, "origins_"):
         return np.asarray(step.origins_, dtype=np.int64), after
@@ -127,14 +131,14 @@ def _by_name(name: str, inputs: Sequence[str]) -> int:
 
 def _describe(step: Any) -> list[str]:
     if isinstance(step, RangeStandardizer):
-        return [_STANDARDISED]
+        return [_STANDARDIZED]
     if isinstance(step, TableEncoder):
         return _describe_encoder(step)
     kind = type(step).__name__
     return [_KNOWN.get(kind, f"The columns went through {kind}.")]
 
 
-_STANDARDISED = (
+_STANDARDIZED = (
     "From every number the mean of its column was subtracted; the result was divided by the "
     "column's range, so that all columns have the same width."
 )
@@ -143,7 +147,7 @@ _STANDARDISED = (
 def _describe_encoder(encoder: TableEncoder) -> list[str]:
     sentences = []
     if encoder.numerical_features_.size and encoder.standardize:
-        sentences.append(_STANDARDISED)
+        sentences.append(_STANDARDIZED)
     elif encoder.numerical_features_.size:
         sentences.append("Numbers were left as they are, in the units of the table.")
     if encoder.categorical_features_.size and encoder.categorical == "keep":

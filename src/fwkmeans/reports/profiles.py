@@ -10,8 +10,6 @@ import numpy as np
 from fwkmeans.reports.table import Column
 from fwkmeans.typing import FloatArray, IntArray, LabelArray
 
-__all__ = ["column_profiles", "mean_and_spread", "shares_of"]
-
 #: Categories of a column that a profile names.
 MOST_CATEGORIES = 6
 

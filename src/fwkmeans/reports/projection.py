@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._tabular.columns import as_table, read_categorical, read_numeric
-from fwkmeans.reports.table import code
-from fwkmeans.reports.words import listing, percent, plural, short
+from fwkmeans._support.text import count, joined, percent, shortened
+from fwkmeans._tabular.columns import as_table, read_numeric
+from fwkmeans._tabular.distinct import read_column
+from fwkmeans.plotting.planes import principal_axes
+from fwkmeans.reports.table import by_frequency
 from fwkmeans.typing import FloatArray, IntArray, LabelArray
-
-__all__ = ["project"]
 
 #: Rows that are shown, and rows that the components are computed from, at most.
 MOST_POINTS = 2000
@@ -31,27 +31,15 @@ def project(
     names: Sequence[str],
     random_state: np.random.RandomState,
 ) -> dict[str, Any]:
-    """Return the map.
+    """Return the map of the rows, of which large tables show some.
 
-    Parameters
-    ----------
-    rows : frame or array
-        The table as the algorithm sees it.
-    categorical : ndarray of int
-        Its columns that hold categories.
-    weights : ndarray of shape (n_features,)
-        The mean effective weight of each of its columns.
-    labels : ndarray of shape (n_rows,)
-        Cluster of each row.
-    names : sequence of str
-        For each column the name of the original column it stands for.
-    random_state : RandomState
-        Draws the rows of large tables.
+    `rows` is the table as the algorithm sees it, `weights` the mean effective weight of each of its
+    columns, `names` the name of the original column that each stands for.
     """
     chosen = _choose(labels, random_state)
     values, owners = _weighted(rows, categorical, weights, chosen)
     values -= values.mean(axis=0)
-    axes, explained = _components(values)
+    axes, explained = principal_axes(values)
     shown = _choose_points(labels[chosen], random_state)
     places = values[shown] @ axes
     largest = np.abs(places).max(initial=0.0)
@@ -65,7 +53,7 @@ def project(
         "n_shown": int(shown.size),
         "n_rows": int(labels.size),
         "note": (
-            f"{plural(int(shown.size), 'row')} of {labels.size:,} are shown, drawn at random (of "
+            f"{count(int(shown.size), 'row')} of {labels.size:,} are shown, drawn at random (of "
             "small clusters more)."
             if shown.size < labels.size
             else "Every row is shown."
@@ -101,7 +89,8 @@ def _weighted(
     blocks, owners = [np.zeros((chosen.size, 0))], []
     for v, root in enumerate(roots):
         if v in categorical:
-            codes, categories = code(read_categorical(table, v)[chosen])
+            cells = read_column(table, v)
+            codes, categories = by_frequency(cells._replace(codes=cells.codes[chosen]))
             n_shown = min(len(categories), MOST_CATEGORIES)
             # two rows of different categories are then as far apart as the weight says
             block = (codes[:, None] == np.arange(n_shown)) * root / np.sqrt(2.0)
@@ -116,25 +105,6 @@ def _weighted(
     return np.concatenate(blocks, axis=1), np.array(owners, dtype=np.int64)
 
 
-def _components(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the two main axes (n_columns, 2) and the share of the variance along each."""
-    n_columns = values.shape[1]
-    axes, explained = np.zeros((n_columns, 2)), np.zeros(2)
-    largest = np.abs(values).max(initial=0.0)
-    if largest == 0:
-        return axes, explained
-    scaled = values / largest
-    spectrum, vectors = np.linalg.eigh(scaled.T @ scaled)
-    order = np.argsort(-spectrum, kind="stable")[:2]
-    total = np.maximum(spectrum, 0.0).sum()
-    for at, column in enumerate(order):
-        axis = vectors[:, column]
-        axes[:, at] = axis * np.sign(axis[np.abs(axis).argmax()])
-        explained[at] = max(0.0, spectrum[column]) / total
-    axes[:, explained < 1e-12] = 0.0
-    return axes, explained
-
-
 def _describe_axes(
     axes: FloatArray, owners: IntArray, names: Sequence[str], explained: FloatArray
 ) -> str:
@@ -147,7 +117,9 @@ def _describe_axes(
             continue
         parts = np.bincount(position, axis**2, len(unique))
         heavy = [int(v) for v in np.argsort(-parts, kind="stable")[:3] if parts[v] >= 0.1]
-        made_of = listing([short(unique[v]) for v in heavy]) if heavy else "many columns a little"
+        made_of = (
+            joined([shortened(unique[v]) for v in heavy]) if heavy else "many columns a little"
+        )
         sentences.append(
             f"Towards the {direction}: mostly {made_of} ({percent(float(explained[at]))} of the "
             "weighted variance)."

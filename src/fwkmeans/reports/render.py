@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fwkmeans._support.files import replacing
+from fwkmeans._support.optional import require
 from fwkmeans.reports.figures import COLORS, draw_map, draw_objective, draw_stability, sign_of
 from fwkmeans.reports.page import render_page
-from fwkmeans.reports.words import of_reports
-
-__all__ = ["render", "write_report"]
 
 #: Columns in the table of weights.
 MOST_WEIGHTS = 80
@@ -54,10 +52,7 @@ def render(summary: dict[str, Any]) -> str:
     >>> "<h1>Flowers</h1>" in page
     True
     """
-    try:
-        from markupsafe import Markup
-    except ImportError as error:
-        raise of_reports(error) from error
+    markup = require("markupsafe", "Reports", "report").Markup
     stability = summary["stability"]
     figures = {
         "map": draw_map(summary),
@@ -73,7 +68,7 @@ def render(summary: dict[str, Any]) -> str:
         agreement=_agreement(summary["agreement"]),
         stability=_stability(stability),
         parameters={k: v for k, v in summary["parameters"].items() if k not in _TECHNICAL},
-        figures={k: None if v is None else Markup(v) for k, v in figures.items()},
+        figures={k: None if v is None else markup(v) for k, v in figures.items()},
         colors=COLORS,
         sign_of=sign_of,
     )
@@ -112,22 +107,10 @@ def write_report(summary: dict[str, Any], path: str | os.PathLike[str]) -> Path:
     ...     write_report(summary, Path(folder) / "iris.html").name
     'iris.html'
     """
-    target = Path(path)
     page = render(summary)
-    handle, name = tempfile.mkstemp(
-        prefix=f".{target.name}.", suffix=".part", dir=target.parent or Path()
-    )
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(page)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)  # as any new file; temporary ones are for their owner only
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return target
+    with replacing(path) as temporary:
+        temporary.write_text(page, encoding="utf-8", newline="\n")
+    return Path(path)
 
 
 # ---- what the template shows --------------------------------------------------------------------

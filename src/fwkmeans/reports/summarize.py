@@ -8,7 +8,12 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
+from fwkmeans._support.jsonable import jsonable
+from fwkmeans._support.text import distinct_names, printable, shortened
+from fwkmeans._tabular.distinct import read_values
 from fwkmeans.estimators import ALGORITHMS
+from fwkmeans.fitted import FittedView
+from fwkmeans.plotting.models import table_of
 from fwkmeans.preprocessing import TableEncoder
 from fwkmeans.reports.cautions import Findings, cautions
 from fwkmeans.reports.descriptions import describe_cluster, headline
@@ -17,19 +22,15 @@ from fwkmeans.reports.preparation import Prepared, prepare, split
 from fwkmeans.reports.profiles import column_profiles
 from fwkmeans.reports.projection import project
 from fwkmeans.reports.stability import run_starts
-from fwkmeans.reports.table import Column, code, names_of, read_columns, read_table
+from fwkmeans.reports.table import Column, by_frequency, names_of, read_columns
 from fwkmeans.reports.weights import (
     effective_weights,
     encoded_shares,
     equal_shares,
-    is_uniform,
     shares_by_column,
     times_equal,
 )
-from fwkmeans.reports.words import clean, name_of, readable, unique
 from fwkmeans.typing import FloatArray, IntArray, LabelArray
-
-__all__ = ["summarize"]
 
 #: Version of the schema; raised when a key changes its meaning.
 VERSION = 1
@@ -98,8 +99,9 @@ def summarize(
             The course of the objective; ari and objective of each further start.
         map
             Coordinates x, y and labels of the rows on a map, what the axes are.
-        warnings
-            Sentences about what to keep in mind.
+        warnings, warning_topics
+            Sentences about what to keep in mind; what each is about ("run", "sizes", "weights",
+            "starts", "missing" or "columns").
 
     See Also
     --------
@@ -123,21 +125,61 @@ def summarize(
     >>> round(summary["agreement"]["ari"], 2)
     0.89
     """
+    return summarize_rows(
+        model, X, None, classes=classes, title=title, starts=starts, random_state=random_state
+    )
+
+
+def summarize_rows(
+    model: Any,
+    X: Any,
+    rows: Any,
+    *,
+    classes: Any = None,
+    title: str | None = None,
+    starts: int = 20,
+    random_state: Any = 0,
+) -> dict[str, Any]:
+    """Return the same as `summarize`; `rows` is what the last step of the model was fitted to.
+
+    With it nothing is transformed or predicted again. None makes it from `X`.
+    """
     steps, estimator = split(model)
-    table = read_table(X)
+    table = table_of(X)
     random = check_random_state(random_state)
     names = names_of(table, getattr((*steps, estimator)[0], "feature_names_in_", None))
-    prepared = prepare(steps, estimator, table, names)
-    labels = np.asarray(estimator.predict(prepared.rows))
+    prepared = prepare(steps, estimator, table, names, rows)
+    if rows is None:
+        labels = np.asarray(estimator.predict(prepared.rows))
+        is_same_table = _is_same_table(estimator, prepared.rows)
+    else:
+        labels, is_same_table = estimator.labels_, True
     columns = read_columns(table, names, prepared.categorical)
     columns, owners = _with_derived(columns, prepared)
-    encoded, equal = encoded_shares(estimator), equal_shares(estimator)
+    view = FittedView.of(estimator)
+    encoded, equal = encoded_shares(view), equal_shares(view)
     shares = shares_by_column(encoded, owners, len(columns))
     equal_by_column = shares_by_column(equal[None], owners, len(columns))[0]
     sizes = np.bincount(labels, minlength=len(shares))
     stability, stability_note = run_starts(estimator, prepared.rows, labels, starts, random)
     features, clusters = _features_and_clusters(columns, shares, equal_by_column, labels, sizes)
-    mean_weights = (effective_weights(estimator).T @ sizes) / max(1, labels.size)
+    mean_weights = (effective_weights(view).T @ sizes) / max(1, labels.size)
+    warned = cautions(
+        Findings(
+            estimator=estimator,
+            columns=columns,
+            sizes=sizes,
+            shares=shares,
+            encoded=encoded,
+            equal=equal,
+            equal_by_column=equal_by_column,
+            stability=stability,
+            objective=float(estimator.inertia_),
+            is_same_table=is_same_table,
+            is_prepared=bool(steps),
+            fills_missing=any(_fills_missing(step) for step in steps),
+        )
+    )
     summary = {
         **_about_model(estimator, title),
         "headline": headline(
@@ -147,7 +189,7 @@ def summarize(
             shares,
             equal_by_column,
             sizes,
-            uniform=is_uniform(estimator),
+            uniform=view.has_uniform_weights,
         ),
         "n_rows": int(labels.size),
         "n_features": len(names),
@@ -161,41 +203,27 @@ def summarize(
         "stability_note": stability_note,
         "map": project(
             prepared.rows,
-            _categorical_inputs(estimator),
+            view.layout.categorical,
             mean_weights,
             labels,
             [columns[at].name for at in owners],
             random,
         ),
-        "warnings": cautions(
-            Findings(
-                estimator=estimator,
-                columns=columns,
-                sizes=sizes,
-                shares=shares,
-                encoded=encoded,
-                equal=equal,
-                equal_by_column=equal_by_column,
-                stability=stability,
-                objective=float(estimator.inertia_),
-                is_same_table=_is_same_table(estimator, prepared.rows),
-                is_prepared=bool(steps),
-                fills_gaps=any(_fills_gaps(step) for step in steps),
-            )
-        ),
+        "warnings": [text for _, text in warned],
+        "warning_topics": [topic for topic, _ in warned],
     }
-    result: dict[str, Any] = clean(summary)
-    return result
+    cleaned: dict[str, Any] = jsonable(summary)
+    return cleaned
 
 
 def _about_model(estimator: Any, title: str | None) -> dict[str, Any]:
     algorithm = _name_of(estimator)
     return {
         "version": VERSION,
-        "title": name_of(title) if title is not None else f"Clusters found by {algorithm}",
+        "title": printable(title) if title is not None else f"Clusters found by {algorithm}",
         "algorithm": algorithm,
         "class": type(estimator).__name__,
-        "parameters": {k: readable(v) for k, v in estimator.get_params(deep=False).items()},
+        "parameters": {k: _readable(v) for k, v in estimator.get_params(deep=False).items()},
         "found": _found(estimator),
         "objective": float(estimator.inertia_),
         "objective_history": np.asarray(estimator.objective_history_, dtype=np.float64),
@@ -211,7 +239,7 @@ def _with_derived(columns: list[Column], prepared: Prepared) -> tuple[list[Colum
     if not derived.size:
         return columns, owners
     made = read_columns(prepared.rows, prepared.names, None)
-    names = unique([c.name for c in columns] + [made[j].name for j in derived])
+    names = distinct_names([c.name for c in columns] + [made[j].name for j in derived])
     first = len(columns)
     owners[derived] = first + np.arange(derived.size)
     added = [made[j]._replace(name=names[first + at]) for at, j in enumerate(derived)]
@@ -270,7 +298,7 @@ def _agreement(classes: Any, labels: LabelArray, n_clusters: int) -> dict[str, A
             f"classes has shape {values.shape}; expected ({labels.size},): one class for each row "
             "of X."
         )
-    codes, names = code(values)
+    codes, names = by_frequency(read_values(values))
     known = codes >= 0
     ari = float(adjusted_rand_score(codes[known], labels[known])) if known.any() else None
     n_classes = len(names)
@@ -293,20 +321,29 @@ def _name_of(estimator: Any) -> str:
     return next(own, type(estimator).__name__)
 
 
+def _readable(value: Any) -> Any:
+    """Return a parameter as JSON can hold it: simple values as they are, others described."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float | np.number):
+        return float(value) if np.isfinite(value) else str(value)
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        return f"{type(value).__name__} of shape {shape}"
+    if callable(value):
+        return str(getattr(value, "__name__", type(value).__name__))
+    return printable(value) if isinstance(value, str) else shortened(printable(value), 200)
+
+
 def _found(estimator: Any) -> dict[str, Any]:
     """Return the values that the algorithm found for its own parameters."""
     given = estimator.get_params(deep=False)
     values = {name: getattr(estimator, f"{name}_", None) for name in given}
     return {
-        name: readable(value)
+        name: _readable(value)
         for name, value in values.items()
         if isinstance(value, int | float | np.number) and given[name] in (None, "auto")
     }
-
-
-def _categorical_inputs(estimator: Any) -> IntArray:
-    coding = getattr(estimator, "_coding", None)
-    return np.zeros(0, dtype=np.int64) if coding is None else np.asarray(coding.categorical)
 
 
 def _is_same_table(estimator: Any, rows: Any) -> bool:
@@ -314,7 +351,7 @@ def _is_same_table(estimator: Any, rows: Any) -> bool:
     return bool(np.isclose(-estimator.score(rows), objective, rtol=1e-6, atol=1e-12))
 
 
-def _fills_gaps(step: Any) -> bool:
+def _fills_missing(step: Any) -> bool:
     if isinstance(step, TableEncoder):
         return step.impute == "median"
     return "Imputer" in type(step).__name__

@@ -8,18 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fwkmeans._support.text import distinct_names, printable
 from fwkmeans._tabular.columns import (
-    as_table,
     categorical_by_dtype,
-    column_names,
-    is_missing,
-    read_categorical,
+    is_frame,
+    name_columns,
     read_numeric,
 )
-from fwkmeans.reports.words import name_of, unique
+from fwkmeans._tabular.distinct import DistinctValues, read_column
 from fwkmeans.typing import FloatArray, IntArray, LabelArray
-
-__all__ = ["Column", "code", "names_of", "read_columns", "read_table"]
 
 
 class Column(NamedTuple):
@@ -52,25 +49,12 @@ class Column(NamedTuple):
         return bool(present.size) and bool(present.min() < present.max())
 
 
-def read_table(X: Any) -> Any:
-    """Return a frame as it is and anything else as an array with two dimensions."""
-    if isinstance(X, str) or hasattr(X, "__fspath__"):
-        raise TypeError(
-            f"X is the path {str(X)!r}; a report needs the table itself. Read the file first."
-        )
-    if hasattr(X, "collect") and not hasattr(X, "__array__"):
-        raise TypeError(f"X is a lazy {type(X).__name__}; give X.collect().")
-    return as_table(X, input_name="X")
-
-
 def names_of(X: Any, fallback: Sequence[Any] | None = None) -> list[str]:
     """Return the names of the columns; those of arrays are x0, x1, ... if nothing else is known."""
-    names: Sequence[Any] | None = column_names(X)
-    if names is None:
-        fits = fallback is not None and len(fallback) == X.shape[1]
-        names = fallback if fits else [f"x{v}" for v in range(X.shape[1])]
-    assert names is not None
-    return unique(name_of(name) for name in names)
+    names: Sequence[Any] = name_columns(X)
+    if not is_frame(X) and fallback is not None and len(fallback) == X.shape[1]:
+        names = fallback
+    return distinct_names(printable(name) for name in names)
 
 
 def read_columns(X: Any, names: Sequence[str], categorical: IntArray | None) -> list[Column]:
@@ -87,28 +71,13 @@ def _read(X: Any, v: int, name: str, is_category: bool) -> Column:
             pass
         else:
             return Column(name, np.where(np.isfinite(numbers), numbers, np.nan))
-    codes, categories = code(read_categorical(X, v))
-    return Column(name, None, codes, categories)
+    return Column(name, None, *by_frequency(read_column(X, v)))
 
 
-def code(values: NDArray[Any]) -> tuple[LabelArray, tuple[str, ...]]:
-    """Return the position of each value among the categories, and these, most frequent first."""
-    missing = is_missing(values)
-    codes = np.full(values.shape, -1, dtype=np.int32)
-    found: dict[str, int] = {}
-    known: dict[Any, int] = {}
-    present = values[~missing]
-    coded = np.empty(present.shape, dtype=np.int32)
-    for i, value in enumerate(present.tolist()):
-        key = (type(value), value)  # 1 and True are equal, but not the same category
-        at = known.get(key)
-        if at is None:
-            at = known[key] = found.setdefault(name_of(value), len(found))
-        coded[i] = at
-    names = list(found)
-    counts = np.bincount(coded, minlength=len(names))
-    order = sorted(range(len(names)), key=lambda c: (-counts[c], names[c]))
-    rank = np.empty(len(names), dtype=np.int32)
-    rank[order] = np.arange(len(names), dtype=np.int32)
-    codes[~missing] = rank[coded]
-    return codes, tuple(names[c] for c in order)
+def by_frequency(column: DistinctValues) -> tuple[LabelArray, tuple[str, ...]]:
+    """Return the codes of a column (-1 where missing) and its categories, most frequent first."""
+    codes, names = column.by_name()
+    counts = np.bincount(codes[codes >= 0], minlength=len(names))
+    order = np.argsort(-counts, kind="stable")  # of equally frequent ones the first by name
+    rank = np.append(np.argsort(order), -1).astype(np.int32)
+    return rank[codes], tuple(names[code] for code in order)

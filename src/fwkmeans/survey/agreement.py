@@ -34,5 +34,4 @@ def adjusted_rand(labels: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
     above = 2.0 * (both * neither - fn * fp)
     below = (both + fn) * (fn + neither) + (both + fp) * (fp + neither)
     same = (fp == 0) & (fn == 0)
-    index: FloatArray = np.where(same, 1.0, above / np.where(same, 1, below)).astype(np.float64)
-    return index
+    return np.where(same, 1.0, above / np.where(same, 1, below)).astype(np.float64)

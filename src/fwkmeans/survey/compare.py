@@ -32,8 +32,6 @@ class Curve(NamedTuple):
 
     values: FloatArray
     mean: FloatArray  # over starts, data sets and draws
-    low: FloatArray  # one standard deviation of the starts below and above
-    high: FloatArray
 
 
 class Figures(NamedTuple):
@@ -192,8 +190,7 @@ def _curve(cells: Sequence[Cell], n_sets: int) -> Curve | None:
     if len(full) < 2:
         return None
     mean = np.array([np.mean([cell.mean for cell in by_value[value]]) for value in full])
-    std = np.array([np.mean([cell.std for cell in by_value[value]]) for value in full])
-    return Curve(np.array(full), mean, mean - std, mean + std)
+    return Curve(np.array(full), mean)
 
 
 def compare(ours: Figures, theirs: Published) -> Comparison:

@@ -28,13 +28,16 @@ class _Entry(NamedTuple):
     lowest: float = 1.0  # of the grid
 
 
-# WK-Means, EW-KM and IK-P: the readings that fit the published figures; see the replication page.
+# The readings that fit the published figures, and for iMWK-Means what its author's programs do; see
+# the replication page.
 _ENTRIES = {
     "AWK": _Entry("beta", {}),
     "WK-Means": _Entry("beta", {"weights": "cluster", "smoothing": "refresh"}),
     "EW-KM": _Entry("gamma", {"dispersion": "mean"}, 0.0),
     "IK-P": _Entry("beta", {"zero": "huang"}),
-    "iMWK-Means": _Entry("p", {"init": "anomalous"}),
+    "iMWK-Means": _Entry(
+        "p", {"few_patterns": "accept", "init": "anomalous", "pattern_ties": "last"}
+    ),
     "FWSA": _Entry(None, {}),
     "K-Means": _Entry(None, {}),
     "SYNCLUS": _Entry(None, {}),
@@ -96,7 +99,7 @@ def parse_contender(
     Parameters
     ----------
     text : str
-        Name of an algorithm, upper or lower case, and maybe settings of its estimator in brackets.
+        Name of an algorithm, upper or lower case, optionally with settings in brackets.
     grid : sequence of float, default=None
         Values of its parameter; None: the survey's, 1.0 (EW-KM and FG-K-Means: 0) to 5.0.
     step : float, default=0.1
@@ -110,7 +113,7 @@ def parse_contender(
     match = re.fullmatch(r"\s*([^\[\]]+?)\s*(?:\[(.*)\])?\s*", text)
     if match is None:
         raise ValueError(
-            f"{text!r} names no algorithm; expected NAME or NAME[parameter=value,...]."
+            f"{text!r} does not name an algorithm; expected NAME or NAME[parameter=value,...]."
         )
     name = find_algorithm(match[1])
     entry = _ENTRIES[name]
@@ -144,7 +147,8 @@ def parse_grid(text: str) -> tuple[float, ...]:
             raise ValueError
     except ValueError:
         raise ValueError(
-            f"{text!r} is no grid; expected FROM:TO:STEP such as 1:5:0.1, or numbers with commas."
+            f"{text!r} is not a grid; expected FROM:TO:STEP such as 1:5:0.1, or numbers with "
+            "commas."
         ) from None
     if (highest - lowest) / step > _MOST_VALUES:
         raise ValueError(f"{text!r} has too many values; expected {_MOST_VALUES} at most.")
@@ -164,7 +168,7 @@ def _read_settings(text: str, name: str) -> dict[str, Any]:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or key not in known:
             raise ValueError(
-                f"{part!r} is no setting of {name}; expected parameter=value with one of "
+                f"{part!r} is not a setting of {name}; expected parameter=value with one of "
                 f"{', '.join(known)}."
             )
         settings[key] = parse_value(value)

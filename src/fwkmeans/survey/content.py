@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fwkmeans._support.errors import InputError
 from fwkmeans.datasets import SURVEY_CONFIGURATIONS
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.estimators.traits import MEANING
@@ -43,9 +44,9 @@ def survey_content(store: Store) -> dict[str, Any]:
     """Return everything a report says."""
     cells = store.cells()
     if not cells:
-        raise ValueError(
-            f"{store.path.name} holds no results yet. Run `fwkmeans survey` first, or name another "
-            "file with --results."
+        raise InputError(
+            f"{store.path.name} holds no results yet. Run the survey first, or name another file.",
+            setting="results",
         )
     results = summarize_cells(cells)
     compared = [name for name in results.algorithms if name in COMPARED]
@@ -154,7 +155,7 @@ def _beside(comparison: Comparison) -> dict[str, Any]:
         return {"published": printed, "words": "the survey prints no figure"}
     change = f"{comparison.difference:+.2f}".replace("-0.00", "0.00").replace("+0.00", "0.00")
     if comparison.agrees is None:
-        return {"published": printed, "words": "one data set says nothing of the error"}
+        return {"published": printed, "words": "the error cannot be told from one data set"}
     mark = "≈" if comparison.agrees else ("▲" if comparison.difference > 0 else "▼")
     return {
         "published": printed,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from fwkmeans._support.text import count
+
 #: How to read the tables.
 READING = (
     "A cell shows mean/standard deviation of the adjusted Rand index over the starts at the best "
@@ -14,7 +16,7 @@ READING = (
     "printed figure, ▲ and ▼ that ours is higher or lower. A deterministic algorithm has one "
     "figure and no error: ≈ are the same two decimals. Synthetic data sets were drawn anew, so "
     "there the error is that of the mean over data sets. The draw of the published noise features "
-    "is unknown: with one draw of ours, its chance is in no error, with several it is."
+    "is unknown: the error allows for that draw only where we have several draws ourselves."
 )
 
 
@@ -96,26 +98,22 @@ def _lines(content: dict[str, Any]) -> Iterator[str]:
 def about(run: dict[str, Any]) -> str:
     """Return what was run, in a sentence or two."""
     text = (
-        f"{_count(run['n_algorithms'], 'algorithm')} on {_count(run['n_tables'], 'table')}, "
-        f"{_count(run['starts'], 'random start')} at every value of the parameter"
+        f"{count(run['n_algorithms'], 'algorithm')} on {count(run['n_tables'], 'table')}, "
+        f"{count(run['starts'], 'random start')} at every value of the parameter"
     )
     if run["data_sets"]:
-        text += f", {_count(run['data_sets'], 'data set')} of every synthetic configuration"
+        text += f", {count(run['data_sets'], 'data set')} of every synthetic configuration"
     if run["draws"]:
-        text += f", {_count(run['draws'], 'draw')} of the noise features"
+        text += f", {count(run['draws'], 'draw')} of the noise features"
     text += "."
     if run["minutes"] is not None:
         return text + f" {run['fits']:,} fits took {run['minutes']:.1f} minutes."
     if run["left_out"]:
         text += (
-            f" The file holds {_count(run['left_out'], 'other cell')}, of other seeds or fewer "
+            f" The file holds {count(run['left_out'], 'other cell')}, of other seeds or fewer "
             "starts, which are not shown."
         )
     return text
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _section(title: str) -> Iterator[str]:

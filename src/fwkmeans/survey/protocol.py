@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwkmeans.datasets import SURVEY_CONFIGURATIONS, list_uci
+from fwkmeans.datasets.named import table_names
 from fwkmeans.survey.contenders import COMPARED, Contender, parse_contender
 from fwkmeans.survey.tables import TableSpec, group_numbers, load_table, parse_table
 
@@ -34,7 +34,7 @@ class Protocol(NamedTuple):
                     f"There are groups for the table {name!r}, which is not run; the tables are "
                     f"{', '.join(names)}."
                 )
-            columns = load_table(names[name], 0, self.seed).names
+            columns = load_table(names[name], 0, self.seed).feature_names
             group_numbers(groups, columns, np.arange(len(columns)), name)
 
     def units(self) -> Iterator[Unit]:
@@ -77,12 +77,11 @@ def survey_protocol(**changes: Any) -> Protocol:
     if "contenders" not in changes:
         changes["contenders"] = tuple(parse_contender(name) for name in COMPARED)
     if "tables" not in changes:
-        names = [*list_uci(), *SURVEY_CONFIGURATIONS]
-        changes["tables"] = tuple(parse_table(name) for name in names)
+        changes["tables"] = tuple(parse_table(name) for name in table_names())
     return Protocol(**changes)
 
 
-#: What `--quick` changes: a look at everything, not a replication.
+#: For a look at everything rather than a replication.
 QUICK = {"starts": 10, "data_sets": 2, "step": 0.5}
 
 

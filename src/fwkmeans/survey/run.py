@@ -34,7 +34,7 @@ class Done(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Fits a second."""
+        """Fits per second."""
         return self.fits / self.seconds if self.seconds > 0 else 0.0
 
     @property
@@ -138,7 +138,7 @@ def run_unit(unit: Unit) -> list[Cell]:
     data = prepare(table, unit.data_set, unit.noise, unit.seed, contender.raw_categories)
     groups = None
     if unit.groups is not None and contender.takes_groups:
-        names = load_table(table, unit.data_set, unit.seed).names
+        names = load_table(table, unit.data_set, unit.seed).feature_names
         groups = group_numbers(dict(unit.groups), names, data.origins, table.name)
     states = [random_state_of(unit, value) for value in contender.values]
     runs = sweep(

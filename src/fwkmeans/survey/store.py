@@ -6,11 +6,11 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from fwkmeans._support.errors import InputError
 from fwkmeans.survey.protocol import Unit
 from fwkmeans.typing import FloatArray
 
@@ -86,8 +86,7 @@ class Store:
         self.path = Path(path)
         if not create and not self.path.is_file():
             raise FileNotFoundError(
-                f"There is no file {str(path)!r} of results. Run `fwkmeans survey` first, or name "
-                "the file with --results."
+                f"There is no file {str(path)!r} of results. Run the survey first, or name another."
             )
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"There is no folder {str(self.path.parent)!r}. Make it first.")
@@ -108,20 +107,23 @@ class Store:
             text = (found.fetchone() or ("nothing",))[0]
         except sqlite3.OperationalError as error:
             if "no such table" in str(error):
-                raise ValueError(
-                    f"{self.path.name} is no file of results ({error}). Name another file."
+                raise InputError(
+                    f"{self.path.name} is not a file of results ({error}). Name another.",
+                    setting="results",
                 ) from error
             raise OSError(
                 f"{self.path.name} cannot be used now ({error}). Is another run writing to it?"
             ) from error
         except sqlite3.DatabaseError as error:
-            raise ValueError(
-                f"{self.path.name} is no file of results ({error}). Name another with --results."
+            raise InputError(
+                f"{self.path.name} is not a file of results ({error}). Name another.",
+                setting="results",
             ) from error
         if text != _FORMAT:
-            raise ValueError(
+            raise InputError(
                 f"{self.path.name} has the format {text!r}, this version reads {_FORMAT!r}. Name "
-                "another file with --results."
+                "another file.",
+                setting="results",
             )
 
     def missing_values(self, unit: Unit) -> tuple[float, ...]:
@@ -185,12 +187,7 @@ class Store:
         """Return the store."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the file."""
         self.close()
 

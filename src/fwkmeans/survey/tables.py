@@ -12,14 +12,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fwkmeans._tabular.reading import Format, read_table
-from fwkmeans.datasets import (
-    SURVEY_CONFIGURATIONS,
-    add_noise_features,
-    list_uci,
-    load_uci,
-    make_survey_gaussians,
-)
+from fwkmeans._tabular.format import Format
+from fwkmeans._tabular.reading import read_table
+from fwkmeans.datasets import SURVEY_CONFIGURATIONS, add_noise_features, load_uci
+from fwkmeans.datasets.named import NamedTable, load_named, table_names
 from fwkmeans.preprocessing import TableEncoder
 
 
@@ -36,14 +32,6 @@ class TableSpec(NamedTuple):
     def is_synthetic(self) -> bool:
         """Whether data sets are drawn at random."""
         return self.file is None and self.name.partition(":")[0] in SURVEY_CONFIGURATIONS
-
-
-class Table(NamedTuple):
-    """Rows with their known classes."""
-
-    rows: NDArray[Any]  # numbers, or objects: numbers and text
-    classes: NDArray[Any]
-    names: tuple[str, ...]
 
 
 class Prepared(NamedTuple):
@@ -90,7 +78,7 @@ def parse_table(text: str, target: str | None = None) -> TableSpec:
         path = Path(name)
         if path.suffix or path.is_file():
             return _parse_file(path, number, target)
-        known = ", ".join([*list_uci(), *SURVEY_CONFIGURATIONS])
+        known = ", ".join(table_names())
         raise ValueError(
             f"There is no table or file {name!r}. Give the path of a file, or one of {known}."
         ) from error
@@ -133,8 +121,7 @@ def _parse_file(path: Path, number: str, target: str | None) -> TableSpec:
             "rows; expected known classes. Name the column that holds them, or say how many "
             "clusters to look for behind a colon."
         )
-    taken = (*list_uci(), *SURVEY_CONFIGURATIONS)
-    name = path.name if path.stem in taken else path.stem
+    name = path.name if path.stem in table_names() else path.stem
     name += "" if target == last else f"[{target}]"
     seen = hashlib.sha256(f"{content}|{target}".encode()).hexdigest()[:16]
     return TableSpec(
@@ -144,27 +131,19 @@ def _parse_file(path: Path, number: str, target: str | None) -> TableSpec:
 
 @lru_cache(maxsize=4)
 def _read_file(path: str, content: str) -> nw.DataFrame[Any]:
-    frame: nw.DataFrame[Any] = nw.from_native(read_table(path, Format()), eager_only=True)
-    return frame
+    return nw.from_native(read_table(path, Format()).table, eager_only=True)
 
 
 @lru_cache(maxsize=4)
-def load_table(spec: TableSpec, data_set: int, seed: int) -> Table:
+def load_table(spec: TableSpec, data_set: int, seed: int) -> NamedTable:
     """Return the rows; of synthetic tables, the data set of that number."""
     if spec.file is not None:
         return _table_of_file(spec)
     name = spec.name.partition(":")[0]
-    if name in SURVEY_CONFIGURATIONS:
-        size = SURVEY_CONFIGURATIONS[name]
-        rows, classes = make_survey_gaussians(
-            *size, random_state=seed_of(seed, name, "data", data_set)
-        )
-        return Table(rows, classes, tuple(f"x{v + 1}" for v in range(size[1])))
-    bunch = load_uci(name, as_frame=False)
-    return Table(bunch.data, bunch.target, tuple(bunch.feature_names))
+    return load_named(name, seed_of(seed, name, "data", data_set))
 
 
-def _table_of_file(spec: TableSpec) -> Table:
+def _table_of_file(spec: TableSpec) -> NamedTable:
     frame = _read_file(str(spec.file), spec.content)
     features = frame.drop(str(spec.target))
     numeric = [dtype.is_numeric() for dtype in features.schema.values()]
@@ -176,17 +155,17 @@ def _table_of_file(spec: TableSpec) -> Table:
         else:
             rows[:, v] = [None if cell is None else str(cell) for cell in column.to_list()]
     classes = np.array([str(c) for c in frame.get_column(str(spec.target)).to_list()])
-    return Table(rows, classes, tuple(features.columns))
+    return NamedTable(rows, classes, spec.n_clusters, tuple(features.columns))
 
 
 @lru_cache(maxsize=4)
 def prepare(
     spec: TableSpec, data_set: int, noise: int, seed: int, raw_categories: bool
 ) -> Prepared:
-    """Return the table with noise features (0: none; d: the d-th draw), standardised.
+    """Return the table with noise features (0: none; d: the d-th draw), standardized.
 
-    Numbers are (value - mean) / range, gaps their median; categories are binary columns minus
-    their mean, or stay as they are. Columns without range are left out.
+    Numbers are (value - mean) / range, missing ones their median; categories are binary columns
+    minus their mean, or stay as they are. Columns without range are left out.
     """
     table = load_table(spec, data_set, seed)
     rows = table.rows
@@ -195,7 +174,7 @@ def prepare(
         rows = add_noise_features(rows, random_state=draw)
     encoder = TableEncoder(impute="median", categorical="keep" if raw_categories else "onehot")
     encoded = encoder.fit_transform(rows)
-    return Prepared(encoded, table.classes, encoder.origins_ % len(table.names))
+    return Prepared(encoded, table.classes, encoder.origins_ % len(table.feature_names))
 
 
 def group_numbers(

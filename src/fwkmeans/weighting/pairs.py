@@ -20,7 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fwkmeans._core import kernels_for
-from fwkmeans._core.twin import CrossProducts
+from fwkmeans._core.array_kernels import CrossProducts
 from fwkmeans.typing import Block, Description, FloatArray, IntArray, RowMemory, Source
 
 _Groups: TypeAlias = tuple[CrossProducts, ...]

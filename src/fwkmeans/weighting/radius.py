@@ -37,12 +37,14 @@ class RadiusWeights(WeightRule):
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
         """Return the weights that minimize the largest weighted radius."""
         table = context.table
-        if isinstance(self.smoothing, str) or self.smoothing > 0:
-            return np.broadcast_to(share(table.varying), dispersion.shape)
+        equal = np.broadcast_to(share(table.varying), dispersion.shape)
+        if isinstance(self.smoothing, str) or np.all(self.smoothing > 0):
+            return equal
         zero = table.varying & (dispersion <= ZERO * table.scatter)
         radius = np.where(table.varying & ~zero, dispersion, np.inf)
         inverse = 1.0 / radius
         total = inverse.sum(axis=-1, keepdims=True)
         weights = inverse / np.where(total > 0, total, 1.0)
         some = zero.any(axis=-1, keepdims=True)
-        return np.where(some, share(zero | ~some), weights)
+        weights = np.where(some, share(zero | ~some), weights)
+        return np.where(np.asarray(self.smoothing) > 0, equal, weights)

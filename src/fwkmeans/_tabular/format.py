@@ -1,0 +1,57 @@
+"""How a table is written, and what had to be guessed about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fwkmeans._support.text import quoted
+
+#: Texts that mean a missing cell, unless others are given.
+MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None")
+
+
+class Format(NamedTuple):
+    """How a file is to be read, where that is not to be guessed."""
+
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str = "utf-8"
+    sheet: str | None = None
+    missing: Sequence[str] = MISSING
+
+
+class Remark(NamedTuple):
+    """A sentence, and the setting that changes what it tells."""
+
+    text: str
+    setting: str | None = None
+    value: str | None = None
+
+
+class Remarks:
+    """What was guessed while a table was read."""
+
+    def __init__(self) -> None:
+        self._general: list[Remark] = []
+        self._of_columns: dict[Remark, list[str]] = {}
+
+    def about_table(self, text: str, *, setting: str | None = None) -> None:
+        """Remember a sentence about the table."""
+        self._general.append(Remark(text, setting))
+
+    def about_column(
+        self, column: str, text: str, *, setting: str | None = None, value: str | None = None
+    ) -> None:
+        """Remember something about a column."""
+        self._of_columns.setdefault(Remark(text, setting, value), []).append(column)
+
+    def found(self, used: Sequence[str] = ()) -> list[Remark]:
+        """Return the remarks about the table, and about those columns that are used."""
+        told = []
+        for remark, columns in self._of_columns.items():
+            names = [column for column in columns if column in used]
+            if names:
+                subject = f"Column{'s' if len(names) > 1 else ''} {quoted(names, 5)}"
+                told.append(remark._replace(text=f"{subject}: {remark.text}"))
+        return [*self._general, *told]

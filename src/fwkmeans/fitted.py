@@ -1,0 +1,145 @@
+"""What lies behind a fitted estimator, for plots, reports and model files.
+
+Nothing else above `fwkmeans.estimators` reads private attributes of estimators.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from fwkmeans._engine import Recipe
+from fwkmeans._tabular.coding import Coding
+from fwkmeans._tabular.layout import Layout, numeric_layout
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.estimators.shares import counted_weights, has_group_weights
+from fwkmeans.estimators.starts import draws_nothing
+from fwkmeans.typing import Description, FloatArray, IntArray, Pass
+from fwkmeans.weighting import UniformWeights
+
+
+class FittedView:
+    """The parts, the table and the state of a fitted estimator.
+
+    Everything is looked up when it is asked for, so a view of a damaged model can be made.
+
+    Parameters
+    ----------
+    estimator : estimator of fwkmeans
+        The estimator, fitted.
+    """
+
+    def __init__(self, estimator: BaseFeatureWeightedKMeans) -> None:
+        self._estimator = estimator
+
+    @classmethod
+    def of(cls, estimator: BaseFeatureWeightedKMeans) -> Self:
+        """Return the view of an estimator."""
+        return cls(estimator)
+
+    # ---- the table ------------------------------------------------------------------------------
+
+    @property
+    def coding(self) -> Coding | None:
+        """Which columns hold categories, and which; None if none does."""
+        coding: Coding | None = getattr(self._estimator, "_coding", None)
+        return coding
+
+    @property
+    def layout(self) -> Layout:
+        """Where numbers and categories are among the features."""
+        coding = self.coding
+        return numeric_layout(self._estimator.n_features_in_) if coding is None else coding.layout
+
+    @property
+    def description(self) -> Description:
+        """What is known of the table of `fit`."""
+        return self._estimator._table
+
+    @property
+    def spherical(self) -> list[IntArray]:
+        """Groups of columns of which the model sees the direction only."""
+        return getattr(self._estimator, "_unit_spaces", None) or []
+
+    # ---- the algorithm --------------------------------------------------------------------------
+
+    @property
+    def recipe(self) -> Recipe:
+        """Dissimilarity, center rule and weight rule, bound to the table."""
+        return self._estimator._parts
+
+    @property
+    def descriptions_of_parts(self) -> list[Any]:
+        """What dissimilarity and center rule remember of the table: the same as `description`."""
+        parts: tuple[Any, ...] = self.recipe[:2]
+        return [part.table for part in parts]
+
+    @property
+    def power(self) -> float | None:
+        """The exponent p of a Minkowski dissimilarity, 2 for squares; None for any other."""
+        p = getattr(self.recipe.dissimilarity, "p", None)
+        return None if p is None else float(p)
+
+    @property
+    def has_uniform_weights(self) -> bool:
+        """Whether all features have the same weight by design."""
+        return isinstance(self.recipe.weighting, UniformWeights)
+
+    @property
+    def has_group_weights(self) -> bool:
+        """Whether weights of features are multiplied by weights of several groups."""
+        return has_group_weights(self._estimator)
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether every run gives the same result, since nothing is drawn at random."""
+        model: Any = self._estimator
+        candidates_drawn = isinstance(getattr(model, "grid", None), str)  # of CK-Means
+        candidates_drawn = candidates_drawn and len(model.space_weights_) > 4
+        how = getattr(model, "weight_init", "uniform")
+        weights_drawn = isinstance(how, str) and how == "random"
+        return draws_nothing(model) and not (weights_drawn or candidates_drawn)
+
+    # ---- the state ------------------------------------------------------------------------------
+
+    @property
+    def points(self) -> FloatArray:
+        """Centers in the numeric columns, of shape (n_clusters, n_numeric)."""
+        centers = np.asarray(self._estimator.cluster_centers_, dtype=np.float64)
+        return np.asarray(self.layout.numbers_of(centers))
+
+    @property
+    def frequencies(self) -> FloatArray:
+        """Centers in the categorical columns, of shape (n_clusters, n_levels)."""
+        return self._estimator._frequencies
+
+    @property
+    def comparable_weights(self) -> FloatArray:
+        """Weights that can be compared between features, of shape (n_clusters, n_features).
+
+        These are the feature weights, where there are group weights multiplied by those.
+        """
+        return counted_weights(self._estimator)
+
+    @property
+    def effective_weights(self) -> FloatArray:
+        """What multiplies the dissimilarity of each feature in each cluster, up to one factor."""
+        return self._effective()[0]
+
+    @property
+    def scale(self) -> float:
+        """The factor that `effective_weights` lack."""
+        return self._effective()[1]
+
+    def _effective(self) -> tuple[FloatArray, float]:
+        model = self._estimator
+        values, scale = self.recipe.weighting.effective(model._weights())
+        return np.broadcast_to(values[0], model.feature_weights_.shape), float(scale[0])
+
+    @property
+    def kernel_input(self) -> Pass:
+        """What the kernels assign rows by."""
+        model: Any = self._estimator
+        made: Pass = model._parts.dissimilarity._pass(model._assignment())
+        return made

@@ -1,0 +1,1011 @@
+"""Small faults that the tests must notice; `plant.py` plants them one at a time.
+
+A fault replaces a piece of text that occurs exactly once in its file. Where code moves, change the
+old text to what stands there now; a fault whose code is gone goes with it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """One change that breaks something."""
+
+    name: str
+    kind: str
+    file: str
+    old: str
+    new: str
+    tests: str = ""  # where to look first, if not in the tests of its folder
+
+
+FAULTS: list[Fault] = []
+
+
+def among(file: str, *faults: tuple[str, ...]) -> None:
+    """Add faults of one file: (name, kind, old text, new text, tests that should see it)."""
+    for name, kind, *rest in faults:
+        FAULTS.append(Fault(name, kind, f"src/fwkmeans/{file}", *rest))
+
+
+# ---- weighting ----------------------------------------------------------------------------------
+
+among(
+    "weighting/simplex.py",
+    (
+        "softmax-over-clusters",
+        "axis",
+        "normalized: FloatArray = weights / weights.sum(axis=-1, keepdims=True)",
+        "normalized: FloatArray = weights / weights.sum(axis=-2, keepdims=True)",
+    ),
+    ("power-exponent", "sign", "/ (1.0 - beta)", "/ (beta - 1.0)"),
+    (
+        "vertex-first-of-ties",
+        "wrong tie",
+        "share(table.varying & ((allowed <= lowest * (1.0 + TIE)) | _zero(allowed, table)))",
+        "share(np.arange(allowed.shape[-1]) == allowed.argmin(axis=-1)[..., None])",
+    ),
+    (
+        "power-zero-beside-others",
+        "forgotten case",
+        "weights = np.where(zero.any(axis=-1, keepdims=True), concentrated, weights)",
+        "weights = np.where(zero, concentrated, weights)",
+    ),
+    (
+        "power-floor",
+        "forgotten case",
+        "floored = np.maximum(dispersion, ZERO * table.scatter)",
+        "floored = dispersion",
+    ),
+    (
+        "power-constant-feature",
+        "forgotten case",
+        "return softmax(np.where(table.varying, logits, -np.inf))",
+        "return softmax(logits)",
+    ),
+    (
+        "entropy-logits",
+        "sign",
+        "softmax((allowed.min(axis=-1, keepdims=True) - allowed) / positive)",
+        "softmax((allowed - allowed.min(axis=-1, keepdims=True)) / positive)",
+    ),
+    (
+        "entropy-sum",
+        "sign",
+        "(weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)",
+        "-(weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)",
+    ),
+)
+among(
+    "weighting/base.py",
+    (
+        "normalize-over-clusters",
+        "axis",
+        "total = values.sum(axis=-1, keepdims=True)",
+        "total = values.sum(axis=-2, keepdims=True)",
+    ),
+    (
+        "take-keeps-all-starts",
+        "stale batch",
+        "{k: v[starts] for k, v",
+        "{k: v[: len(v[starts])] for k, v",
+        "tests/laws/test_batches.py",
+    ),
+)
+among(
+    "weighting/entropy.py",
+    (
+        "entropy-auto-counts-constant-features",
+        "off by one",
+        "(parts * table.varying.sum())",
+        "(parts * table.varying.size)",
+    ),
+    (
+        "entropy-mean-without-mass",
+        "forgotten weight",
+        'context.mass[..., None] if self.dispersion == "mean" else 1.0',
+        "1.0",
+    ),
+    (
+        "entropy-term-twice",
+        "forgotten case",
+        'if self.dispersion == "mean":\n            return weighted_dispersion',
+        'if self.dispersion == "none":\n            return weighted_dispersion',
+    ),
+    (
+        "entropy-strength-of-first-start",
+        "axis",
+        "(gamma[..., 0] if gamma.ndim else gamma)",
+        "(gamma[0] if gamma.ndim else gamma)",
+        "tests/laws/test_batches.py",
+    ),
+)
+among(
+    "weighting/power.py",
+    (
+        "shared-power-first-cluster",
+        "dropped join",
+        "table, total = context.table, dispersion.sum(axis=-2, keepdims=True)",
+        "table, total = context.table, dispersion[..., :1, :]",
+    ),
+    (
+        "huang-zero-counts",
+        "forgotten case",
+        "power(np.where(zero, np.inf, total), np.maximum(self.beta, 1.0), table)",
+        "power(total, np.maximum(self.beta, 1.0), table)",
+        "tests/laws/test_mixed.py::"
+        "test_a_category_along_which_clusters_part_has_no_weight_by_the_published_rule",
+    ),
+    (
+        "effective-power",
+        "off by one",
+        "np.where(positive, values, 1.0)) * beta,",
+        "np.where(positive, values, 1.0)) * (beta - 1),",
+    ),
+    (
+        "refresh-keeps-the-constant",
+        "stale constant",
+        'if "constant" not in memory or self._is("refresh"):',
+        'if "constant" not in memory:',
+    ),
+    (
+        "inside-without-mass",
+        "forgotten weight",
+        'constant * context.mass[..., None] if self._is("inside") else constant',
+        "constant",
+    ),
+    (
+        "inside-without-offset",
+        "forgotten weight",
+        'if not self._is("inside"):',
+        'if not self._is("outside"):',
+    ),
+    (
+        "frozen-mean-of-all-features",
+        "off by one",
+        "total / (dispersion.shape[-2] * table.varying.sum())",
+        "total / (dispersion.shape[-2] * table.varying.size)",
+    ),
+)
+among(
+    "weighting/radius.py",
+    (
+        "radius-zero-gets-nothing",
+        "forgotten case",
+        "return np.where(some, share(zero | ~some), weights)",
+        "return np.where(some & ~zero.any(), share(zero | ~some), weights)",
+    ),
+    ("radius-over-clusters", "axis", "inverse.sum(axis=-1,", "inverse.sum(axis=-2,"),
+)
+among(
+    "weighting/self_adjusting.py",
+    (
+        "fwsa-forgets-previous",
+        "stale weights",
+        "np.repeat((previous + target) / 2.0,",
+        "np.repeat(target,",
+    ),
+    (
+        "fwsa-separation",
+        "sign",
+        "between = np.maximum(table.scatter - within, 0.0)",
+        "between = np.maximum(within - table.scatter, 0.0)",
+    ),
+    (
+        "fwsa-safeguard",
+        "sign",
+        ">= _separation(previous, within, between)",
+        "<= _separation(previous, within, between)",
+    ),
+)
+among(
+    "weighting/group_entropy.py",
+    (
+        "groups-without-their-weight",
+        "forgotten weight",
+        "            partition.spread(omega) * dispersion,\n",
+        "            dispersion,\n",
+    ),
+    (
+        "groups-lam-is-eta",
+        "swapped",
+        '{"lam": scatter / n_groups, "eta": scatter / table.varying.sum()}',
+        '{"eta": scatter / n_groups, "lam": scatter / table.varying.sum()}',
+    ),
+    (
+        "groups-of-previous-weights",
+        "stale weights",
+        "            partition.sum(values * dispersion),\n",
+        "            partition.sum(context.previous.values * dispersion),\n",
+    ),
+    (
+        "groups-effective",
+        "forgotten weight",
+        "np.take(omega, groups, axis=-1) * weights.values",
+        "1.0 * weights.values",
+    ),
+)
+among(
+    "weighting/pairs.py",
+    ("pairs-cross-term", "forgotten weight", "+ 4.0 * second**2", "+ 2.0 * second**2"),
+    (
+        "pairs-without-sample-weight",
+        "forgotten weight",
+        "twice = squares if weight is None else weight[:, None] * squares",
+        "twice = squares",
+    ),
+    (
+        "pairs-blocks-not-added",
+        "dropped join",
+        "one.plus(other) for one, other in zip(total, part, strict=True)",
+        "one for one, other in zip(total, part, strict=True)",
+    ),
+    (
+        "pairs-pieces-not-added",
+        "dropped join",
+        "one.plus(part) for one, part in zip(total, parts, strict=True)",
+        "part for one, part in zip(total, parts, strict=True)",
+    ),
+)
+among(
+    "weighting/synclus.py",
+    (
+        "synclus-degrees-of-freedom",
+        "off by one",
+        "float((shared * between).sum()) / (filled - 1)",
+        "float((shared * between).sum()) / filled",
+    ),
+    (
+        "synclus-last-group-only",
+        "dropped join",
+        "size += float(shares[number]",
+        "size = float(shares[number]",
+    ),
+    (
+        "synclus-centred-gram",
+        "forgotten weight",
+        "gram - 4.0 * np.outer(part, part)",
+        "gram - 2.0 * np.outer(part, part)",
+    ),
+)
+among(
+    "weighting/nonnegative.py",
+    (
+        "nonnegative-unscaled",
+        "forgotten weight",
+        "slope = slope / self._size\n",
+        "slope = slope / 1.0\n",
+    ),
+)
+
+# ---- centers ------------------------------------------------------------------------------------
+
+among(
+    "centers/mean.py",
+    (
+        "mean-about-the-last-center",
+        "stale reference",
+        "mean = statistics.reference + statistics.sums",
+        "mean = before + statistics.sums",
+        "tests/_engine/test_tally.py tests/_core/test_updates.py",
+    ),
+    (
+        "mean-minimises-everything",
+        "forgotten case",
+        'if self.p != getattr(dissimilarity, "p", None):\n            return False',
+        'if self.p != getattr(dissimilarity, "p", None):\n            return True',
+    ),
+)
+among(
+    "centers/categories.py",
+    (
+        "mode-last-of-ties",
+        "wrong tie",
+        "mode = counts[..., first:last].argmax(axis=-1)",
+        "mode = last - first - 1 - counts[..., first:last][..., ::-1].argmax(axis=-1)",
+        "tests/laws/test_mixed.py",
+    ),
+    (
+        "frequencies-over-all-features",
+        "axis",
+        "counts / np.where(known, layout.levels(totals), 1.0)",
+        "counts / np.where(known, counts.sum(axis=-1, keepdims=True), 1.0)",
+        "tests/laws/test_mixed.py",
+    ),
+    (
+        "categories-unobserved-move",
+        "forgotten case",
+        "return np.where(known, centers, before)",
+        "return centers",
+        "tests/laws/test_mixed.py tests/laws/test_missing.py",
+    ),
+)
+among(
+    "centers/direction.py",
+    (
+        "direction-without-reference",
+        "forgotten weight",
+        "totals = statistics.sums + mass * statistics.reference",
+        "totals = statistics.sums + statistics.reference",
+    ),
+    (
+        "direction-over-clusters",
+        "axis",
+        "(total * total).sum(axis=-1, keepdims=True)",
+        "(total * total).sum(axis=-2, keepdims=True)",
+    ),
+    (
+        "direction-last-space",
+        "off by one",
+        "range(int(spaces.max()) + 1)",
+        "range(max(1, int(spaces.max())))",
+    ),
+)
+among(
+    "centers/minkowski.py",
+    (
+        "median-of-an-even-number",
+        "wrong tie",
+        "self._finish(points / 2 + s.above / 2, np.abs(s.slope + s.equal) <= even)",
+        "self._finish(points, np.abs(s.slope + s.equal) <= even)",
+    ),
+    (
+        "midrange-is-the-minimum",
+        "sign",
+        "    return low / 2 + high / 2\n",
+        "    return low / 2 + low / 2\n",
+    ),
+    (
+        "minkowski-labels-of-other-starts",
+        "stale label",
+        "labels = labels[~done]",
+        "labels = labels[: len(search.points)]",
+    ),
+    (
+        "minkowski-first-guess-only",
+        "forgotten case",
+        "centers[going[done]] = search.found[done]",
+        "centers[going[done]] = search.points[done]",
+    ),
+)
+
+# ---- dissimilarities ----------------------------------------------------------------------------
+
+among(
+    "dissimilarities/minkowski.py",
+    (
+        "combine-first-cluster",
+        "dropped join",
+        "dispersion = dispersion.sum(axis=-2, keepdims=True)",
+        "dispersion = dispersion[:, :1]",
+    ),
+    (
+        "combine-largest",
+        "dropped join",
+        "(weights * dispersion).max(axis=(-2, -1))",
+        "(weights * dispersion)[:, 0].max(axis=-1)",
+    ),
+    (
+        "distances-without-scale",
+        "forgotten weight",
+        "weights = assignment.weights * assignment.scale[:, None, None]",
+        "weights = assignment.weights",
+        "tests/laws/test_exact_labels.py",
+    ),
+    (
+        "category-cost",
+        "sign",
+        "1.0 - 2.0 * frequencies + squares",
+        "1.0 - 2.0 * frequencies - squares",
+        "tests/laws/test_mixed.py",
+    ),
+    (
+        "category-never-seen",
+        "off by one",
+        "costs[..., layout.offsets[1:] - 1] = 1.0",
+        "costs[..., layout.offsets[:-1]] = 1.0",
+        "tests/laws/test_mixed.py",
+    ),
+    (
+        "dispersion-counts-missing-cells",
+        "forgotten weight",
+        "moved *= statistics.observed",
+        "moved *= statistics.mass[..., None]",
+        "tests/laws/test_missing.py",
+    ),
+    (
+        "dispersion-about-the-center",
+        "sign",
+        "dispersion = statistics.squares - moved\n",
+        "dispersion = statistics.squares + moved\n",
+    ),
+    (
+        "lost-digits-stay-lost",
+        "forgotten case",
+        "return dispersion, np.asarray(lost.any(axis=(-2, -1)))",
+        "return dispersion, np.asarray((lost & ~lost).any(axis=(-2, -1)))",
+    ),
+    (
+        "rounding-of-another-cluster",
+        "axis",
+        "own = (costs + offsets).argmin(axis=-1)",
+        "own = (costs + offsets).argmax(axis=-1)",
+    ),
+)
+among(
+    "dissimilarities/directions.py",
+    (
+        "directions-cross-term",
+        "forgotten weight",
+        "along, moved = 2.0 * step * statistics.sums,",
+        "along, moved = step * statistics.sums,",
+        "tests/centers/test_direction.py tests/estimators/test_convex.py",
+    ),
+)
+
+# ---- the engine ---------------------------------------------------------------------------------
+
+among(
+    "_engine/state.py",
+    (
+        "offsets-without-scale",
+        "forgotten weight",
+        "offsets = rule.offsets(weights) / scale[:, None]",
+        "offsets = rule.offsets(weights)",
+    ),
+)
+among(
+    "_engine/loop.py",
+    (
+        "empty-clusters-keep-odd-weights",
+        "stale weights",
+        "updated = without_rows(updated, statistics, recipe, table)\n",
+        "without_rows(updated, statistics, recipe, table)\n",
+    ),
+    (
+        "objective-of-old-weights",
+        "stale weights",
+        "moved = assignment_of(recipe.weighting, centers, updated)",
+        "moved = assignment_of(recipe.weighting, centers, weights)",
+    ),
+    (
+        "labels-never-the-same",
+        "sign",
+        "else statistics.fingerprint == fingerprint",
+        "else statistics.fingerprint != fingerprint",
+    ),
+    (
+        "parameters-of-other-starts",
+        "stale batch",
+        "            recipe = recipe.take(going)\n",
+        "            recipe = recipe.take(np.arange(going.sum()))\n",
+        "tests/laws/test_batches.py",
+    ),
+    (
+        "best-start-by-rounding",
+        "wrong tie",
+        "np.argmax(objective <= lowest + 1e-12 * abs(lowest))",
+        "np.argmax(objective <= lowest)",
+    ),
+    (
+        "circle-without-its-first-labels",
+        "off by one",
+        "for earlier in range(len(prints) - 2, -1, -1):",
+        "for earlier in range(len(prints) - 2, 0, -1):",
+    ),
+    (
+        "circle-ends-anywhere",
+        "forgotten case",
+        "lowest = np.minimum(lowest, history[earlier][active])",
+        "lowest = lowest + 0.0",
+    ),
+    (
+        "offsets-without-mass",
+        "forgotten weight",
+        "(assignment.offsets * context.mass).sum(axis=-1)",
+        "assignment.offsets.sum(axis=-1)",
+    ),
+    (
+        "rest-without-weights",
+        "forgotten case",
+        "still &= _all(np.abs(weights_after.values - weights_before.values) <= limit)",
+        "still &= _all(np.abs(weights_after.values - weights_before.values) >= 0)",
+    ),
+)
+among(
+    "_engine/tally.py",
+    (
+        "updates-forget-squares",
+        "dropped join",
+        "    changes.squares[update] += total.squares[update]\n",
+        "",
+    ),
+    (
+        "updates-about-new-centers",
+        "stale reference",
+        "reference = np.where(update[:, None, None], self._total.reference, reference)",
+        "reference = reference + 0.0",
+    ),
+    (
+        "recount-keeps-labels",
+        "stale label",
+        "            self._labels[starts] = last.labels\n",
+        "",
+    ),
+)
+among(
+    "_engine/empty.py",
+    (
+        "empty-last-cluster-first",
+        "wrong tie",
+        "clusters = empty[moved].argmax(axis=-1)",
+        "clusters = empty.shape[-1] - 1 - empty[moved][:, ::-1].argmax(axis=-1)",
+    ),
+    (
+        "empty-takes-an-only-row",
+        "off by one",
+        "statistics.rows[starts] > 1",
+        "statistics.rows[starts] > 0",
+    ),
+    (
+        "empty-keeps-weights",
+        "stale weights",
+        "        weights = _with_initial(weights, moved, clusters, recipe, table)\n",
+        "",
+    ),
+)
+among(
+    "_engine/recipe.py",
+    (
+        "one-category-varies",
+        "off by one",
+        ".astype(np.float64)) > 1\n",
+        ".astype(np.float64)) > 0\n",
+        "tests/laws/test_mixed.py",
+    ),
+)
+
+# ---- starts -------------------------------------------------------------------------------------
+
+among(
+    "_init/entities.py",
+    ("floyd-short", "off by one", "last = below - n + step", "last = below - n"),
+    (
+        "spread-without-sample-weight",
+        "forgotten weight",
+        "kmeans_plusplus(rows, n_clusters, sample_weight=weights, random_state=seed)",
+        "kmeans_plusplus(rows, n_clusters, random_state=seed)",
+    ),
+    (
+        "random-rows-without-weight",
+        "forgotten weight",
+        "        indices = present[indices]\n    return centers_at",
+        "        indices = indices + 0\n    return centers_at",
+    ),
+)
+among(
+    "_init/seeds.py",
+    (
+        "seeds-overlap",
+        "off by one",
+        ".advance(int(starts.start) * int(n))",
+        ".advance(int(starts.start))",
+    ),
+)
+among(
+    "_init/weights.py",
+    (
+        "random-weights-of-one-cluster",
+        "axis",
+        "n_own = 1 if rule.shared else n_clusters",
+        "n_own = 1",
+    ),
+)
+among(
+    "_init/anomalous.py",
+    (
+        "farthest-by-rounding",
+        "wrong tie",
+        "return order[np.lexsort((order, level))]",
+        "return order",
+    ),
+    (
+        "anomalous-nearest-first",
+        "sign",
+        'np.argsort(-distance, kind="stable")',
+        'np.argsort(distance, kind="stable")',
+    ),
+    (
+        "patterns-in-order-of-finding",
+        "forgotten case",
+        "sorted(patterns, key=lambda pattern: -pattern.mass)[:n_clusters]",
+        "patterns[:n_clusters]",
+    ),
+    (
+        "pattern-without-sample-weight",
+        "forgotten weight",
+        "np.where(labels == 1, self.left, 0.0)",
+        "np.where((labels == 1) & (self.left > 0), 1.0, 0.0)",
+    ),
+)
+
+# ---- sources ------------------------------------------------------------------------------------
+
+among(
+    "sources/chunks.py",
+    (
+        "block-begins-at-zero",
+        "off by one",
+        "                piece.start,\n",
+        "                0,\n",
+    ),
+    (
+        "block-with-the-first-weights",
+        "stale weights",
+        "None if self.sample_weight is None else self.sample_weight[piece]",
+        "None if self.sample_weight is None else self.sample_weight[: len(self.rows[piece])]",
+    ),
+    ("rows-in-order-of-the-file", "wrong order", "return cells[inverse]", "return cells"),
+    (
+        "reweighted-forgets-the-view",
+        "stale rows",
+        "            seen=self.seen,\n        )\n        source.level_options",
+        "        )\n        source.level_options",
+        "tests/sources tests/estimators/test_convex.py",
+    ),
+)
+among(
+    "sources/describe.py",
+    (
+        "moments-without-squares",
+        "dropped join",
+        "total.squares + part.squares,",
+        "total.squares,",
+    ),
+    (
+        "moments-minimum",
+        "sign",
+        "np.minimum(total.minimum, part.minimum)",
+        "np.maximum(total.minimum, part.minimum)",
+    ),
+    (
+        "second-look-elsewhere",
+        "sign",
+        "reference = reference + drift",
+        "reference = reference - drift",
+    ),
+    (
+        "observed-without-weight",
+        "forgotten weight",
+        "there &= (block.sample_weight[piece] > 0)[:, None]",
+        "there &= (block.sample_weight[piece] >= 0)[:, None]",
+        "tests/laws/test_missing.py::"
+        "test_a_column_observed_only_where_there_is_no_weight_raises_by_name",
+    ),
+    (
+        "observed-in-the-first-rows",
+        "off by one",
+        "at = block.first_row + begin\n",
+        "at = block.first_row\n",
+        "tests/estimators/test_gaps.py",
+    ),
+)
+among(
+    "sources/directions.py",
+    (
+        "unit-length-by-sum",
+        "axis",
+        "np.sqrt((part[known] ** 2).sum(axis=1))[:, None]",
+        "np.abs(part[known]).sum(axis=1)[:, None]",
+        "tests/centers/test_direction.py tests/estimators/test_convex.py",
+    ),
+)
+among(
+    "sources/entities.py",
+    (
+        "missing-number-is-zero",
+        "forgotten case",
+        "np.where(np.isnan(points), layout.points(table.center), points)",
+        "np.where(np.isnan(points), 0.0, points)",
+        "tests/laws/test_missing.py",
+    ),
+    (
+        "missing-category-is-none",
+        "forgotten case",
+        "found[absent, own] = otherwise[own]",
+        "found[absent, own] = 0.0",
+        "tests/laws/test_missing.py",
+    ),
+)
+among(
+    "sources/memory.py",
+    (
+        "reweighted-keeps-gaps",
+        "stale flag",
+        "gaps=self.gaps if gaps is None else gaps,",
+        "gaps=self.gaps,",
+        "tests/sources tests/estimators/test_gaps.py",
+    ),
+    (
+        "subset-with-the-first-levels",
+        "stale rows",
+        "levels=None if self.levels is None else self.levels[indices],",
+        "levels=None if self.levels is None else self.levels[: len(indices)],",
+        "tests/_init tests/sources",
+    ),
+)
+
+# ---- passes over the rows -----------------------------------------------------------------------
+
+among(
+    "_core/passes.py",
+    (
+        "farthest-last-block-of-ties",
+        "wrong tie",
+        "np.where(later_distance > distance,",
+        "np.where(later_distance >= distance,",
+        "tests/_engine/test_empty.py",
+    ),
+    (
+        "labelling-adds-largest",
+        "dropped join",
+        "max(objective) if largest else sum(objective)",
+        "sum(objective)",
+        "tests/sources tests/laws/test_sources.py",
+    ),
+    (
+        "counts-of-the-first-block",
+        "dropped join",
+        "total.counts + part.counts,",
+        "total.counts,",
+        "tests/sources tests/laws/test_mixed.py",
+    ),
+    (
+        "powers-add-largest",
+        "dropped join",
+        "np.where(largest, np.maximum(total, part), total + part)",
+        "total + part",
+        "tests/sources tests/laws/test_sources.py",
+    ),
+)
+among(
+    "_core/compiled.py",
+    (
+        "core-begins-at-row-zero",
+        "off by one",
+        "        block.first_row,\n",
+        "        0,\n",
+    ),
+)
+
+# ---- the twin -----------------------------------------------------------------------------------
+
+among(
+    "_core/twin.py",
+    (
+        "twin-without-offsets",
+        "forgotten weight",
+        "xp.argmin(cost + assigning.offsets[start, :], axis=-1), d",
+        "xp.argmin(cost, axis=-1), d",
+    ),
+    (
+        "twin-neighbours-not-joined",
+        "dropped join",
+        "return there + xp.where(other == nearest, other_mass, zero)",
+        "return there",
+        "tests/_core/test_slopes.py",
+    ),
+    (
+        "twin-squares-without-weight",
+        "forgotten weight",
+        "member @ (weight[:, None] * t * t),",
+        "member @ (t * t),",
+    ),
+    (
+        "twin-objective-without-weight",
+        "forgotten weight",
+        "float(xp.sum(chunk.weight * own))",
+        "float(xp.sum(own))",
+    ),
+    (
+        "twin-stretch",
+        "off by one",
+        "n_features / xp.astype(n_features - _missing(chunk), xp.float64)",
+        "n_features / xp.astype(n_features - _missing(chunk) + 1, xp.float64)",
+        "tests/_core/test_mixed.py",
+    ),
+    (
+        "twin-keeps-last-labels",
+        "stale label",
+        "                last.labels[r, chunk.here] = xp.astype(labels, last.labels.dtype)\n",
+        "",
+        "tests/_core/test_updates.py tests/_core/test_mixed.py",
+    ),
+)
+
+# ---- the core -----------------------------------------------------------------------------------
+
+among(
+    "_core/assignment.hpp",
+    ("core-own-shift", "sign", "normal<T>(-s * moved)", "normal<T>(s * moved)"),
+    (
+        "core-shared-factor",
+        "forgotten weight",
+        "normal<T>(-2 * w[v] * moved)",
+        "normal<T>(-w[v] * moved)",
+    ),
+    (
+        "core-always-certain",
+        "wrong tie",
+        "best.second[r] - best.value[r] > slack;",
+        "best.second[r] - best.value[r] > -slack;",
+    ),
+    (
+        "core-last-of-ties",
+        "wrong tie",
+        "if (d < best) best = d, label = j;",
+        "if (d <= best) best = d, label = j;",
+    ),
+    (
+        "core-exact-without-offsets",
+        "forgotten weight",
+        "            d += offsets[j];\n            if (d < best)",
+        "            if (d < best)",
+    ),
+    (
+        "core-first-level-is-missing",
+        "off by one",
+        "++v) missing += levels[v] < 0;",
+        "++v) missing += levels[v] <= 0;",
+        "tests/_core/test_mixed.py",
+    ),
+    (
+        "core-all-weight-is-observed",
+        "forgotten weight",
+        "count(weight[v], y == y);",
+        "count(weight[v], true);",
+        "tests/_core/test_mixed.py",
+    ),
+    (
+        "core-costs-of-the-first-tile",
+        "stale rows",
+        "block.levels ? block.lookups + first * TILE_ROWS<T> : nullptr",
+        "block.levels ? block.lookups : nullptr",
+        "tests/_core/test_mixed.py",
+    ),
+)
+among(
+    "_core/statistics.hpp",
+    (
+        "core-squares-not-taken-out",
+        "sign",
+        "square[c] = REMOVE ? square[c] - st * t : square[c] + st * t;",
+        "square[c] = square[c] + st * t;",
+        "tests/_core/test_updates.py",
+    ),
+    (
+        "core-sums-without-weight",
+        "forgotten weight",
+        "const D st = C == Cells::plain ? t : t * weight_of<C>(sample_weight, i);",
+        "const D st = C != Cells::gaps ? t : t * weight_of<C>(sample_weight, i);",
+    ),
+    (
+        "core-last-row-keeps-its-label",
+        "stale label",
+        "for (index i = 0; i < n; ++i) last[i] = block.labels[i];",
+        "for (index i = 0; i + 1 < n; ++i) last[i] = block.labels[i];",
+        "tests/_core/test_updates.py",
+    ),
+    ("core-counts-rows-without-weight", "forgotten weight", "rows += s > 0;", "rows += 1;"),
+    (
+        "core-first-level-not-counted",
+        "off by one",
+        "if (levels[v] >= 0) counts[levels[v]] += s;",
+        "if (levels[v] > 0) counts[levels[v]] += s;",
+        "tests/_core/test_mixed.py",
+    ),
+    (
+        "core-neighbours-not-added",
+        "dropped join",
+        "below_mass += (under & (y[r] == below)) ? s[r] : zero;",
+        "below_mass += (under & (y[r] == below)) ? zero : zero;",
+        "tests/_core/test_slopes.py",
+    ),
+    (
+        "core-overlap-twice",
+        "off by one",
+        "add(Lanes<L>{}, m - L, int(v - (m - L)));",
+        "add(Lanes<L>{}, m - L, 0);",
+        "tests/_core/test_slopes.py",
+    ),
+    (
+        "core-odd-row-twice",
+        "off by one",
+        "const double weight = at + r < end && given > 0 ? given : 0;\n            if (weight > 0)",
+        "const double weight = given > 0 ? given : 0;\n            if (weight > 0)",
+        "tests/_core/test_slopes.py",
+    ),
+)
+among(
+    "_core/kernels.cpp",
+    (
+        "core-farthest-last-of-ties",
+        "wrong tie",
+        "if (d > out.distance[start]) {",
+        "if (d >= out.distance[start]) {",
+        "tests/_engine/test_empty.py",
+    ),
+    (
+        "core-farthest-without-weight",
+        "forgotten weight",
+        "if (table.sample_weight && !(table.sample_weight[block.first + i] > 0)) continue;",
+        "",
+    ),
+    (
+        "core-objective-without-offset",
+        "forgotten weight",
+        "block.levels_of(i), label) + exactly.offsets[label];",
+        "block.levels_of(i), label);",
+    ),
+)
+among(
+    "_core/block.hpp",
+    (
+        "core-keys-of-the-first-block",
+        "off by one",
+        "std::uint64_t(table.first_row + block.first + i) + 1u",
+        "std::uint64_t(block.first + i) + 1u",
+    ),
+)
+among(
+    "_core/minkowski.hpp",
+    (
+        "core-without-the-last-feature",
+        "off by one",
+        "    for (; v < m; ++v) {\n        const double y",
+        "    for (; v + 1 < m; ++v) {\n        const double y",
+        "tests/_core/test_mixed.py",
+    ),
+    (
+        "core-largest-is-a-sum",
+        "dropped join",
+        "return term > sum ? term : sum;",
+        "return sum + term;",
+        "tests/_core/test_mixed.py",
+    ),
+)
+among(
+    "_core/roots.hpp",
+    (
+        "core-roots-without-weight",
+        "forgotten weight",
+        "const double s = table.sample_weight ? table.sample_weight[i] : 1;",
+        "const double s = 1;",
+        "tests/_core/test_slopes.py",
+    ),
+)
+among(
+    "_core/module.cpp",
+    (
+        "core-segments-not-added",
+        "dropped join",
+        "for (index segment = 1; segment < segments; ++segment)\n            for (index i = begin;",
+        "for (index segment = 2; segment < segments; ++segment)\n            for (index i = begin;",
+        "tests/_core/test_bitwise.py tests/_core/test_kernels.py",
+    ),
+    (
+        "core-farthest-last-segment-of-ties",
+        "wrong tie",
+        "if (part_distance[segment * r + start] > distance.data()[start]) {",
+        "if (part_distance[segment * r + start] >= distance.data()[start]) {",
+        "tests/_engine/test_empty.py",
+    ),
+    (
+        "core-neighbours-not-joined",
+        "dropped join",
+        "            mass += other_mass;",
+        "            (void)other_mass;",
+        "tests/_core/test_slopes.py",
+    ),
+)
