@@ -1,4 +1,4 @@
-# Everything runs in a virtual environment of its own, .venv; nothing outside this folder changes.
+# Everything runs in the virtual environment .venv; nothing outside this folder changes.
 # FWKMEANS_PYTHON chooses the interpreter (3.11 or newer).
 FWKMEANS_PYTHON ?= python3
 VENV := .venv
@@ -30,26 +30,26 @@ $(VENV)/.docs: $(VENV)/.installed
 
 setup: $(VENV)/.dev  ## install the package and its tools into .venv
 
-demo: $(VENV)/.installed  ## the main job on bundled data
+demo: $(VENV)/.installed  ## run every algorithm on bundled data and write a report
 	$(BIN)/fwkmeans demo
 
-test: $(VENV)/.dev  ## lint, types and the fast tests
+test: $(VENV)/.dev  ## check style and types, and run the fast tests
 	$(MAKE) --no-print-directory lint types
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-lint: $(VENV)/.dev  ## ruff, import-linter, codespell
+lint: $(VENV)/.dev  ## run ruff, import-linter and codespell
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/codespell src tests docs benchmarks examples README.md CONTRIBUTING.md CHANGELOG.md
 
-types: $(VENV)/.dev  ## mypy --strict
+types: $(VENV)/.dev  ## run mypy --strict
 	$(BIN)/mypy
 
 mutants: $(VENV)/.dev  ## plant small faults in a copy; the tests must catch all (ONLY=name: one)
 	$(BIN)/python tests/mutants/plant.py --only '$(or $(ONLY),*)'
 
-bench: $(VENV)/.dev  ## speed and memory beside scikit-learn and others (run it alone)
+bench: $(VENV)/.dev  ## compare speed and memory with scikit-learn and others (on a quiet machine)
 	$(BIN)/python benchmarks/bench_iteration.py
 	$(BIN)/python benchmarks/bench_starts.py
 	$(BIN)/python benchmarks/bench_memory.py
@@ -59,7 +59,7 @@ bench: $(VENV)/.dev  ## speed and memory beside scikit-learn and others (run it 
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/bench_mixed.py
 
-survey: $(VENV)/.installed  ## the whole experiment of the survey, and its report
+survey: $(VENV)/.installed  ## run the survey's whole experiment and write its report
 	$(BIN)/fwkmeans survey
 	$(BIN)/fwkmeans survey report
 
@@ -95,5 +95,5 @@ wheel:  ## wheels in dist/, audited and run where no compiler is
 docs: $(VENV)/.docs  ## build the documentation into docs/_build
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-clean:  ## remove what was built
+clean:  ## remove everything that was built
 	rm -rf $(VENV) build dist docs/_build docs/api docs/gallery docs/survey/report docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

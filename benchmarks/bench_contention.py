@@ -1,7 +1,7 @@
-"""What a busy neighbour costs: time of an iteration while another process keeps one core busy.
+"""Measure the time of an iteration while another process keeps one core busy.
 
-Quiet and contended runs alternate in one process. scikit-learn's K-Means, which uses OpenMP, is
-measured beside. Run it alone: python benchmarks/bench_contention.py [--repeats 7]
+Quiet and busy runs alternate in one process. scikit-learn's K-Means, which uses OpenMP, is measured
+for comparison. Run this alone: python benchmarks/bench_contention.py [--repeats 7]
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ SHAPES = [(200_000, 10, 3), (200_000, 50, 10), (200_000, 50, 50)]
 
 
 @contextmanager
-def busy_neighbour(n_processes: int) -> Any:
+def busy_neighbor(n_processes: int) -> Any:
     """Keep this many cores busy."""
     spin = [sys.executable, "-c", "while True: pass"]
-    neighbours = [subprocess.Popen(spin) for _ in range(n_processes)]
+    neighbors = [subprocess.Popen(spin) for _ in range(n_processes)]
     time.sleep(0.3)
     try:
         yield
     finally:
-        for neighbour in neighbours:
-            neighbour.kill()
-            neighbour.wait()
+        for neighbor in neighbors:
+            neighbor.kill()
+            neighbor.wait()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--neighbours", type=int, default=1)
+    parser.add_argument("--neighbors", type=int, default=1)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     header()
-    print(f"\nmedian ms an iteration, quiet / with {arguments.neighbours} busy neighbour(s)")
+    print(f"\nmedian ms per iteration, quiet / with {arguments.neighbors} busy neighbor(s)")
     for n, m, k in SHAPES:
         X = np.random.default_rng(0).standard_normal((n, m))
         options = {"init": X[:k].copy(), "n_init": 1, "tol": 0, "max_iter": 20}
@@ -63,7 +63,7 @@ def main() -> None:
         for _ in range(arguments.repeats):
             for name, make in makers.items():
                 quiet[name].append(iteration_time(make, X))
-            with busy_neighbour(arguments.neighbours):
+            with busy_neighbor(arguments.neighbors):
                 for name, make in makers.items():
                     contended[name].append(iteration_time(make, X))
         for name in makers:

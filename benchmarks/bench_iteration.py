@@ -1,9 +1,10 @@
-"""Time of an iteration on large tables, beside `sklearn.cluster.KMeans(algorithm="lloyd")`.
+"""Compare the time of an iteration on large tables with scikit-learn's `KMeans(algorithm="lloyd")`.
 
-Same data without structure, same initial centers, tol=0, 20 iterations; whole fit divided by
-`n_iter_`, contestants in turn in one process. Ratios above 1 mean that fwkmeans is faster. EWKMeans
-has weights in every cluster and does twice the arithmetic of scikit-learn's unweighted K-Means.
-Run it alone: python benchmarks/bench_iteration.py [--repeats 7]
+All contestants get the same data without structure and the same initial centers, with tol=0 and 20
+iterations. We time the whole fit, divide by `n_iter_`, and run the contestants in turn in one
+process. Ratios above 1 mean that fwkmeans is faster. EWKMeans has weights in every cluster and does
+twice the arithmetic of scikit-learn's unweighted K-Means.
+Run this alone: python benchmarks/bench_iteration.py [--repeats 7]
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=7)
     repeats = parser.parse_args().repeats
-    warnings.simplefilter("ignore")  # runs are cut at 20 iterations on purpose
+    warnings.simplefilter("ignore")  # runs stop after 20 iterations on purpose
     header()
     rates = {dtype: multiply_add_rate(dtype) for dtype in (np.float64, np.float32)}
     for dtype, rate in rates.items():
-        print(f"multiply-adds a second, measured, {dtype.__name__}: {rate / 1e9:.0f}e9")
-    print("\nmedian ms an iteration; ratio = scikit-learn / ours; share = of the rate above")
+        print(f"multiply-adds per second, measured, {dtype.__name__}: {rate / 1e9:.0f}e9")
+    print("\nmedian ms per iteration; ratio = scikit-learn / ours; share = of the rate above")
     print(f"{'dtype':8}{'rows x features, clusters':28}{'sklearn':>9}", end="")
     print(f"{'EWKMeans':>10}{'ratio':>7}{'share':>7}{'KMeans':>10}{'ratio':>7}{'share':>7}")
     ratios: dict[str, list[float]] = {"EWKMeans": [], "KMeans": []}
@@ -65,7 +66,7 @@ def main() -> None:
             print(f"{dtype.__name__:8}{f'{n:_} x {m}, {k}':28}{np.median(peer) * 1e3:9.2f}", end="")
             for name, operations in (("EWKMeans", 2), ("KMeans", 1)):
                 ours = np.asarray(seconds[name])
-                ratio = float(np.median(peer / ours))  # neighbours in time, so noise cancels
+                ratio = float(np.median(peer / ours))  # measured in turn, so noise cancels
                 ratios[name].append(ratio)
                 share = operations * n * m * k / np.median(ours) / rate
                 print(f"{np.median(ours) * 1e3:10.2f}{ratio:7.2f}{share:7.0%}", end="")

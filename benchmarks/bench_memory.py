@@ -1,7 +1,7 @@
-"""Peak private memory of a fit above its input, 1 000 000 x 20 with 8 clusters.
+"""Measure the peak private memory that a fit needs besides its input (1 000 000 x 20, 8 clusters).
 
 A thread samples the anonymous memory of the process while it fits; mapped files do not count.
-Run it: python benchmarks/bench_memory.py
+Run this: python benchmarks/bench_memory.py
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def anonymous_bytes() -> int:
 
 
 def peak_above(work: Callable[[], object]) -> int:
-    """Return how far anonymous memory rises above its level before the work."""
+    """Return how far anonymous memory rises while the work is done."""
     before = anonymous_bytes()
     peak, done = before, threading.Event()
 
@@ -50,7 +50,7 @@ def peak_above(work: Callable[[], object]) -> int:
 
 
 def measure(dtype: str, algorithm: str, how: str) -> None:
-    """Fit once and print one line; runs in a process of its own, whose memory nobody has used."""
+    """Fit once and print one line; this runs in a fresh process."""
     warnings.simplefilter("ignore")
     make = {"EWKMeans": EWKMeans, "KMeans": KMeans}[algorithm]
     X = np.random.default_rng(0).standard_normal((ROWS, FEATURES), dtype=dtype)

@@ -1,18 +1,19 @@
-"""Time of one iMWK-Means iteration for several exponents, beside the same iteration in NumPy.
+"""Compare the time of one iMWK-Means iteration with the same iteration in NumPy, for several p.
 
-Ours is one iteration of the engine: rows assigned, Minkowski centers, dispersions, weights; what a
-fit does once (reading, describing the table and its center, last labels) is left out on both sides.
-NumPy does the same in chunks that stay in the cache, from the same centers and weights, to the same
-tolerance, in double precision as ours. Its centers start at the means, and features that are done
-are not looked at any more. Two ways to step:
+Ours is one iteration of the engine: it assigns rows and computes Minkowski centers, dispersions and
+weights. Work that a fit does only once (reading and describing the table, its center, the last
+labels) is left out on both sides. NumPy does the same in chunks that stay in the cache, from the
+same centers and weights, to the same tolerance, and in double precision as we do. Its centers start
+at the means, and features that have converged are not looked at again. There are two ways to step:
 
-literal   Newton steps in a bracket, every third one a bisection, until the bracket is closed
-sharp     bisects only where a Newton step leaves the bracket or does not halve; ends when steps are
-          tiny, too
+literal   Newton steps in a bracket, with a bisection in every third step, until the bracket is
+          closed
+sharp     bisects only where a Newton step leaves the bracket or is more than half of the step
+          before the last one, and also stops when steps are tiny
 
-Both on one thread, in turn in one process; labels, centers and weights are asserted to agree.
+Both run on one thread, in turn in one process. We assert that labels, centers and weights agree.
 Ratios above 1 mean that fwkmeans is faster.
-Run it alone: python benchmarks/bench_minkowski.py [--repeats 5]
+Run this alone: python benchmarks/bench_minkowski.py [--repeats 5]
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ TARGET = 4
 
 
 class Step(NamedTuple):
-    """What one iteration leaves behind."""
+    """The result of one iteration."""
 
     labels: np.ndarray  # (N,)
     centers: np.ndarray  # (K, M)
@@ -54,7 +55,7 @@ def numpy_iteration(
     labels = nearest(X, centers, weights**p, p)
     updated, dispersion = np.empty((K, M)), np.empty((K, M))
     for k in range(K):
-        columns = np.ascontiguousarray(X[labels == k].T, dtype=np.float64)  # a feature a row
+        columns = np.ascontiguousarray(X[labels == k].T, dtype=np.float64)  # one feature per row
         updated[k] = minkowski_center(columns, p, literal)
         dispersion[k] = powers_about(columns, updated[k], p)
     logits = np.log(dispersion + dispersion.mean()) / (1 - p)
@@ -134,7 +135,7 @@ def powers_about(columns: np.ndarray, center: np.ndarray, p: float) -> np.ndarra
 
 
 def our_iteration(X: np.ndarray, centers: np.ndarray, p: float) -> Callable[[], Step]:
-    """Return one iteration, with what a fit does once already done."""
+    """Return one iteration; work that a fit does only once is done before."""
     options = {"init": centers, "n_init": 1, "tol": 0, "max_iter": 1, "n_jobs": 1}
     model = IMWKMeans(K, p=p, **options).fit(X)  # binds the parts to the table
     source, recipe, table = MemorySource(X, None, 1), model._parts, model._table
@@ -170,7 +171,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
     repeats = parser.parse_args().repeats
-    warnings.simplefilter("ignore")  # runs are cut at one iteration on purpose
+    warnings.simplefilter("ignore")  # runs stop after one iteration on purpose
     header()
     print(f"\none IMWKMeans iteration, {N:_} x {M}, {K} clusters, one thread")
     print(f"median ms; ratio = NumPy / ours; target for p = 1.7: {TARGET}")

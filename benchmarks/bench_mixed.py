@@ -1,15 +1,15 @@
-"""Time of `IKPrototypes` on numbers and categories, beside k-prototypes of kmodes and FasterKModes.
+"""Compare `IKPrototypes` with the k-prototypes of kmodes and FasterKModes on mixed columns.
 
-The same rows start the clusters, for one start and for ten (ours run as one batch, a peer fits one
-after the other), and the number of iterations is fixed (nobody converges earlier; if one did, times
-are divided by the iterations done). "fit" is the whole call, "iteration" the difference of long
-fits and those of a single iteration, divided by the iterations between and the starts. Ours and
-kmodes read a DataFrame with text; FasterKModes cannot, so it gets the categories as codes, ready
-made. IK-P has more to do: it counts all categories instead of keeping the most frequent one, and
-learns weights of the features. In return the peers sum the cost in every iteration anew.
-Ratios above 1 mean that fwkmeans is faster. Peers: pip install kmodes FasterKModes (the latter
-compiles itself with gcc and OpenMP when first used, into the user's data folder).
-Run it alone: python benchmarks/bench_mixed.py [--repeats 15]
+The same rows start the clusters, for one start and for ten (ours run as one batch; a peer fits one
+after the other). The number of iterations is fixed; nobody converges earlier, and if one did, its
+time is divided by the iterations it has done. "fit" is the whole call. "iteration" is the
+difference between long fits and fits of a single iteration, divided by the iterations in between
+and by the starts. We and kmodes read a DataFrame with text. FasterKModes cannot, so it gets the
+categories as codes. IK-P has more to do: it counts all categories instead of keeping the most
+frequent one, and it learns weights of the features. On the other hand, the peers sum up the cost in
+every iteration. Ratios above 1 mean that fwkmeans is faster. To install the peers: pip install
+kmodes FasterKModes (the latter compiles itself with gcc and OpenMP into the user's data folder when
+it is first used). Run this alone: python benchmarks/bench_mixed.py [--repeats 15]
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ N, K = 20_000, 5
 N_NUMERIC, N_CATEGORICAL = 5, 5
 CATEGORIES = np.asarray(list("abcdef"))
 CATEGORICAL = list(range(N_NUMERIC, N_NUMERIC + N_CATEGORICAL))  # columns
-GAMMA = 1.0  # what a category counts beside numbers of range one, for the peers
+GAMMA = 1.0  # weight of a category relative to numbers of range one, for the peers
 
 
 class Task(NamedTuple):
-    """The table in the forms that are asked for, and the rows that start the clusters."""
+    """The table in the form that each peer needs, and the rows that start the clusters."""
 
     numbers: np.ndarray  # (N, 5)
     codes: np.ndarray  # (N, 5)
@@ -51,7 +51,7 @@ Fit = Callable[[Task, int, int], int]  # task, most iterations, threads -> itera
 
 
 def task() -> Task:
-    """Return clusters that overlap so much that they go on moving."""
+    """Return clusters that overlap so much that they keep moving."""
     rng = np.random.default_rng(0)
     group = rng.integers(K, size=N)
     numbers = rng.uniform(0, 0.3, (K, N_NUMERIC))[group]
@@ -97,7 +97,7 @@ def fit_faster(task: Task, max_iter: int, n_threads: int) -> int:
         numbers = (task.numbers[rows] - task.numbers.mean(axis=0)).astype(np.float32)
         codes = task.codes[rows].astype(np.uint8)
         log = io.StringIO()
-        with contextlib.redirect_stdout(log):  # tells the iterations, nothing else does
+        with contextlib.redirect_stdout(log):  # the only place that shows the number of iterations
             model = FasterKPrototypes(K, max_iter=max_iter, gamma=GAMMA, n_jobs=n_threads)
             model.fit(task.coded, CATEGORICAL, init_Ccat=codes, init_Cnum=numbers)
         done += log.getvalue().count("N_MOVES")
@@ -105,7 +105,7 @@ def fit_faster(task: Task, max_iter: int, n_threads: int) -> int:
 
 
 def is_there(name: str, fit: Fit, task: Task) -> bool:
-    """Tell whether a peer works, if not why."""
+    """Tell whether a peer works, and say why if it does not."""
     small = Task(*(form[:100] for form in task[:-1]), np.arange(K)[None])
     try:
         fit(small, 1, 1)
@@ -119,7 +119,7 @@ def is_there(name: str, fit: Fit, task: Task) -> bool:
 def compare(
     task: Task, name: str, fit: Fit, max_iter: int, n_threads: int, repeats: int, target: int
 ) -> None:
-    """Print a line for a peer."""
+    """Print one line about a peer."""
     fits = {"ours": fit_ours, name: fit}
     done = {own: run(task, max_iter, n_threads) for own, run in fits.items()}
     runs = {
@@ -144,7 +144,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=15)
     repeats = parser.parse_args().repeats
-    warnings.simplefilter("ignore")  # runs are cut on purpose
+    warnings.simplefilter("ignore")  # runs stop early on purpose
     header()
     table = task()
     peers = {"kmodes": fit_kmodes, "FasterKModes": fit_faster}

@@ -1,7 +1,7 @@
-"""Minkowski centers of small tables: gathered in the core beside passes over all rows.
+"""Compare two ways to find Minkowski centers on small tables: in the core, or by passes over rows.
 
-``python benchmarks/bench_roots.py`` fits IMWKMeans both ways by turns, in one process and on one
-thread, and prints the median of the paired ratios of time.
+``python benchmarks/bench_roots.py`` fits IMWKMeans in both ways in turn, in one process and on one
+thread, and prints the median ratio of the paired times.
 """
 
 from __future__ import annotations

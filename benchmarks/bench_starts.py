@@ -1,8 +1,8 @@
-"""Starts a second on small tables, beside `sklearn.cluster.KMeans(init="random", n_init=1000)`.
+"""Compare starts per second on small tables with `KMeans(n_init=1000)` of scikit-learn.
 
-1000 random starts in one call; contestants in turn in one process. Also checks that starts in a
-batch end at the same objectives as starts run one by one.
-Run it alone: python benchmarks/bench_starts.py [--repeats 7]
+One call runs 1000 random starts (`init="random"`), and the contestants take turns in one process.
+This also checks that starts in a batch end at the same objectives as starts that run one by one.
+Run this alone: python benchmarks/bench_starts.py [--repeats 7]
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def seconds_of_fit(make: Callable[..., Any], X: np.ndarray) -> float:
 
 def batched_objectives(model: Any, X: np.ndarray) -> np.ndarray:
     """Return the objective of every start of a batch."""
-    model.fit(X)  # sets what the recipe needs to know of the columns
+    model.fit(X)  # sets what the recipe needs to know about the columns
     source = MemorySource(X)
     table, _ = describe(source)
     recipe, table = bind_parts(model._recipe(source, table), source, table)
@@ -46,7 +46,7 @@ def batched_objectives(model: Any, X: np.ndarray) -> np.ndarray:
 
 
 def single_objectives(make: Callable[..., Any], X: np.ndarray) -> np.ndarray:
-    """Return the objective of as many starts, each a fit of its own."""
+    """Return the objectives of the same number of starts, each in a separate fit."""
     models = (make(3, init="random", n_init=1, random_state=seed) for seed in range(N_STARTS))
     return np.asarray([model.fit(X).objective_history_[-1] for model in models])
 
@@ -57,7 +57,7 @@ def main() -> None:
     repeats = parser.parse_args().repeats
     warnings.simplefilter("ignore")
     header()
-    print(f"\nstarts a second, {N_STARTS} in one call; ratio = ours / scikit-learn")
+    print(f"\nstarts per second, {N_STARTS} in one call; ratio = ours / scikit-learn")
     for table in ("iris", "wine"):
         X = RangeStandardizer().fit_transform(load_uci(table, as_frame=False).data)
         makers: dict[str, Callable[..., Any]] = {"scikit-learn": PeerKMeans, **OURS}

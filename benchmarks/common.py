@@ -1,4 +1,4 @@
-"""What the benchmarks share: interleaved timing and a header that says where it ran."""
+"""Helpers of the benchmarks: interleaved timing, and a header that describes the machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fwkmeans._core import compiled
 
 
 def header() -> None:
-    """Say what is compared on which machine."""
+    """Print what is compared, and on which machine."""
     kernels = compiled.instruction_set() if compiled else "array-API twin"
     print(
         f"fwkmeans {fwkmeans.__version__} ({kernels}), scikit-learn {sklearn.__version__}, "
@@ -31,7 +31,7 @@ def header() -> None:
 
 
 def interleave(contestants: dict[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
-    """Run all contestants in turn, several times; each returns the seconds it counts."""
+    """Run all contestants in turn, several times; each returns the seconds it took."""
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for run in contestants.values():  # warm up
         run()
@@ -69,7 +69,7 @@ def _multiply_adds() -> ctypes.CDLL:
 
 
 def multiply_add_rate(dtype: type) -> float:
-    """Return how many multiply-adds a second all cores do at best, measured."""
+    """Return the measured peak number of multiply-adds per second on all cores."""
     run = getattr(_multiply_adds(), f"multiply_adds_{np.dtype(dtype).name}")
     run.argtypes, run.restype = [ctypes.c_long], ctypes.c_double
     best = 0.0

@@ -1,14 +1,14 @@
-"""Readings of the survey's experiment that no setting of an estimator has.
+"""Run readings of the survey's experiment that no setting of an estimator covers.
 
 ``python benchmarks/replication.py`` prints, for the bundled tables without noise features:
 
-* EW-KM as the R package wskm stops it (the run ends as soon as the objective is negative), with
-  its floor under the weights, beside EW-KM run to convergence with summed and with mean
+* EW-KM stopped like the R package wskm (the run ends as soon as the objective is negative) and with
+  its lower bound on the weights, next to EW-KM run to convergence with summed and with mean
   dispersions, and the figure that the survey published;
-* iMWK-Means with ties given to the last cluster instead of the first.
+* iMWK-Means with ties that go to the last cluster instead of the first.
 
-Random starts need no second tie rule: their centers come in random order, so the first of them is
-as likely as the last to be the one.
+Random starts need no second rule for ties: their centers come in random order, so either rule gives
+the same distribution of results.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fwkmeans.survey.tables import prepare
 
 
 def ewkm_in_r(rows, n_clusters, gamma, n_starts, rng, max_iter=100, delta=1e-5):
-    """Return labels of every start, by plain NumPy; ties go to the last cluster."""
+    """Return the labels of every start, in plain NumPy; ties go to the last cluster."""
     labels = np.empty((n_starts, len(rows)), dtype=np.int64)
     for start in range(n_starts):
         for _ in range(10):  # an empty cluster: new centers
@@ -62,7 +62,7 @@ def _one_run(rows, n_clusters, gamma, rng, max_iter, delta):
         weights = np.maximum(weights, 1e-4 / n_features)
         weights /= weights.sum(axis=1, keepdims=True)
         objective = (weights * spread).sum() + gamma * (weights * np.log(weights)).sum()
-        if abs(before - objective) / objective < delta:  # negative, if the objective is
+        if abs(before - objective) / objective < delta:  # negative if the objective is
             break
         before = objective
     return labels

@@ -1,5 +1,7 @@
+import inspect
 import json
 import re
+import textwrap
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
@@ -105,11 +107,19 @@ html_show_sourcelink = False
 
 
 def clean_docstring(app, what, name, obj, options, lines):
-    """Keep what docutils would misread from it, before numpydoc sees the lines."""
+    """Hide from docutils what it would misread, before numpydoc sees the lines."""
     # "shape (n_features_in_,)" is no link
     lines[:] = [re.sub(r"(?<![`\w])(n_\w+)_(?=[,)])", r"\1\\_", line) for line in lines]
     # summaries are quoted in tables, where a citation has no list of references to point at
     lines[:1] = [re.sub(r" \[\d+\]_", "", line) for line in lines[:1]]
+    if what == "class" and name.startswith("fwkmeans.typing."):  # the source says it best
+        source = textwrap.indent(inspect.getsource(obj), "   ")
+        lines += ["", ".. code-block:: python", "", *source.splitlines()]
+
+
+def hide_signature(app, what, name, obj, options, signature, return_annotation):
+    """Show no constructor for records and protocols, whose source is shown instead."""
+    return ("", "") if name.startswith("fwkmeans.typing.") else None
 
 
 def visit_math(self, node):
@@ -129,4 +139,5 @@ def visit_math(self, node):
 def setup(app):
     """Connect the functions above; numpydoc has priority 500."""
     app.connect("autodoc-process-docstring", clean_docstring, priority=400)
+    app.connect("autodoc-process-signature", hide_signature, priority=400)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))

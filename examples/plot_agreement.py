@@ -2,8 +2,8 @@
 Do the algorithms agree?
 ========================
 
-All algorithms of the package on one table, the 178 wines, with their default parameters. None has
-seen the classes, which are the first row of the matrix.
+We run all algorithms of the package with their default parameters on one table, the 178 wines. None
+of them has seen the classes, which are the first row of the matrix.
 """
 
 import numpy as np
@@ -26,8 +26,8 @@ def partitions(seed):
 
 
 # %%
-# The number in a cell is the adjusted Rand index of two partitions: 1 if they are the same, 0 if
-# they agree as by chance.
+# The number in a cell is the adjusted Rand index of two partitions: 1 if they are the same, and
+# about 0 if they agree no better than chance.
 
 figure, ax = plt.subplots(figsize=(8, 6.4), layout="constrained")
 figure.set_label(
@@ -38,9 +38,9 @@ PartitionAgreementDisplay.from_predictions(partitions(0), ax=ax)
 plt.show()
 
 # %%
-# Most of them find about the same three clusters, and those are the classes. AWK, WK-Means and FWSA
-# go their own way in this picture. Other starts show which of that is luck: the agreement with the
-# classes for four values of ``random_state``.
+# Most algorithms find about the same three clusters, and those are the classes. AWK, WK-Means and
+# FWSA find something else in this picture. Is that luck? Here is the agreement with the classes for
+# four values of ``random_state``.
 
 names = list(ALGORITHMS)
 with_classes = {name: [] for name in names}
@@ -62,6 +62,6 @@ assert np.ptp(with_classes["AWK"]) > 0.3
 assert min(followers) > 0.6
 
 # %%
-# So: seven of ten, whatever the start. WK-Means and FWSA differ from them, AWK with some starts.
-# And those that agree most with each other are mostly those that are right here, which is something
-# one can see without knowing the classes.
+# So: seven of ten agree, whatever the start. WK-Means and FWSA differ from them, and AWK does for
+# some starts. The algorithms that agree most with each other are mostly the ones that are right
+# here, and you can see this without knowing the classes.

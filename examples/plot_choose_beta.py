@@ -2,8 +2,8 @@
 Can beta be chosen without labels?
 ==================================
 
-WK-Means asks for an exponent. On the wine table with noise columns it decides whether the classes
-are found. The silhouette width of the clusters needs no labels: does it know?
+WK-Means needs an exponent, beta. On the wine table with noise columns, it decides whether the
+classes are found. The silhouette width of the clusters needs no labels. Can it choose a good beta?
 """
 
 import numpy as np
@@ -21,13 +21,13 @@ betas = [1.1, 1.3, 1.5, 2, 2.5, 3, 4, 5, 6, 8]
 
 
 def silhouette(model, X, y=None):
-    """Return the silhouette width, with Manhattan distances among the standardised rows."""
+    """Return the silhouette width, with Manhattan distances among the standardized rows."""
     return silhouette_score(X, model.labels_, metric="manhattan")
 
 
 # %%
-# For every beta the table is clustered once. The upper curve sees the rows only, the lower one the
-# classes.
+# We cluster the table once for every beta. The upper curve uses only the rows. The lower one shows
+# the adjusted Rand index (ARI) with the classes.
 
 figure, (above, below) = plt.subplots(2, 1, figsize=(7.5, 5.4), layout="constrained", sharex=True)
 figure.set_label(
@@ -46,7 +46,7 @@ below.set(ylabel="agreement with\nthe classes (ARI)")
 plt.show()
 
 # %%
-# They rise together, with this draw of the noise and with others:
+# The curves rise together, for this draw of the noise and for others:
 
 chosen = blind.best_index_
 print(f"beta by silhouette: {betas[chosen]}, its ARI {informed.scores[chosen]:.2f}")
@@ -65,5 +65,5 @@ assert informed.scores[chosen] > informed.scores[betas.index(2)] + 0.1
 assert np.corrcoef(blind.scores, informed.scores)[0, 1] > 0.9
 
 # %%
-# So: on this table, yes. It is not always so; *Choose parameters* shows a table on which the
-# silhouette is led astray, and what to look at then.
+# So: yes, on this table. This is not always so. The page *Choose parameters* shows a table on which
+# the silhouette is misleading, and what to look at then.

@@ -2,9 +2,9 @@
 Is a million rows too many?
 ===========================
 
-A table that does not fit into memory can stay in its file: wherever an estimator takes rows it also
-takes the path of a ``.npy`` file, which is read block by block. Or one clusters a sample of the
-rows. How much does a sample lose?
+A table that does not fit into memory can stay in its file: wherever an estimator accepts rows, it
+also accepts the path of a ``.npy`` file, which it reads block by block. Alternatively you can
+cluster a sample of the rows. How much do you lose with a sample?
 """
 
 import tempfile
@@ -32,15 +32,15 @@ np.save(path, table)
 print(f"{path.name}: {path.stat().st_size / 2**20:.0f} MB")
 
 # %%
-# The whole file, with two starts, read block by block in every iteration:
+# First we cluster the whole file, with two starts. It is read block by block in every iteration.
 
 model = WKMeans(5, beta=4, n_init=2, random_state=0)
 whole = clone(model).fit(path)
 print(f"{whole.labels_.size} rows in {whole.n_iter_} iterations")
 
 # %%
-# And samples of it. Each model then labels all rows, and we count how far it agrees with the model
-# of the whole file (on every twentieth row, to save time).
+# Then we cluster samples of it. Each model labels all rows, and we compute the adjusted Rand index
+# (ARI) with the model of the whole file (on every twentieth row, to save time).
 
 sizes = [100, 300, 1000, 3000, 10_000, 30_000]
 agreement = np.empty((len(sizes), 3))
@@ -79,5 +79,5 @@ assert means[0] < 0.75
 assert means[-2:].min() > 0.95
 
 # %%
-# So: a million rows are no trouble, in memory or in a file. Nor are they needed, if all clusters
-# are large: a sample of some ten thousand gives nearly the same clusters.
+# So: no, a million rows are no problem, in memory or in a file. But you do not need them all if all
+# clusters are large: a sample of about ten thousand rows gives nearly the same clusters.

@@ -2,9 +2,9 @@
 What does the Minkowski exponent do to the shape of clusters?
 =============================================================
 
-iMWK-Means measures distance by the p-th powers of differences, and weights them by the p-th powers
-of weights. Points at the same distance from a center form a diamond for p = 1, an ellipse for
-p = 2, and nearly a box for a large p.
+iMWK-Means measures distance by the p-th powers of differences, multiplied by the p-th powers of
+weights. Points at the same distance from a center form a diamond for p = 1, an ellipse for p = 2,
+and nearly a box for a large p.
 """
 
 import numpy as np
@@ -25,8 +25,8 @@ def draw_cubes(n_features, shift, draw):
 
 
 # %%
-# Two squares, and the shapes that three values of p see. Half of the rows of a cluster are inside
-# its shape.
+# The picture shows two squares, and the shapes of the clusters for three values of p. Half of the
+# rows of a cluster are inside its shape.
 
 squares = draw_cubes(2, 1.6, draw=0)
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained", sharey=True)
@@ -41,8 +41,8 @@ for p, ax in zip((1.1, 2, 8), axes, strict=True):
 plt.show()
 
 # %%
-# Which p suits cubes? Two cubes of four columns that overlap in a corner, and how far the clusters
-# agree with them, in the mean of three draws:
+# Which p suits cubes? Here are two cubes in four columns that overlap in a corner. The numbers are
+# adjusted Rand indices of clusters and cubes, averaged over three draws.
 
 agreement = {
     p: np.mean(
@@ -58,4 +58,4 @@ for p, ari in agreement.items():
 assert agreement[1.5] < agreement[2] < agreement[4]
 
 # %%
-# So: p is the shape that clusters are allowed to have. Boxes ask for a large one.
+# So: p determines the shape of the clusters. Box-shaped clusters need a large p.

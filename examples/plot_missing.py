@@ -2,9 +2,9 @@
 What do missing cells do to a clustering?
 =========================================
 
-Cells of the iris table with noise columns are deleted at random. Three ways to go on: fill them
-with the median of their column, leave them out of every sum (``missing="ignore"``), or drop every
-row that has one.
+We delete random cells of the iris table with noise columns. There are three ways to continue: fill
+the missing cells with the median of their column, leave them out of every sum
+(``missing="ignore"``), or drop every row that has one.
 """
 
 import numpy as np
@@ -23,10 +23,10 @@ DRAWS = 3
 
 
 def delete_cells(share, draw):
-    """Return the table with holes and the classes, without rows that have nothing left."""
-    holes = np.where(np.random.default_rng(draw).random(X.shape) < share, np.nan, X)
-    some = ~np.isnan(holes).all(axis=1)
-    return holes[some], iris.target[some]
+    """Return the table with missing cells and the classes, without rows that are all missing."""
+    deleted = np.where(np.random.default_rng(draw).random(X.shape) < share, np.nan, X)
+    some = ~np.isnan(deleted).all(axis=1)
+    return deleted[some], iris.target[some]
 
 
 agreement = {"ignore": [], "fill with the median": []}
@@ -44,8 +44,8 @@ for share in SHARES:
     complete.append((1 - share) ** X.shape[1])
 
 # %%
-# The dotted line is the share of rows without a gap: of those one would have to live if rows were
-# dropped.
+# Agreement is the adjusted Rand index (ARI) with the classes. The dotted line is the share of
+# complete rows, which are all that is left if you drop rows.
 
 figure, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
 figure.set_label(
@@ -68,8 +68,8 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# A median has no dispersion. The more cells of a column are filled with it, the more compact the
-# column looks, and the more weight it gets, noise or not.
+# Filled cells have no dispersion about the median. The more cells of a column are filled, the more
+# compact the column looks and the more weight it gets, whether it is noise or not.
 
 for share, ignored, filled in zip(SHARES, *agreement.values(), strict=True):
     print(f"{share:3.0%} deleted: ignore {ignored:.2f}, fill {filled:.2f}")
@@ -79,4 +79,5 @@ assert agreement["ignore"][3] > 0.75
 assert agreement["fill with the median"][3] < 0.5
 
 # %%
-# So: a tenth of missing cells does little harm if they are ignored, and much if they are filled.
+# So: if a tenth of the cells is missing, this does little harm if they are ignored, and a lot if
+# they are filled.

@@ -2,9 +2,9 @@
 How do I cluster numbers and categories together?
 =================================================
 
-Patients of a heart clinic: six numbers and seven categories, and a few cells that we delete. No
-encoding by hand: ``TableEncoder`` scales the numbers and leaves categories and gaps as they are,
-and WK-Means takes both.
+The table describes the patients of a heart clinic by six numbers and seven categories, and we
+delete a few cells. You need not encode anything by hand: ``TableEncoder`` scales the numbers and
+leaves categories and missing cells as they are, and WK-Means accepts both.
 """
 
 import numpy as np
@@ -23,9 +23,9 @@ table = heart.data.mask(np.random.default_rng(0).random(heart.data.shape) < 0.03
 print(table.iloc[:3, :5])
 
 # %%
-# The columns of type "category" are found by themselves. A column of two values, along which any
-# table can be cut cleanly, would take all the weight; with weights in each cluster a constant is
-# added to every dispersion, which prevents that, and ``beta=8`` keeps weights moderate.
+# Columns of type "category" are recognized automatically. A column with two values can split any
+# table cleanly and would then take all the weight. With weights in each cluster, a constant is
+# added to every dispersion, which prevents this, and ``beta=8`` keeps the weights moderate.
 
 encoder = TableEncoder(categorical="keep", impute="keep")
 weighted = WKMeans(2, weights="cluster", beta=8, missing="ignore", random_state=0)
@@ -34,8 +34,8 @@ labels = model.fit_predict(table)
 print(f"{table.isna().sum().sum()} cells missing, clusters of {np.bincount(labels).tolist()} rows")
 
 # %%
-# What the clusters are like, in the units of the table. Numbers are means, categories the most
-# frequent one and its share; colors compare with all rows.
+# The picture shows what the clusters are like, in the units of the table. Numbers are means. For
+# categories we see the most frequent one and its share. Colors show the difference from all rows.
 
 figure, ax = plt.subplots(figsize=(8, 5.6), layout="constrained")
 figure.set_label(
@@ -46,10 +46,10 @@ ClusterProfilesDisplay.from_estimator(model, table, ax=ax)
 plt.show()
 
 # %%
-# The clusters agree with the diagnosis, which the model has not seen, far better than chance but
-# far from perfectly. That depends little on where the starts begin. With IK-P, which has no such
-# constant, it does, and among its starts the lowest objective is no good advice: the more there
-# are, the surer a cut along a single column wins.
+# The model has not seen the diagnosis. Its clusters agree with it far better than chance, but far
+# from perfectly, and this depends little on the random start. With IK-P, which has no such
+# constant, it depends on the start, and the lowest objective is not a good guide: the more starts
+# there are, the more certainly a split along a single column wins.
 
 
 def agreement(model, seed, **options):
@@ -71,5 +71,5 @@ print("share with angina after exercise:", frequencies.round(2))
 assert np.ptp(frequencies) > 0.2
 
 # %%
-# So: hand the table over as it is, to an algorithm that takes categories and has a constant beside
-# the dispersions.
+# So: pass the table as it is to an algorithm that accepts categories and adds a constant to the
+# dispersions.

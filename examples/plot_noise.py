@@ -2,15 +2,14 @@
 How much noise does it take to break a clustering?
 ==================================================
 
-Uniform noise columns are added to two tables with known classes. Plain K-Means gives every column
-the same say, so it gets worse with every one of them. Feature-weighted K-Means learns which columns
-hold the clusters together. All algorithms with one weight per feature or in each cluster are shown
-with their default parameters, and two with a variant that the legend names. The best of ten starts
-is chosen by the objective. The two tables were picked for showing two different outcomes;
-``python -m fwkmeans.cli.demonstration --table NAME`` shows the others.
+We add columns of uniform noise to two tables with known classes. Plain K-Means treats all columns
+alike, so every noise column makes it worse. Feature-weighted K-Means learns which columns show the
+clusters. The figure shows five algorithms with their default parameters, and two of them also with
+a variant named in the legend. Each keeps the best of ten starts by the objective. We picked the two
+tables to show two different outcomes; ``fwkmeans demo --table NAME`` shows the others.
 
-Run it with the name of an image file to write the figure of the README, which is the mean of ten
-draws of the noise; without a name two are enough::
+Run the script with the name of an image file to write the figure of the README, which is the mean
+over ten draws of the noise. Without a name it uses two draws::
 
     python examples/plot_noise.py docs/figures/noise.png
 """
@@ -32,8 +31,8 @@ from fwkmeans.preprocessing import RangeStandardizer
 DRAWS = 10 if len(sys.argv) > 1 else 2
 MULTIPLES = [0, 0.5, 1, 2, 3, 4]  # noise columns for each column of the table
 
-# Okabe and Ito's colors, which differ for all kinds of color vision; markers differ as well, and
-# get smaller, so that lines that fall together can be told apart
+# Okabe and Ito's colors can be told apart with any kind of color vision. The markers differ too,
+# and get smaller, so that lines on top of each other remain visible.
 STYLES = {
     "K-Means": ("#000000", "o", "--", 5),
     "AWK": ("#D55E00", "s", "-", 9),
@@ -62,7 +61,7 @@ def prepare(table, n_noise, draw):
 
 @cache
 def measure(name):
-    """Return the numbers of noise columns and, for each algorithm, its mean ARI at each."""
+    """Return the numbers of noise columns and, for each algorithm, its mean adjusted Rand index."""
     table = load_uci(name, as_frame=False)
     counts = [round(multiple * table.data.shape[1]) for multiple in MULTIPLES]
     scores = {label: np.zeros(len(counts)) for label in STYLES}
@@ -144,8 +143,8 @@ if len(sys.argv) > 1:
 plt.show()
 
 # %%
-# On iris four noise columns for each of its own cost K-Means more than a fifth of its agreement,
-# and AWK nothing:
+# On iris, four noise columns for each original column cost K-Means more than a fifth of its
+# agreement, and AWK nothing:
 
 _, iris_scores = measure("iris")
 for label in ("K-Means", "AWK"):
@@ -154,5 +153,5 @@ assert iris_scores["K-Means"][-1] < 0.8 * iris_scores["K-Means"][0]
 assert iris_scores["AWK"][-1] > iris_scores["AWK"][0] - 0.05
 
 # %%
-# So: a few columns of noise are enough to break K-Means. Weighted algorithms lose less, though not
-# all of them and not everywhere, as wine shows.
+# So: a few columns of noise are enough to break K-Means. Weighted algorithms lose less, but not all
+# of them and not everywhere, as wine shows.

@@ -2,8 +2,8 @@
 Which columns are noise?
 ========================
 
-Four measurements of flowers, and beside each a column of random numbers between its smallest and
-largest value. Nobody tells the algorithm which is which.
+The table has four measurements of flowers. Next to each we add a column of random numbers between
+its smallest and largest value. Nobody tells the algorithm which columns are random.
 """
 
 from matplotlib import pyplot as plt
@@ -19,8 +19,8 @@ print(f"{X.shape[0]} rows, {X.shape[1]} columns")
 
 # %%
 # WK-Means has one weight for each column. A column in which the clusters are compact gets a large
-# one. The exponent beta says how sharply: close to 1 the best column takes all, a large beta makes
-# weights equal.
+# weight. The exponent beta controls how large: close to 1, the best column takes all the weight,
+# and a large beta makes the weights equal.
 
 betas = [1.5, 2, 4]
 models = [WKMeans(3, beta=beta, n_init=50, random_state=0).fit(X) for beta in betas]
@@ -37,7 +37,7 @@ ax.set_ylabel("")
 plt.show()
 
 # %%
-# In all three the four heaviest columns are the measurements:
+# For all three values of beta, the four heaviest columns are the measurements:
 
 for beta, weight in zip(betas, weights, strict=True):
     print(f"beta = {beta:g}: the four noise columns share {weight[4:].sum():.0%} of the weight")
@@ -45,5 +45,5 @@ for beta, weight in zip(betas, weights, strict=True):
 assert weights[1][4:].sum() < 0.1
 
 # %%
-# So: read the weights from the left. The columns at the end are the noise, and the gap before them
-# shows best with a small beta.
+# So: the columns with the smallest weights are the noise. The gap between them and the others is
+# easiest to see with a small beta.

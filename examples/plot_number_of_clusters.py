@@ -2,9 +2,9 @@
 Can the number of clusters be found?
 ====================================
 
-An anomalous pattern is the set of rows that are nearer to a far row than to the center of the
-table. Patterns are taken out one after the other until no row is left, and those with enough rows
-start the clusters. That gives a number without asking for one. Is it the right one?
+An anomalous pattern is the set of rows that are closer to an outlying row than to the center of the
+table. Patterns are removed one after the other until no row is left, and those with enough rows
+start the clusters. This gives a number of clusters without asking for one. Is it the right one?
 """
 
 import numpy as np
@@ -25,8 +25,8 @@ tables = {
 shares = np.array([0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2])
 
 # %%
-# The one choice that remains is how many rows are enough. The curves show what iMWK-Means with
-# p = 2 finds if a pattern must have this share of the rows:
+# One choice remains: how many rows a pattern must have. The curves show how many clusters
+# iMWK-Means with p = 2 finds if a pattern must have a given share of the rows.
 
 found = {}
 figure, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
@@ -60,5 +60,5 @@ assert right["iris (3 classes)"] < 0.5
 assert found["Gaussian clusters (3 of them)"][0] > 4
 
 # %%
-# So: it narrows the number down to a few, and the smallest pattern that counts decides among them.
-# Take it as a suggestion.
+# So: the patterns narrow the number down to a few candidates, and the smallest pattern that counts
+# decides among them. Take the result as a suggestion.

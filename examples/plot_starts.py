@@ -2,9 +2,9 @@
 How many starts are enough?
 ===========================
 
-K-Means and its relatives end in local minima. The usual remedy is to start often and to keep the
-lowest objective. Here are 100 single starts of three algorithms, on iris with noise columns. From
-them follows what the best of n would give, for every n.
+K-Means and its relatives end in local minima. The usual remedy is to run many starts and to keep
+the one with the lowest objective. Here we run 100 single starts of three algorithms, on iris with
+noise columns. From these we compute what the best of n starts would give, for every n.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ counts = np.arange(1, 51)
 def best_of(objectives, agreement):
     """Return the expected agreement of the best of n draws, with replacement, for each n."""
     order = np.argsort(objectives, kind="stable")
-    beaten = 1 - np.arange(N_STARTS + 1) / N_STARTS  # chance that a draw is not among the first
+    beaten = 1 - np.arange(N_STARTS + 1) / N_STARTS  # probability of not being among the first
     chances = beaten[:-1] ** counts[:, np.newaxis] - beaten[1:] ** counts[:, np.newaxis]
     return chances @ agreement[order]
 
@@ -37,7 +37,8 @@ for cls in (AWKMeans, WKMeans, KMeans):
     curves[cls.__name__] = best_of(objectives, agreement)
 
 # %%
-# One start of AWK is a gamble. The best of ten is nearly as good as the best of fifty:
+# A single start of AWK is unreliable. The best of ten is nearly as good as the best of fifty.
+# Agreement is the adjusted Rand index (ARI) with the classes.
 
 figure, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
 figure.set_label(
@@ -70,5 +71,5 @@ assert all(abs(curves[name][9] - curves[name][49]) < 0.03 for name in ("AWKMeans
 assert abs(curves["KMeans"][9] - curves["KMeans"][49]) < 0.05
 
 # %%
-# So: ten, the default, are enough on this table; one is not. More starts do not help K-Means here:
-# it finds its minimum, and its minimum is wrong.
+# So: ten starts, the default, are enough on this table; a single one is not. More starts do not
+# help K-Means here. It finds its minimum, but that minimum is wrong.

@@ -2,8 +2,9 @@
 Do clusters differ in which features matter?
 ============================================
 
-Three clusters of 100 rows. Each is compact in two of six columns and spread over the whole range
-in the four others. No column is good for all clusters, so one weight per column cannot help.
+There are three clusters of 100 rows. Each is compact in two of six columns and spread over the
+whole range in the other four. No column is useful for all clusters, so one weight per column cannot
+help.
 """
 
 import numpy as np
@@ -20,9 +21,9 @@ for k, place in enumerate([(0.25, 0.25), (0.75, 0.25), (0.5, 0.75)]):
     X[truth == k, 2 * k : 2 * k + 2] = rng.normal(place, 0.04, (100, 2))
 
 # %%
-# On the left the table: columns 0 and 1 against each other, then 2 and 3, then 4 and 5. Only one
-# cluster shows in each pair. On the right the weights that AWK, which has a weight for each feature
-# in each cluster, found.
+# On the left is the table: columns 0 and 1 against each other, then 2 and 3, then 4 and 5. Each
+# pair shows only one cluster. On the right are the weights that AWK found. It has a weight for each
+# feature in each cluster.
 
 model = AWKMeans(3, random_state=0).fit(X)
 figure = plt.figure(figsize=(11, 3.2), layout="constrained")
@@ -43,8 +44,8 @@ display.ax_.set(title="weights learned by AWK", xlabel="column")
 plt.show()
 
 # %%
-# Every cluster gives nearly all of its weight to the two columns in which it was made, and with
-# that the clusters are found:
+# Every cluster gives nearly all of its weight to the two columns in which it was generated. With
+# these weights the clusters are found:
 
 agreement = {}
 for each in (KMeans(3, random_state=0), WKMeans(3, random_state=0), model):
@@ -56,5 +57,5 @@ assert max(agreement["KMeans"], agreement["WKMeans"]) < 0.25
 assert (np.sort(model.feature_weights_, axis=1)[:, -2:].sum(axis=1) > 0.9).all()
 
 # %%
-# So: yes, they can. If you suspect it, use an algorithm with weights in each cluster, and compare
-# its rows of weights.
+# So: yes, they can. If you suspect this, use an algorithm with weights in each cluster, and compare
+# the weights of the clusters.

@@ -549,7 +549,7 @@ class _Problem:
             self.algorithm == "fwsa"
             or self.smoothing == "refresh"
             or (self.algorithm == "ikp" and self.variant != "monotone")
-            or self.missing == "rescale"  # the assignment minimises something else
+            or self.missing == "rescale"  # the assignment minimizes something else
         )
 
     def stops_when_level(self):

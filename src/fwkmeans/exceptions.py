@@ -1,4 +1,4 @@
-"""The errors and warnings that have a name of their own."""
+"""Errors and warnings that you may want to catch or silence by name."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ __all__ = [
 
 
 class InvalidParameterError(ValueError, TypeError):
-    """A parameter has a value that it may not have.
+    """A parameter has an invalid value.
 
-    It is both a ValueError and a TypeError, as scikit-learn's is: whether ``beta="2"`` is a wrong
-    value or a wrong type is not for the caller to guess.
+    It is both a ValueError and a TypeError, like scikit-learn's, so that callers need not guess
+    whether ``beta="2"`` is a wrong value or a wrong type.
     """
 
 
 class UnequalSpreadWarning(UserWarning):
-    """Some columns spread over 100 times as widely as others, so that they decide the clusters.
+    """Some columns spread more than 100 times as widely as others, and so decide the clusters.
 
-    To silence it once you have decided that the units are right::
+    To silence it if the units are right::
 
         warnings.simplefilter("ignore", fwkmeans.exceptions.UnequalSpreadWarning)
     """
 
 
 class NoVaryingColumnError(ValueError):
-    """Every column of a table is constant or missing in all rows."""
+    """Every column of a table is constant, or missing in all rows."""
 
 
 class NotConvergedWarning(ConvergenceWarning):
-    """A fit was stopped by `max_iter`."""
+    """A fit reached `max_iter` before it converged."""
 
 
 class FewerClustersWarning(ConvergenceWarning):
-    """A fit found fewer clusters than were asked for."""
+    """A fit found fewer clusters than `n_clusters`."""

@@ -1,7 +1,8 @@
-"""The words the parts share: array aliases, the records they exchange, and their contracts.
+"""What all parts share: aliases of arrays, the records that parts exchange, and their protocols.
 
-Leading axis ``R`` runs over the starts of a batch, ``K`` over clusters, ``M`` over features, ``P``
-over the entries of a center: a number a numeric feature, a frequency a category (see `Layout`).
+In the shapes of arrays, ``R`` is the number of starts in a batch, ``K`` that of clusters, ``M``
+that of features (``Mn`` numeric and ``Mc`` categorical ones), and ``P`` that of the entries of a
+center: one number per numeric feature and one frequency per category (see `Layout`).
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ Whole = TypeVar("Whole", covariant=True)
 
 
 class Description(NamedTuple):
-    """What one look at the whole table says about each feature; only rows with weight count."""
+    """What one pass over the table finds out about each feature; only rows with weight count."""
 
     n_rows: int
     mass: float  # sum of the sample weights
     mean: FloatArray  # (M,) zero for categories
     scatter: FloatArray  # (M,) T_v, dispersion of the whole table about its center
     minimum: FloatArray  # (M,) zero for categories
-    maximum: FloatArray  # (M,) one for categories that vary, else zero
+    maximum: FloatArray  # (M,) one for categorical features that vary, zero for the others
     layout: Layout
     center: FloatArray  # (P,) center of the whole table
-    gaps: bool = False  # cells are missing
-    rescale: bool = False  # assign their rows by the observed share of each cluster's weight
+    gaps: bool = False  # whether cells are missing
+    rescale: bool = False  # whether such rows are assigned by the observed share of the weights
 
     @property
     def varying(self) -> BoolArray:
-        """Features that can carry weight: not constant (all of them if every one is constant)."""
+        """Features that can have weight: those that are not constant (all, if all are constant)."""
         varying = self.maximum > self.minimum
         return varying if varying.any() else np.ones_like(varying)
 
@@ -52,28 +53,28 @@ class Description(NamedTuple):
 
     @property
     def magnitude(self) -> FloatArray:
-        """Largest absolute value of each feature: what its rounding is relative to."""
+        """Largest absolute value of each feature; rounding errors are relative to it."""
         return np.maximum(np.abs(self.minimum), np.abs(self.maximum))
 
 
-#: What is kept beside a block, by name; one axis is the rows. Never changed in place.
+#: Arrays that are kept with a block, by name; one axis is the rows. Never changed in place.
 RowMemory: TypeAlias = Mapping[str, NDArray[Any]]
 
 
 class Block(NamedTuple):
-    """Some consecutive rows of a table. NaN and negative levels are missing cells."""
+    """Some consecutive rows of a table; NaN and negative levels are missing cells."""
 
     rows: RowArray  # (n, Mn) numeric columns
     sample_weight: FloatArray | None  # (n,)
-    first_row: int = 0  # index of the first of them in the whole table
+    first_row: int = 0  # index of the first row in the whole table
     n_threads: int = 1
     levels: LabelArray | None = None  # (n, Mc) level of each categorical cell
-    gaps: bool = False  # cells may be missing
-    stretch: bool = False  # dissimilarities are then multiplied by all / observed features
+    gaps: bool = False  # whether cells may be missing
+    stretch: bool = False  # whether their dissimilarities are multiplied by all / observed features
 
 
 class Entities(NamedTuple):
-    """Single rows of a table, copied: what a reduction hands back instead of their indices."""
+    """Copies of single rows of a table; a reduction returns them instead of indices."""
 
     numbers: FloatArray  # (n, Mn)
     levels: LabelArray  # (n, Mc)
@@ -84,34 +85,34 @@ class Entities(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """What the kernels assign rows by: ``sum_v w |y - c|^p`` + costs of categories + offset."""
+    """What kernels need to assign rows: ``sum_v w |y - c|^p`` + costs of categories + offset."""
 
     centers: FloatArray  # (R, K, Mn)
     weights: FloatArray  # (R, K or 1, Mn), effective
     offsets: FloatArray  # (R, K)
-    shift: FloatArray  # (Mn,) a point amid the rows, subtracted before products are formed
-    power: FloatArray | None = None  # (R,) p; None: 2
+    shift: FloatArray  # (Mn,) a point among the rows, subtracted before products are formed
+    power: FloatArray | None = None  # (R,) p; None means 2
     costs: FloatArray | None = None  # (R, K, levels) weighted cost of each category
     category_weights: FloatArray | None = None  # (R, K or 1, Mc), effective
-    rescale: bool = False  # rows with missing cells: divide by the observed share of the weight
+    rescale: bool = False  # whether to divide by the observed share of the weight
 
 
 class Statistics(NamedTuple):
-    """What an assignment pass returns instead of labels: sums that can be added and moved."""
+    """The sums that an assignment pass returns for each cluster; they can be added and moved."""
 
     mass: FloatArray  # (R, K) sum of sample weights
     rows: IntArray  # (R, K) number of rows with positive sample weight
     sums: FloatArray  # (R, K, Mn) sum of s_i (y_i - reference_k)
     squares: FloatArray  # (R, K, Mn) sum of s_i (y_i - reference_k)^2
-    cells: FloatArray | None  # (R, K, Mn) sum of s_i over cells that are there; None if all are
+    cells: FloatArray | None  # (R, K, Mn) sum of s_i over observed cells; None if none is missing
     counts: FloatArray  # (R, K, levels) sum of s_i of each category
-    fingerprint: IntArray  # (R,) equal for equal labels of all rows with weight
-    changed: IntArray  # (R,) rows whose label is not the last one; 0 if nobody keeps those
-    reference: FloatArray  # (R, K, Mn) what the sums were taken about
+    fingerprint: IntArray  # (R,) equal if all rows with weight have equal labels
+    changed: IntArray  # (R,) rows whose label has changed; 0 if the last labels are not kept
+    reference: FloatArray  # (R, K, Mn) the points that were subtracted before summing
 
     @property
     def observed(self) -> FloatArray:
-        """Mass of the cells that are there: (R, K, Mn), or (R, K, 1) if all are."""
+        """Mass of the observed cells: (R, K, Mn), or (R, K, 1) if none is missing."""
         return self.mass[..., None] if self.cells is None else self.cells
 
     def plus(self, other: Statistics) -> Statistics:
@@ -166,27 +167,27 @@ class Assignment(NamedTuple):
 
 
 class LastLabels(NamedTuple):
-    """Labels of the last pass, which a kernel replaces; `update` starts sum only changes."""
+    """Labels of the last pass, which a kernel replaces; in `update` starts it sums only changes."""
 
     labels: LabelArray  # (R, n)
     update: BoolArray  # (R,)
 
 
 class KeptLabels(NamedTuple):
-    """Which of the labels in row memory belong to the starts of a pass, which replaces them."""
+    """Where row memory has the labels of the starts of a pass; the pass replaces them."""
 
-    kept: IntArray  # (R',) places of the starts of the batch among them, if there are any yet
-    update: BoolArray  # (R,) starts of the pass that sum only the rows that change
-    starts: IntArray | None = None  # (R,) starts of the batch that the pass is about; None: all
+    kept: IntArray  # (R',) index of each start of the batch among the labels kept, if there are any
+    update: BoolArray  # (R,) whether a start of the pass sums only the rows that change
+    starts: IntArray | None = None  # (R,) the starts of the batch in this pass; None means all
 
     @classmethod
     def new(cls, n_starts: int) -> KeptLabels:
-        """Return what keeps the labels of so many starts, none of which are known yet."""
+        """Return the record for a first pass, before any labels are known."""
         return cls(np.arange(n_starts), np.zeros(n_starts, dtype=np.bool_))
 
 
 class Weights(NamedTuple):
-    """Feature weights of a batch of starts, and what their rule wants to remember."""
+    """Feature weights of a batch of starts, and arrays that their rule wants to remember."""
 
     values: FloatArray  # (R, K, M)
     memory: Mapping[str, FloatArray] = {}  # each with leading axis R
@@ -197,14 +198,14 @@ class Weights(NamedTuple):
 
 
 class Effective(NamedTuple):
-    """Weights as they multiply the dissimilarity: scale x values, kept apart against underflow."""
+    """Weights as they multiply the dissimilarity: scale x values, separate to avoid underflow."""
 
     values: FloatArray  # (R, K, M) or (R, 1, M)
     scale: FloatArray  # (R,)
 
 
 class WeightContext(NamedTuple):
-    """What a weight rule may look at besides the dispersion."""
+    """What a weight rule can use besides the dispersion."""
 
     mass: FloatArray  # (R, K) sum of sample weights in each cluster
     previous: Weights
@@ -212,25 +213,25 @@ class WeightContext(NamedTuple):
 
 
 class Reduction(Protocol[Part, Whole]):
-    """A computation over all rows: a small value that can be pickled and never changes.
+    """A computation over all rows: a small immutable value that can be pickled.
 
-    It may run in another process, in any order of blocks, and twice on the same block.
+    It may run in another process, on the blocks in any order, and twice on the same block.
     """
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Part, RowMemory]:
-        """Return the part of one block, and what is kept beside it from now on."""
+        """Return the part of one block, and its new row memory."""
 
     def join(self, before: Part, after: Part) -> Part:
-        """Put two neighboring parts together; associative up to rounding."""
+        """Combine the parts of two neighbors; associative up to rounding."""
 
     def finish(self, whole: Part) -> Whole:
-        """Return the result from all parts together."""
+        """Return the result, given the parts of all blocks joined."""
 
 
 class Source(Protocol):
-    """Where the rows live: an ordered set of blocks, with what is kept beside them.
+    """Where the rows are: an ordered set of blocks, each with its row memory.
 
-    A source is a value: nothing changes it, `run` returns the one that follows.
+    A source never changes; `run` returns a new one.
     """
 
     @property
@@ -251,22 +252,22 @@ class Source(Protocol):
     def operations(self) -> frozenset[str]: ...
 
     def run(self, reduction: Reduction[Any, Whole]) -> tuple[Whole, Self]:
-        """Return the result of a reduction, and the source with the row memory it leaves."""
+        """Return the result of a reduction, and the source with the new row memory."""
 
     def reduce(self, reduction: Reduction[Any, Whole]) -> Whole:
-        """Return the result of a reduction, and forget the row memory it leaves."""
+        """Return the result of a reduction; the new row memory is dropped."""
 
     def gather(self, name: str, axis: int = 0) -> NDArray[Any]:
-        """Return what is kept under a name beside all blocks, in the order of the rows."""
+        """Return what row memory has under a name, for all blocks in the order of the rows."""
 
     def forget(self, name: str) -> Self:
-        """Return the source without what is kept under this name."""
+        """Return the source without what row memory has under this name."""
 
     def with_gaps(self, *, stretch: bool) -> Self:
         """Return the source in which missing cells are left out of every sum."""
 
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
-        """Return the source of what a function makes of the numbers of each block."""
+        """Return the source with a function applied to the numbers of each block."""
 
 
 def get_protocol_members(protocol: type) -> set[str]:
@@ -281,7 +282,7 @@ def get_protocol_members(protocol: type) -> set[str]:
 
 
 class Dissimilarity(Protocol):
-    """How far a row is from a center, and which passes over the rows that needs."""
+    """How far a row is from a center, and the passes over the rows that compute it."""
 
     @property
     def needs_labels(self) -> bool: ...
@@ -323,7 +324,7 @@ class CenterRule(Protocol):
     @property
     def unique(self) -> bool: ...
     def bind(self, table: Description) -> Self: ...
-    def minimises(self, dissimilarity: Dissimilarity) -> bool: ...
+    def minimizes(self, dissimilarity: Dissimilarity) -> bool: ...
     def update(
         self, statistics: Statistics, assignment: Assignment, source: Source
     ) -> FloatArray: ...

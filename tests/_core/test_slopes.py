@@ -137,7 +137,7 @@ def test_slopes_and_powers_equal_the_twin_for_every_number_of_features(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_slope_does_not_depend_on_the_other_features(dtype):
-    """Lanes run over features: what the neighbours hold must not matter but for rounding."""
+    """Lanes run over features: what the neighbors hold must not matter but for rounding."""
     block, points, labels = case(3, 200, 9, 3, dtype)
     whole = compiled.slopes(block, points, POWERS, labels)
     powers = compiled.powers(block, points, POWERS, labels)
@@ -198,7 +198,7 @@ def sum_of_powers(values, s, c, p):
     + [("compiled", DTYPES[at % 2], layout) for at, layout in enumerate(LAYOUTS) if layout != "C"],
 )
 @pytest.mark.parametrize(("discrete", "missing"), [(False, 0.0), (True, 0.3)])
-def test_roots_are_minimisers(kernels, dtype, layout, discrete, missing):
+def test_roots_are_minimizers(kernels, dtype, layout, discrete, missing):
     """No point of a fine grid, and no value, has a lower sum of powers."""
     n, m, k = (40, 2, 3) if kernels == "compiled" else (25, 2, 2)
     block, points, labels = case(

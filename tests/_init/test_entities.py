@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from fwkmeans import KMeans
-from fwkmeans._init import INITIALISATIONS, Seeds
+from fwkmeans._init import INITIALIZATIONS, Seeds
 from fwkmeans._init import entities as entities_module
 from fwkmeans.sources import MemorySource, describe, rows_at
 from laws.configurations import make_rows
 
-each_init = pytest.mark.parametrize("init", INITIALISATIONS)
+each_init = pytest.mark.parametrize("init", INITIALIZATIONS)
 
 
 def draw_centers(init, source, n_clusters, seeds, starts):
-    return INITIALISATIONS[init](source, n_clusters, seeds, starts, describe(source)[0])
+    return INITIALIZATIONS[init](source, n_clusters, seeds, starts, describe(source)[0])
 
 
 @each_init

@@ -1,4 +1,4 @@
-"""Minkowski centers are minimisers, whatever the data, found in a few passes."""
+"""Minkowski centers are minimizers, whatever the data, found in a few passes."""
 
 import numpy as np
 import pytest
@@ -81,8 +81,8 @@ def objective(y, s, c, p):
     return (s[here] * (size / unit) ** np.longdouble(p)).sum() * unit ** np.longdouble(p)
 
 
-def assert_minimiser(y, s, got, p):
-    """Assert that `got` is the minimiser for one column of one cluster."""
+def assert_minimizer(y, s, got, p):
+    """Assert that `got` is the minimizer for one column of one cluster."""
     here = (s > 0) & ~np.isnan(y)
     values, weight = y[here].astype(np.float64), s[here]
     expected = reference.minkowski_center(values, weight, p)
@@ -114,7 +114,7 @@ def found(source, labels, p, before=None):
     return centers
 
 
-def assert_minimisers(source, labels, centers, p):
+def assert_minimizers(source, labels, centers, p):
     rows = np.asarray(source.rows)
     s = np.ones(len(rows)) if source.sample_weight is None else source.sample_weight
     for r in range(len(labels)):
@@ -122,7 +122,7 @@ def assert_minimisers(source, labels, centers, p):
             mine = labels[r] == k
             for v in range(centers.shape[2]):
                 if ((s > 0) & ~np.isnan(rows[:, v]) & mine).any():
-                    assert_minimiser(rows[mine, v], s[mine], centers[r, k, v], p)
+                    assert_minimizer(rows[mine, v], s[mine], centers[r, k, v], p)
 
 
 def some_labels(rng, n_starts, n, n_clusters):
@@ -133,7 +133,7 @@ def some_labels(rng, n_starts, n, n_clusters):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("p", POWERS)
-def test_centers_are_minimisers(p, kind, rng):
+def test_centers_are_minimizers(p, kind, rng):
     weighted = (POWERS.index(p) + KINDS.index(kind)) % 2 == 1
     for n in (3, 20, 150):
         X = np.stack([data(kind, rng, n) for _ in range(4)], axis=1)
@@ -142,7 +142,7 @@ def test_centers_are_minimisers(p, kind, rng):
             weight[: n // 3 + 1] = 1.0
         source = CountingSource(X, weight)
         labels = some_labels(rng, 2, n, min(2, n))
-        assert_minimisers(source, labels, found(source, labels, p), p)
+        assert_minimizers(source, labels, found(source, labels, p), p)
 
 
 @pytest.mark.parametrize("p", POWERS)
@@ -172,7 +172,7 @@ def test_missing_cells_are_left_out(p, missing, rng):
     X[rng.random(X.shape) < missing] = np.nan
     source = CountingSource(X, rng.integers(0, 3, 120) * 1.0, gaps=True)
     labels = some_labels(rng, 2, 120, 3)
-    assert_minimisers(source, labels, found(source, labels, p), p)
+    assert_minimizers(source, labels, found(source, labels, p), p)
 
 
 @pytest.mark.parametrize("p", POWERS)
@@ -199,7 +199,7 @@ def test_few_and_equal_rows(p):
 
 @pytest.mark.parametrize("p", POWERS)
 def test_two_close_rows_far_from_zero(p, rng):
-    """Neighbouring numbers are as far apart as the bracket can ever be narrow."""
+    """Neighboring numbers are as far apart as the bracket can ever be narrow."""
     for origin in (1.0, 1.3, 1024.0, 1000.0, -0.5, 2.0**27):
         for distance in (1e-3, 1e-6, 1e-9, 1e-12):
             X = origin * (1 + distance * rng.random((2, 20)))
@@ -255,7 +255,7 @@ def test_a_cluster_without_values_keeps_its_center(p, rng):
     centers = minkowski_centers(with_labels(source, labels), before, p, mass)
     np.testing.assert_array_equal(centers[0, [1, 4]], before[0, [1, 4]])
     np.testing.assert_array_equal(centers[0, 2:4, 1], before[0, 2:4, 1])
-    assert_minimisers(source, labels, centers, p)
+    assert_minimizers(source, labels, centers, p)
 
 
 @pytest.mark.parametrize("p", POWERS)
@@ -287,7 +287,7 @@ def test_chunks_equal_memory(p, dtype, rng):
 
 
 @pytest.mark.parametrize("p", [*POWERS, 2.0])
-def test_the_rule_updates_to_minimisers(p, rng):
+def test_the_rule_updates_to_minimizers(p, rng):
     X = rng.normal(size=(90, 3))
     weight = rng.random(90)
     source = MemorySource(X, weight)
@@ -300,7 +300,7 @@ def test_the_rule_updates_to_minimisers(p, rng):
     labels = source.gather("labels", axis=1)
     centers = rule.update(statistics, state, source)
     np.testing.assert_array_equal(centers[1, 2], state.centers[1, 2])
-    assert_minimisers(source, labels, centers, p)
+    assert_minimizers(source, labels, centers, p)
     # ... and the dispersions about them are those of the formula
     dispersion = dissimilarity.dispersion(statistics, state, centers, source, table)
     for r, k in np.ndindex(2, 4):
@@ -312,20 +312,20 @@ def test_the_rule_updates_to_minimisers(p, rng):
             assert dispersion[r, k, v] == pytest.approx(expected, rel=1e-10)
 
 
-def test_the_rule_says_what_it_minimises():
+def test_the_rule_says_what_it_minimizes():
     table, _ = describe(MemorySource(np.eye(3)))
     for p in (1.0, 1.5, 2.0, 3.0, np.inf):
         rule = MinkowskiCenter(p).bind(table)
-        assert rule.minimises(Minkowski(p).bind(table))
-        assert not rule.minimises(Minkowski(p + 0.5 if p < np.inf else 2.0).bind(table))
+        assert rule.minimizes(Minkowski(p).bind(table))
+        assert not rule.minimizes(Minkowski(p + 0.5 if p < np.inf else 2.0).bind(table))
         assert rule.unique == (1 < p < np.inf)
-    assert MinkowskiCenter(2.0).bind(table).minimises(SquaredEuclidean().bind(table))
-    assert MeanCenter().bind(table).minimises(Minkowski(2.0).bind(table))
-    assert not MeanCenter().bind(table).minimises(Minkowski(3.0).bind(table))
+    assert MinkowskiCenter(2.0).bind(table).minimizes(SquaredEuclidean().bind(table))
+    assert MeanCenter().bind(table).minimizes(Minkowski(2.0).bind(table))
+    assert not MeanCenter().bind(table).minimizes(Minkowski(3.0).bind(table))
     assert CENTER_RULES["minkowski"] is MinkowskiCenter
 
 
-def test_categories_have_to_match_what_is_minimised():
+def test_categories_have_to_match_what_is_minimized():
     layout = Layout(np.asarray([0, 2]), np.asarray([1]), np.asarray([0, 3]))
     levels = np.asarray([[0], [1], [0]], dtype=np.int32)
     table, _ = describe(MemorySource(np.eye(3)[:, :2], levels=levels, layout=layout))
@@ -336,7 +336,7 @@ def test_categories_have_to_match_what_is_minimised():
         ("frequencies", "matching", False),
     ]:
         rule = MinkowskiCenter(3.0, own).bind(table)
-        assert rule.minimises(Minkowski(3.0, kind).bind(table)) == expected
+        assert rule.minimizes(Minkowski(3.0, kind).bind(table)) == expected
         assert rule.unique == (own == "frequencies")
 
 

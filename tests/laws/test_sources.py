@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fwkmeans._init import INITIALISATIONS, Seeds
+from fwkmeans._init import INITIALIZATIONS, Seeds
 from fwkmeans.sources import ChunkedSource, MemorySource, describe
 from laws.configurations import FEW, assert_identical, assert_same_fit, make_rows, name_of
 
@@ -36,13 +36,13 @@ def test_memory_equals_chunks(configuration, init, weighted, rng, dtype, tmp_pat
         np.testing.assert_allclose(a.transform(X), b.transform(rows), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("init", INITIALISATIONS)
+@pytest.mark.parametrize("init", INITIALIZATIONS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_same_seed_gives_the_same_starts(init, weighted, rng, dtype, global_random_seed):
     X = make_rows(rng, 150, 4).astype(dtype)
     weight = rng.random(150) * (rng.random(150) > 0.3) if weighted else None
     starts = [
-        INITIALISATIONS[init](rows, 6, Seeds(global_random_seed), range(5), describe(rows)[0])
+        INITIALIZATIONS[init](rows, 6, Seeds(global_random_seed), range(5), describe(rows)[0])
         for rows in (MemorySource(X, weight), ChunkedSource(X, weight, block_bytes=99))
     ]
     np.testing.assert_array_equal(*starts)

@@ -128,7 +128,7 @@ def test_a_center_rule_that_needs_more_than_is_collected(rng):
         def bind(self, table):
             return self
 
-        def minimises(self, dissimilarity):
+        def minimizes(self, dissimilarity):
             return False
 
         def update(self, statistics, assignment, source):

@@ -1,4 +1,4 @@
-"""Each weight update is the minimiser it claims to be."""
+"""Each weight update is the minimizer it claims to be."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def on_simplex(function, start):
 
 
 @pytest.mark.parametrize("beta", [-3.0, -0.5, 1.0, 1.2, 2.0, 6.0])
-def test_power_weights_minimise(beta, rng):
+def test_power_weights_minimize(beta, rng):
     for _ in range(10):
         n_features = int(rng.integers(2, 6))
         D = rng.gamma(1.0, 2.0, n_features) + 0.01
@@ -86,7 +86,7 @@ def test_power_weights_minimise(beta, rng):
 
 
 @pytest.mark.parametrize("gamma", [0.0, 1e-300, 0.05, 1.0, 30.0, 1e12])
-def test_entropy_weights_minimise(gamma, rng):
+def test_entropy_weights_minimize(gamma, rng):
     for _ in range(10):
         n_features = int(rng.integers(2, 6))
         D = rng.gamma(1.0, 2.0, n_features) + 0.01
@@ -163,10 +163,10 @@ def objective_of(rule, D, weights, context):
 
 
 # those that look at dispersions only, and do something with them
-MINIMISERS = [rule for rule in RULE_LIST if not isinstance(rule, FixedWeights | StressWeights)]
+MINIMIZERS = [rule for rule in RULE_LIST if not isinstance(rule, FixedWeights | StressWeights)]
 
 
-@pytest.mark.parametrize("rule", MINIMISERS, ids=name_of)
+@pytest.mark.parametrize("rule", MINIMIZERS, ids=name_of)
 def test_updates_sum_to_one_and_beat_random_points_on_the_rules_own_objective(rule, rng):
     for _ in range(3):
         D = rng.gamma(1.0, 2.0, (1, 3, M)) + 0.05
@@ -178,10 +178,10 @@ def test_updates_sum_to_one_and_beat_random_points_on_the_rules_own_objective(ru
             updated = Weights(updated, context.previous.memory)
         np.testing.assert_allclose(rule.normalize(updated.values, table), updated.values)
         if isinstance(rule, SelfAdjustingWeights):
-            continue  # not a minimiser
+            continue  # not a minimizer
         if isinstance(rule, RadiusWeights) and rule.smoothing:
             np.testing.assert_array_equal(updated.values, 1 / M)
-            continue  # the limit of minimisers, equal weights
+            continue  # the limit of minimizers, equal weights
         best = objective_of(rule, D, updated, context)
         for _ in range(300):
             shape = (1, 1 if rule.shared else 3, M)
@@ -204,7 +204,7 @@ def test_updates_sum_to_one_and_beat_random_points_on_the_rules_own_objective(ru
             assert best <= objective_of(rule, D, moved, context) * (1 + 1e-12) + 1e-9
 
 
-def test_smoothing_is_part_of_what_is_minimised(rng):
+def test_smoothing_is_part_of_what_is_minimized(rng):
     D = rng.gamma(1.0, 2.0, (1, 3, M)) + 0.05
     table = table_of(2 * D[0].sum(axis=0))
     for smoothing, added in (

@@ -1,7 +1,7 @@
-"""The only code that reads a row: compiled kernels, and their array-API twin.
+"""The only code that computes on rows: compiled kernels, and their twin in array-API Python.
 
-`kernels_for` picks: compiled for NumPy float32 and float64 rows where the extension was built, the
-twin for everything else. Both offer the same functions with the same meaning.
+`kernels_for` chooses: the compiled kernels for NumPy rows in float32 and float64, if the extension
+was built, and the twin for everything else. Both offer the same functions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ except ImportError as error:  # pragma: no cover - exercised in a subprocess by 
 
 __all__ = ["OPERATIONS", "compiled", "kernels_for", "twin"]
 
-#: What the kernels of dense rows can do. A kind of block may lack some.
+#: The operations that the kernels of dense rows offer. Other kinds of block may offer fewer.
 OPERATIONS = frozenset(
     {
         "assign",
@@ -44,7 +44,7 @@ _warned = False
 
 
 def kernels_for(rows: Any) -> ModuleType:
-    """Return the module of kernels that serves these rows."""
+    """Return the module with the kernels for these rows."""
     global _warned
     if type(rows) is not np.ndarray or rows.dtype not in (np.float64, np.float32):
         return twin
@@ -52,7 +52,7 @@ def kernels_for(rows: Any) -> ModuleType:
         _warned = True
         warnings.warn(
             f"The compiled core of fwkmeans is not available ({_reason}); the slower array-API "
-            "version is used. Reinstall fwkmeans where a C++ compiler is at hand.",
+            "version is used. Reinstall fwkmeans where a C++ compiler is available.",
             RuntimeWarning,
             stacklevel=2,
         )

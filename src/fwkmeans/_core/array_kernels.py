@@ -1,4 +1,4 @@
-"""Kernels that array code does as well as C++ would, for every kind of dense rows."""
+"""Kernels that gain nothing from C++: array-API Python for every kind of dense rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PRODUCTS = 1 << 17  # numbers in the largest temporary of cross products, (rows
 
 
 def take_rows(block: Block, indices: Any) -> Entities:
-    """Return rows of the block as float64, by their place in it, with the levels of categories."""
+    """Return the rows with these indices in the block, as float64, and their levels."""
     xp = array_namespace(block.rows)
     # indexed, since NumPy's take would copy rows in Fortran order as a whole
     numbers = xp.astype(block.rows[indices, :], xp.float64)
@@ -25,15 +25,15 @@ def take_rows(block: Block, indices: Any) -> Entities:
 
 
 class Observed(NamedTuple):
-    """Which cells of a block are there."""
+    """How many cells of a block are observed."""
 
     in_row: Any  # (n,) features observed in each row
     in_number: Any  # (Mn,) rows with weight in which a numeric feature is observed
-    in_category: Any  # (Mc,) the same of categorical features
+    in_category: Any  # (Mc,) the same for categorical features
 
 
 def observed_cells(block: Block) -> Observed:
-    """Count the cells that are there, by row and by feature."""
+    """Count the observed cells, by row and by feature."""
     xp, rows = array_namespace(block.rows), block.rows
     n_categorical = 0 if block.levels is None else block.levels.shape[1]
     in_row = []
@@ -77,7 +77,7 @@ def cross_products(
     total: tuple[CrossProducts, ...] | None = None
     for begin in range(0, block.rows.shape[0], step):
         rows, weight = block.rows[begin : begin + step, :], None
-        if block.sample_weight is not None:  # absent rows may hold anything
+        if block.sample_weight is not None:  # rows without weight may hold anything
             weight = block.sample_weight[begin : begin + step]
             rows, weight = rows[weight > 0, :], weight[weight > 0]
         rows = (rows - mean) / units

@@ -1,4 +1,4 @@
-"""The C++ kernels behind the twin's signatures: contiguous inputs, fresh outputs."""
+"""The C++ kernels with the signatures of the twin: they get contiguous inputs and new outputs."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ __all__ = [
 instruction_set = _kernels.instruction_set
 n_segments = _kernels.n_segments
 
-# Below this many multiply-adds a second thread costs more than it brings.
+# Below this many multiply-adds a second thread costs more than it saves.
 _SMALL = 1 << 19
-_POWER = 16  # multiply-adds that a power costs
+_POWER = 16  # cost of a power in multiply-adds
 
 
 def _block(block: Block, work: int) -> tuple[Any, ...]:
-    """Return all of a block but its rows, as the core takes it."""
+    """Return everything in a block but its rows, in the order of the core's arguments."""
     levels = None if block.levels is None else np.ascontiguousarray(block.levels)
     return (
         levels,

@@ -23,11 +23,11 @@ from fwkmeans.typing import (
     Statistics,
 )
 
-_PIECE = 1 << 16  # rows whose labels are counted together: bincount copies them
+_PIECE = 1 << 16  # rows whose labels are counted together, because bincount copies them
 
 
 class Accumulation(NamedTuple):
-    """Assign rows and return `Statistics`; leave the labels in row memory if asked to."""
+    """Assign rows and return `Statistics`; with `labels`, keep the labels in row memory."""
 
     assigning: Pass
     reference: FloatArray
@@ -64,23 +64,24 @@ class _Farthest(NamedTuple):
 
 
 class FarthestRow(NamedTuple):
-    """Find the row with weight, of an eligible cluster, that is farthest from its own center.
+    """Find the row that is farthest from its own center, in each start.
 
-    The result is its dissimilarity and the row itself, for each start; 0 if there is none.
+    Only rows with weight in eligible clusters count. The result is the dissimilarity, 0 if there is
+    no such row, and the row itself.
     """
 
     assigning: Pass
     eligible: BoolArray
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[_Farthest, RowMemory]:
-        """Return that row of one block."""
+        """Return the farthest row of one block."""
         kernels = kernels_for(block.rows)
         distance, row = kernels.find_farthest(block, self.assigning, self.eligible)
         rows = kernels.take_rows(block, np.maximum(row - block.first_row, 0))
         return _Farthest(distance, rows), memory
 
     def join(self, before: _Farthest, after: _Farthest) -> _Farthest:
-        """Keep the farther one, the first on ties."""
+        """Keep the farther row, the first one on ties."""
         farther = (after.distance > before.distance)[:, None]
         numbers = np.where(farther, after.row.numbers, before.row.numbers)
         levels = np.where(farther, after.row.levels, before.row.levels)
@@ -93,10 +94,10 @@ class FarthestRow(NamedTuple):
 
 
 class Labeling(NamedTuple):
-    """Leave the labels of the only start in row memory.
+    """Write the labels of the only start to row memory.
 
-    The result is the objective's part that depends on the rows, in units of the scale, and the mass
-    of each cluster.
+    The result is the part of the objective that depends on the rows, in units of the scale, and the
+    mass of each cluster.
     """
 
     assigning: Pass
@@ -124,7 +125,7 @@ class Labeling(NamedTuple):
 
 
 class Distances(NamedTuple):
-    """Leave the distance (root) of each row to each center in row memory: (n, K)."""
+    """Write the distance (the root) of each row to each center to row memory: (n, K)."""
 
     assigning: Pass
 
@@ -143,11 +144,11 @@ class Distances(NamedTuple):
 
 
 class SlopesAt(NamedTuple):
-    """Look at the rows of each cluster, by the labels in row memory, from a point."""
+    """Compute `Slopes` at one point per cluster, for the labels in row memory."""
 
     points: FloatArray  # (R, K, Mn)
     power: FloatArray  # (R,)
-    starts: IntArray | None = None  # (R,) which labels; None: all
+    starts: IntArray | None = None  # (R,) which of the labels; None means all
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Slopes, RowMemory]:
         """Return what one block adds."""
@@ -155,7 +156,7 @@ class SlopesAt(NamedTuple):
         return kernels_for(block.rows).slopes(block, self.points, self.power, labels), memory
 
     def join(self, before: Slopes, after: Slopes) -> Slopes:
-        """Put two parts together."""
+        """Combine two parts."""
         return join_slopes(before, after)
 
     def finish(self, whole: Slopes) -> Slopes:
@@ -164,7 +165,7 @@ class SlopesAt(NamedTuple):
 
 
 class RootsOf(NamedTuple):
-    """Find the minimizers of the sums of powers of each cluster, where all rows are one block."""
+    """Find the minimizers of the sums of powers of each cluster; all rows must be one block."""
 
     points: FloatArray  # (R, K, Mn) where to look first
     power: FloatArray  # (R,)
@@ -175,7 +176,7 @@ class RootsOf(NamedTuple):
         return kernels_for(block.rows).roots(block, self.points, self.power, labels), memory
 
     def join(self, before: FloatArray, after: FloatArray) -> FloatArray:
-        """Refuse: roots of parts say nothing about the root of the whole."""
+        """Raise an error: the roots of two blocks do not determine the root of both."""
         raise TypeError("The minimizers of several blocks cannot be joined; use SlopesAt.")
 
     def finish(self, whole: FloatArray) -> FloatArray:
@@ -205,7 +206,7 @@ class PowersAbout(NamedTuple):
 
 
 def labels_in(memory: RowMemory, starts: IntArray | None = None) -> LabelArray:
-    """Return the labels kept beside a block, of some starts or of all: (R, n)."""
+    """Return the labels in the row memory of a block, of some starts or of all: (R, n)."""
     labels: LabelArray = memory["labels"]
     return labels if starts is None else labels[starts]
 

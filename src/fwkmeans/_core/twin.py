@@ -1,7 +1,7 @@
-"""The kernels as a few lines of array-API code.
+"""The kernels in a few lines of array-API Python.
 
-The specification the C++ is tested against, the fall-back where it was not built, and the base of
-the device path. Everything is computed from the differences, in float64, block by block.
+This is the specification of the C++ kernels, and tests compare them with it. It also takes over
+where they were not built. Everything is computed from differences, in float64, block by block.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CHUNK = 1 << 22  # numbers in the largest temporary, (rows, K, M)
 
 
 class Moments(NamedTuple):
-    """Sums over the rows of a block; `sums` and `squares` are taken about the reference."""
+    """Sums over the rows of a block; `sums` and `squares` are relative to the reference."""
 
     mass: float
     n_rows: int
@@ -47,7 +47,7 @@ class Moments(NamedTuple):
     squares: Any  # (M,)
     minimum: Any  # (M,)
     maximum: Any  # (M,)
-    observed: Any  # (M,) mass of the cells that are there
+    observed: Any  # (M,) mass of the observed cells
     nonfinite: Any  # (M,) cells that are NaN or infinite
     missing: Any  # (M,) cells that are NaN
 
@@ -62,23 +62,23 @@ class Moments(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """How ``sum s |y - c|^p`` changes at points c, and where the next values lie: (R, K, M)."""
+    """How ``sum s |y - c|^p`` changes at points c, and the values next to c: (R, K, M)."""
 
     slope: Any  # sum of s sign(c - y) |c - y|^(p-1)
     curvature: Any  # sum of s |c - y|^(p-2), without y = c
-    equal: Any  # mass at c; this and the next ones for p < 2 only, else empty
+    equal: Any  # mass at c; this and the next four are computed for p < 2 only
     below: Any  # largest value below c, -inf if none, and the mass there
     below_mass: Any
     above: Any  # smallest value above c, inf if none, and the mass there
     above_mass: Any
-    low: Any  # smallest and largest value of all
+    low: Any  # smallest and largest value
     high: Any
 
 
 class _Chunk(NamedTuple):
     begin: int
     rows: Any  # (n, M) float64, zero where missing
-    there: Any  # (n, M) whether a cell is there
+    there: Any  # (n, M) whether a cell is observed
     weight: Any  # (n,)
     levels: Any  # (n, C) or None
 
@@ -115,7 +115,7 @@ def _measure(t: Any, p: float, xp: Any) -> Any:
 
 
 def dissimilarities(chunk: _Chunk, assigning: Pass, start: int = 0) -> Any:
-    """Return ``d[i, k] = sum_v w_kv |y_iv - c_kv|^p`` + costs of the categories that are there."""
+    """Return ``d[i, k] = sum_v w_kv |y_iv - c_kv|^p`` + costs of the observed categories."""
     xp, p = array_namespace(chunk.rows), _power(assigning, start)
     centers, weights = assigning.centers[start, ...], assigning.weights[start, ...]
     t = chunk.rows[:, None, :] - centers[None, :, :]
@@ -131,7 +131,7 @@ def dissimilarities(chunk: _Chunk, assigning: Pass, start: int = 0) -> Any:
 
 
 def _observed_weights(chunk: _Chunk, assigning: Pass, start: int) -> tuple[Any, Any]:
-    """Return the weight of each row's observed cells in each cluster, (n, K), and all of it."""
+    """Return the weight of the observed cells of each row, (n, K), and that of all cells."""
     xp = array_namespace(chunk.rows)
     shape = (chunk.rows.shape[0], assigning.centers.shape[1])
     weights = assigning.weights[start, ...]
@@ -157,7 +157,7 @@ def _missing(chunk: _Chunk) -> Any:
 
 
 def _rescaled(d: Any, chunk: _Chunk, assigning: Pass, start: int) -> Any:
-    """Divide by the share of the weight that is observed, where cells are missing."""
+    """Divide by the observed share of the weight, in rows with missing cells."""
     xp = array_namespace(chunk.rows)
     part, every = _observed_weights(chunk, assigning, start)
     known = part > 0
@@ -167,7 +167,7 @@ def _rescaled(d: Any, chunk: _Chunk, assigning: Pass, start: int) -> Any:
 
 
 def _labels(block: Block, chunk: _Chunk, assigning: Pass, start: int) -> tuple[Any, Any]:
-    """Return the labels, and the dissimilarities to all centers, without offset or rescaling."""
+    """Return the labels, and the dissimilarities to all centers without offset or rescaling."""
     xp = array_namespace(chunk.rows)
     d = dissimilarities(chunk, assigning, start)
     cost = d
@@ -177,7 +177,7 @@ def _labels(block: Block, chunk: _Chunk, assigning: Pass, start: int) -> tuple[A
 
 
 def _stretch(block: Block, chunk: _Chunk, p: float) -> Any:
-    """Return what the dissimilarities of each row are multiplied by for its missing cells."""
+    """Return the factor by which missing cells multiply the dissimilarities of each row."""
     xp = array_namespace(chunk.rows)
     if not (block.gaps and block.stretch) or p == math.inf:
         return xp.ones_like(chunk.weight)
@@ -190,10 +190,10 @@ def _signed(value: int) -> int:
 
 
 def row_keys(first_row: int, n_rows: int, xp: Any, where: Any) -> Any:
-    """Return splitmix64 of the row numbers, as wrapping int64."""
+    """Return splitmix64 of the row numbers, as int64 that wraps around."""
     index = xp.arange(first_row + 1, first_row + n_rows + 1, dtype=xp.int64, device=where)
 
-    def mixed(z: Any, shift: int) -> Any:  # z ^ (z >> shift), the shift being a logical one
+    def mixed(z: Any, shift: int) -> Any:  # z ^ (z >> shift), with a logical shift
         mask = xp.asarray((1 << (64 - shift)) - 1, dtype=xp.int64, device=where)
         steps = xp.asarray(shift, dtype=xp.int64, device=where)
         return xp.bitwise_xor(z, xp.bitwise_and(xp.bitwise_right_shift(z, steps), mask))
@@ -207,10 +207,10 @@ def row_keys(first_row: int, n_rows: int, xp: Any, where: Any) -> Any:
 def assign_and_accumulate(
     block: Block, assigning: Pass, reference: Any, last: LastLabels | None
 ) -> Statistics:
-    """Assign each row to ``argmin_k d_ik + offset_k`` and sum about the clusters' references.
+    """Assign each row to ``argmin_k d_ik + offset_k``, and sum relative to the references.
 
-    Where the last labels are known they are replaced; starts marked for `update` then get the
-    difference of the sums instead: rows that changed, out of one cluster and into another.
+    If the last labels are given, they are replaced. Starts marked in `update` then get only the
+    change of the sums, from the rows that moved from one cluster to another.
     """
     rows = block.rows
     xp, where = array_namespace(rows), device(rows)
@@ -274,9 +274,9 @@ def _sums(chunk: _Chunk, labels: Any, reference: Any, n_levels: int, xp: Any) ->
 
 
 def find_farthest(block: Block, assigning: Pass, eligible: Any) -> tuple[Any, Any]:
-    """Return, for each start, the row farthest from its own center (-1 if all are on theirs).
+    """Return, for each start, the row farthest from its own center (-1 if all equal theirs).
 
-    Only rows with weight whose cluster is ``eligible`` count; the first of tied rows is taken.
+    Only rows with weight whose cluster is ``eligible`` count; of tied rows the first is returned.
     """
     rows = block.rows
     xp, where = array_namespace(rows), device(rows)
@@ -326,7 +326,7 @@ def distances(block: Block, assigning: Pass) -> Any:
         d = dissimilarities(chunk, assigning)
         if block.gaps and assigning.rescale:
             scaled = _rescaled(d, chunk, assigning, 0)
-            nothing = xp.all(xp.isinf(scaled), axis=-1, keepdims=True)  # of any weight is observed
+            nothing = xp.all(xp.isinf(scaled), axis=-1, keepdims=True)  # no weight is observed
             d = xp.where(nothing, xp.zeros_like(d), scaled)
         else:
             d = d * _stretch(block, chunk, p)[:, None]
@@ -335,7 +335,7 @@ def distances(block: Block, assigning: Pass) -> Any:
 
 
 def slopes(block: Block, points: Any, power: Any, labels: Any) -> Slopes:
-    """Look at the rows of each cluster from a point: slope of the dispersion, next values."""
+    """Return the slope of the dispersion of each cluster at a point, and the values next to it."""
     xp = array_namespace(block.rows)
     starts = []
     for r in range(points.shape[0]):
@@ -353,7 +353,7 @@ def _slopes(chunk: _Chunk, labels: Any, points: Any, p: float, xp: Any) -> Slope
     y, c = chunk.rows[None, :, :], points[:, None, :]  # (K, n, M)
     counts = (labels[None, :] == clusters[:, None]) & (chunk.weight > 0)[None, :]
     counts = counts[:, :, None] & chunk.there[None, :, :]
-    counts = counts & ~xp.isnan(c)  # a point that is NaN asks nothing
+    counts = counts & ~xp.isnan(c)  # nothing is computed for a point that is NaN
     t = xp.where(counts, c - y, 0.0 * y)
     zero = xp.zeros_like(t)
     s = xp.where(counts, zero + chunk.weight[None, :, None], zero)
@@ -380,9 +380,9 @@ def _slopes(chunk: _Chunk, labels: Any, points: Any, p: float, xp: Any) -> Slope
 
 
 def roots(block: Block, points: Any, power: Any, labels: Any) -> Any:
-    """Return the minimisers of the sums of powers, by halving: (R, K, M); p is above 1.
+    """Return the minimizers of the sums of powers, by bisection: (R, K, M); p is above 1.
 
-    All rows must be in the block. Where a cluster has no value its point stays.
+    All rows must be in the block. If a cluster has no value, its point is returned.
     """
     xp = array_namespace(block.rows)
     first = slopes(block, points, power, labels)
@@ -396,7 +396,7 @@ def roots(block: Block, points: Any, power: Any, labels: Any) -> Any:
 
 
 def join_slopes(a: Slopes, b: Slopes) -> Slopes:
-    """Return the slopes of two sets of rows together."""
+    """Return the slopes of the union of two sets of rows."""
     xp = array_namespace(a.slope)
 
     def mass(nearest: Any, one: Any, one_mass: Any, other: Any, other_mass: Any) -> Any:
@@ -419,7 +419,7 @@ def join_slopes(a: Slopes, b: Slopes) -> Slopes:
 
 
 def powers(block: Block, points: Any, power: Any, labels: Any) -> Any:
-    """Return ``sum s |y - c|^p`` of each cluster about its point (the largest for infinity)."""
+    """Return ``sum s |y - c|^p`` of each cluster about its point (p = infinity: the largest)."""
     xp = array_namespace(block.rows)
     starts = []
     for r in range(points.shape[0]):
@@ -441,7 +441,7 @@ def powers(block: Block, points: Any, power: Any, labels: Any) -> Any:
 
 
 def describe(block: Block, reference: Any) -> Moments:
-    """Return weighted sums about the reference, and the extremes of the rows with weight."""
+    """Return weighted sums relative to the reference, and the extremes of rows with weight."""
     xp = array_namespace(block.rows)
     parts = []
     for chunk in _chunks(block):

@@ -1,4 +1,4 @@
-"""One loop for every algorithm."""
+"""The alternating loop that runs every algorithm."""
 
 from fwkmeans._engine.loop import Outcome, Run, alternate, first_lowest
 from fwkmeans._engine.recipe import Recipe, bind_parts, check_recipe

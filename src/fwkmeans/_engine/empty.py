@@ -1,9 +1,9 @@
-"""What happens to a cluster that no row is nearest to: it moves to the worst served row.
+"""What happens to an empty cluster: its center moves to the row that is farthest from its center.
 
-One empty cluster a round, the first one: its center goes to the row farthest from its own center
-(among clusters with at least two rows), with initial weights, and the rows are assigned again. The
-objective cannot rise. If every row lies on its own center, in the features that have weight, there
-is nothing to gain, and the cluster stays empty.
+Each round moves the first empty cluster. Its center goes to the row farthest from the center of its
+own cluster (among clusters with at least two rows), it gets the initial weights, and the rows are
+assigned again. The objective cannot rise. If every row equals its center in all features that have
+weight, moving would gain nothing, and the cluster stays empty.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def relocate_empty_clusters(
     statistics: Statistics,
     tally: Tally,
 ) -> tuple[Assignment, Weights, Statistics, BoolArray]:
-    """Repair every start, at most K times; the last result marks starts that stay with a hole."""
+    """Repair every start, at most K times; the last result marks starts with an empty cluster."""
     hopeless = np.zeros(statistics.rows.shape[0], dtype=np.bool_)
     for _ in range(statistics.rows.shape[1]):
         empty = statistics.rows == 0
@@ -61,7 +61,7 @@ def relocate_empty_clusters(
 def without_rows(
     weights: Weights, statistics: Statistics, recipe: Recipe, table: Description
 ) -> Weights:
-    """Return the weights with those of clusters that stayed empty set back to the initial ones."""
+    """Return the weights, with those of clusters that stayed empty reset to the initial ones."""
     starts, clusters = np.nonzero(statistics.rows == 0)
     return _with_initial(weights, starts, clusters, recipe, table) if starts.size else weights
 
@@ -69,7 +69,7 @@ def without_rows(
 def _with_initial(
     weights: Weights, starts: IntArray, clusters: IntArray, recipe: Recipe, table: Description
 ) -> Weights:
-    """Return the weights with those of some clusters set back (shared weights stay)."""
+    """Return the weights, with those of some clusters reset (shared weights stay)."""
     if recipe.weighting.shared:
         return weights
     n_starts, n_clusters, _ = weights.values.shape
@@ -78,7 +78,7 @@ def _with_initial(
     values[starts, clusters] = initial.values[starts, clusters]
     for key, fresh in initial.memory.items():
         kept = memory.get(key)
-        # (R, K, .) is one entry a cluster; memory of any other shape is the rule's own affair
+        # (R, K, .) has one entry per cluster; what other shapes mean is known to the rule only
         if kept is not None and fresh.ndim == 3 and fresh.shape[1] == kept.shape[1] == n_clusters:
             memory[key] = kept.copy()
             memory[key][starts, clusters] = fresh[starts, clusters]

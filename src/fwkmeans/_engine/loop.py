@@ -1,4 +1,4 @@
-"""The one alternating loop behind every algorithm, batched over starts."""
+"""The alternating loop that runs every algorithm, for a batch of starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fwkmeans.typing import (
 
 logger = logging.getLogger("fwkmeans")
 
-# What tol=0 means: the same labels, and nothing moves by more than rounding.
+# tol=0 means: until labels stay the same and nothing moves by more than rounding.
 _CENTER_REST = 1e-13  # of the feature's range
 _WEIGHT_REST = 1e-12
 _NO_FALL = 1e-12  # of the weighted dispersion
@@ -69,7 +69,7 @@ class Outcome(NamedTuple):
 
 
 def first_lowest(objective: FloatArray) -> int:
-    """Return the first of the lowest; what differs by rounding alone is equal."""
+    """Return the index of the lowest objective, the first of those equal up to rounding."""
     lowest = objective.min()
     return int(np.argmax(objective <= lowest + 1e-12 * abs(lowest)))
 
@@ -84,28 +84,31 @@ def alternate(
     max_iter: int,
     tol: float,
 ) -> Outcome:
-    """Assign, center, weigh until nothing changes; starts that have converged leave the batch.
+    """Assign rows, move centers and update weights until nothing changes.
+
+    Starts that have converged leave the batch.
 
     Parameters
     ----------
     source : Source
-        Where the rows live; touched by reductions only.
+        Where the rows are; they are used by reductions only.
     recipe : Recipe
         Dissimilarity, center rule, and weight rule, bound to the table.
     table : Description
-        What is known of the features beforehand.
+        What is known about the features before the first iteration.
     centers : ndarray of shape (n_starts, n_clusters, entries of a center)
         Initial centers.
     weights : Weights
         Initial weights.
     max_iter : int
-        Number of iterations at most.
+        Maximum number of iterations.
     tol : float
-        A run none of whose steps can raise the objective ends when that changes by no more than
-        ``tol`` times the rule's yardstick (mostly the weighted dispersion), another one when labels
-        stay and weights move by at most ``tol``. 0 waits until nothing moves (where several centers
-        are as good, until the objective stays). A run that goes in circles ends at the best place
-        of the circle, one whose sums overflow ends with an infinite objective.
+        If no step can raise the objective, a run ends when the objective changes by at most ``tol``
+        times the rule's yardstick (usually the weighted dispersion). Otherwise it ends when labels
+        stay the same and weights move by at most ``tol``. With 0 it ends when nothing moves, or,
+        if several centers are equally good, when the objective stays the same. A run that goes in
+        circles ends at the best point of the circle. A run whose sums overflow ends with an
+        infinite objective.
 
     Returns
     -------
@@ -127,20 +130,20 @@ def alternate(
         assignment, weights, statistics, has_empty = relocate_empty_clusters(
             recipe, table, assignment, weights, statistics, tally
         )
-        rows = tally.source  # with the labels in their memory, where they are kept
+        rows = tally.source  # has the labels in row memory, if they are kept
         centers = center_rule.update(statistics, assignment, rows)
         centers = _beyond_rounding(centers, assignment.centers, table)
         dispersion = dissimilarity.dispersion(statistics, assignment, centers, rows, table)
         failed = ~_all(np.isfinite(dispersion))
         centers[failed], dispersion[failed] = assignment.centers[failed], 0.0
         context = WeightContext(statistics.mass, _read_only(weights), table)
-        dispersion.flags.writeable = False  # a rule may be anybody's
+        dispersion.flags.writeable = False  # the rule may be a user's own
         updated = _as_weights(recipe.weighting.update(dispersion, context), weights, recipe)
         updated = without_rows(updated, statistics, recipe, table)
         moved = assignment_of(recipe.weighting, centers, updated)
         yardstick, objective = evaluate(recipe, moved, dispersion, updated, context)
         failed |= ~np.isfinite(objective)
-        objective = np.where(failed, np.inf, objective)  # such a start ends here, the others go on
+        objective = np.where(failed, np.inf, objective)  # such a start ends, the others continue
         history.append(_on_all_starts(objective, active, n_starts))
 
         same_labels = (
@@ -195,7 +198,7 @@ def evaluate(
     weights: Weights,
     context: WeightContext,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what a fall of the objective is compared with, and the objective, of each start."""
+    """Return the unit of `tol` and the objective of each start."""
     part = assignment.scale * recipe.dissimilarity.combine(assignment.weights, dispersion)
     by_rows = part + assignment.scale * (assignment.offsets * context.mass).sum(axis=-1)
     objective = recipe.weighting.objective(by_rows, weights, context)
@@ -238,7 +241,7 @@ def _record(
 
 
 def _as_weights(result: FloatArray | Weights, previous: Weights, recipe: Recipe) -> Weights:
-    """Return what a rule, maybe a user's own, gave, if it can be weights."""
+    """Return what a rule returned as `Weights`; raise if it cannot be weights."""
     rule = recipe.weighting
     memory = previous.memory
     if isinstance(result, Weights):
@@ -278,7 +281,7 @@ def _read_only(weights: Weights) -> Weights:
 
 
 def _beyond_rounding(centers: FloatArray, before: FloatArray, table: Description) -> FloatArray:
-    """Undo steps of some ulps: rows that lie on their center must not change sides over them."""
+    """Undo steps of a few ulps, so that rows equal to their center do not change their cluster."""
     some_ulps = 1e-15 * table.layout.of_centers(table.magnitude)
     return np.where(np.abs(centers - before) <= some_ulps, before, centers)
 
@@ -294,12 +297,12 @@ def _on_all_starts(values: Any, active: IntArray, n_starts: int) -> Any:
 def _best_of_circle(
     prints: list[IntArray], history: list[FloatArray], active: IntArray
 ) -> BoolArray:
-    """Tell which starts have had these labels before, and are at the lowest point since then.
+    """Tell which starts have had these labels before and are at the lowest point since then.
 
-    Labels decide what follows, so such a run would go on in circles. (The labels just before do not
-    count: with them a run is at rest, or will be.)
+    The labels determine all that follows, so such a run would go in circles. (The labels of the
+    previous iteration do not count: if they stay the same, the run is converging.)
     """
-    best = np.full(active.size, np.nan)  # nothing is as low as that
+    best = np.full(active.size, np.nan)  # comparisons with NaN are false
     now, lowest = prints[-1][active], history[-1][active]
     unseen = np.ones(active.size, dtype=np.bool_)
     for earlier in range(len(prints) - 2, -1, -1):
@@ -322,7 +325,7 @@ def _at_rest(
     still = _all(np.abs(after.centers - before.centers) <= near)
     still &= _all(np.abs(weights_after.values - weights_before.values) <= limit)
     for key, earlier in weights_before.memory.items():
-        if earlier.ndim == 3 and earlier.shape[-1] > 1:  # weights of another kind, no constant
+        if earlier.ndim == 3 and earlier.shape[-1] > 1:  # these are weights, not a constant
             still &= _all(np.abs(weights_after.memory[key] - earlier) <= limit)
     return still
 

@@ -1,4 +1,4 @@
-"""The parts of an algorithm, and whether they fit together."""
+"""The parts of an algorithm, and the check that they fit together."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ class Recipe(NamedTuple):
         return (
             self.dissimilarity.descends
             and self.weighting.monotone
-            and self.center.minimises(self.dissimilarity)
+            and self.center.minimizes(self.dissimilarity)
         )
 
     @property
     def operations(self) -> set[str]:
-        """What the kernels of the rows must be able to do, beside what every algorithm needs."""
+        """Operations that the kernels must offer, beside those that every algorithm needs."""
         return {name for part in self for name in part.operations}
 
     def take(self, starts: IntArray | BoolArray) -> Recipe:
-        """Return the recipe for these starts of the batch only."""
+        """Return the recipe for some starts of the batch."""
         return self._replace(weighting=self.weighting.take(starts))
 
 
 def bind_parts(recipe: Recipe, source: Source, table: Description) -> tuple[Recipe, Description]:
-    """Return the recipe with dissimilarity and centers bound to the table, and the table they see.
+    """Return the recipe with dissimilarity and center rule bound to the table, and its description.
 
-    The center of the whole table and the dispersions about it depend on both parts; categories are
+    The center of the whole table and the scatter about it depend on both parts. Categories are
     counted here for the first time.
     """
 
@@ -66,13 +66,13 @@ def bind_parts(recipe: Recipe, source: Source, table: Description) -> tuple[Reci
     parts = bound(table)
     means = parts.center.is_mean and not parts.dissimilarity.needs_labels
     if means and table.layout.is_numeric:
-        return parts, table  # which has means already, and sums of squares about them
+        return parts, table  # it already has the means, and the sums of squares about them
     table = _described(parts, source, table)
     return bound(table), table
 
 
 def _described(recipe: Recipe, source: Source, table: Description) -> Description:
-    """Return the description with center and scatter from one cluster of all rows."""
+    """Return the description with the center and scatter of one cluster that has all rows."""
     layout = table.layout
     one = np.ones((1, 1, layout.n_features))
     everything = Assignment(table.center[None, None], one, np.zeros((1, 1)), np.ones(1))
@@ -89,7 +89,7 @@ def _described(recipe: Recipe, source: Source, table: Description) -> Descriptio
 
 
 def check_recipe(recipe: Recipe, source: Source) -> None:
-    """Raise a sentence that names the part and what it, or the kind of rows, lacks."""
+    """Raise an error that names the part, and what the part or the source lacks."""
     for role, (contract, example) in _ROLES.items():
         part = getattr(recipe, role)
         if isinstance(part, type):

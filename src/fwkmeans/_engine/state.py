@@ -1,4 +1,4 @@
-"""From centers and weights to what a pass over the rows needs."""
+"""Turn centers and weights into what a pass over the rows needs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from fwkmeans.typing import Assignment, FloatArray, WeightRuleProtocol, Weights
 
 
 def assignment_of(rule: WeightRuleProtocol, centers: FloatArray, weights: Weights) -> Assignment:
-    """Return what decides the labels.
+    """Return what determines the labels.
 
-    The largest effective weight of each start is brought to [1/2, 1) by a power of two, which costs
-    no digit and keeps float32 from underflow.
+    The effective weights of each start are scaled by a power of two, so that the largest is in
+    [1/2, 1). This loses no precision and keeps float32 from underflow.
     """
     values, scale = rule.effective(weights)
     _, exponent = np.frexp(values.max(axis=(-2, -1)))

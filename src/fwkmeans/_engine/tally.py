@@ -1,4 +1,4 @@
-"""Statistics that follow the rows: full at first, then only what changes its cluster."""
+"""Statistics of the clusters: summed over all rows first, then updated by rows that changed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fwkmeans.typing import (
     Statistics,
 )
 
-_WORTHWHILE = 20_000  # rows; below, a pass is too short to keep books about
-_MANY = 0.3  # of the rows changed: counting all is faster than taking rows out and putting them in
-_OLD = 16  # updates in a row, each of which rounds
+_WORTHWHILE = 20_000  # rows; below this a full recount is cheaper
+_MANY = 0.3  # share of changed rows above which a full recount is cheaper than an update
+_OLD = 16  # updates after which all rows are counted again, because each update rounds
 
 
 def keeps_labels(source: Source, dissimilarity: Dissimilarity) -> bool:
@@ -26,29 +26,29 @@ def keeps_labels(source: Source, dissimilarity: Dissimilarity) -> bool:
 
 
 def _updates(source: Source) -> bool:
-    # where cells are missing, masses of a few cells would be lost in the rounding of many
+    # if cells are missing, the mass of a few cells would be lost in the rounding of the total
     return source.resident and source.n_rows >= _WORTHWHILE and not source.gaps
 
 
 class Tally:
     """The statistics of a batch of starts, and the source with their labels in row memory.
 
-    Whether a start is counted anew or updated depends on that start alone, so no batch changes
-    another's digits.
+    Whether the statistics of a start are updated or counted again depends on that start alone, so
+    results do not depend on the batch.
     """
 
     def __init__(self, source: Source, dissimilarity: Dissimilarity, n_starts: int) -> None:
         self.source = source
         self._dissimilarity = dissimilarity
         self._keeps_labels = keeps_labels(source, dissimilarity)
-        self._kept: IntArray = np.arange(n_starts)  # places of the starts among the labels kept
+        self._kept: IntArray = np.arange(n_starts)  # indices of the starts among the labels kept
         self._total: Statistics | None = None
-        # largest mass and squares since all rows were counted
+        # largest mass and squares since the last full count
         self._peaks: list[FloatArray] = [np.zeros((n_starts, 1, 1)), np.zeros((n_starts, 1, 1))]
         self._age: IntArray = np.zeros(n_starts, dtype=np.int64)
 
     def count(self, assignment: Assignment) -> Statistics:
-        """Assign all rows of all starts."""
+        """Assign all rows in all starts and return the statistics."""
         if not self._keeps_labels:
             return self.source.reduce(self._dissimilarity.accumulation(assignment))
         update = self._can_update(assignment)
@@ -70,7 +70,7 @@ class Tally:
     def recount(
         self, assignment: Assignment, starts: IntArray, statistics: Statistics
     ) -> Statistics:
-        """Assign all rows of some starts anew; return the statistics with theirs replaced."""
+        """Count all rows again in some starts; return the statistics with theirs replaced."""
         none = np.zeros(starts.size, dtype=np.bool_)
         labels = KeptLabels(self._kept, none, starts) if self._keeps_labels else None
         again = self._pass(assignment.take(starts), None, labels)
@@ -83,7 +83,7 @@ class Tally:
         return statistics
 
     def keep(self, going: BoolArray) -> None:
-        """Forget the other starts."""
+        """Drop all starts but these."""
         self._age = self._age[going]
         self._kept = self._kept[going]
         self._peaks = [peak[going] for peak in self._peaks]
@@ -93,14 +93,14 @@ class Tally:
     def _pass(
         self, assignment: Assignment, reference: FloatArray | None, labels: KeptLabels | None
     ) -> Statistics:
-        """Assign rows; from then on the labels kept are those of the starts there are."""
+        """Assign rows; row memory then has the labels of the current starts."""
         counting = self._dissimilarity.accumulation(assignment, reference, labels)
         statistics, self.source = self.source.run(counting)
         self._kept = np.arange(self._kept.size)
         return statistics
 
     def _lost_digits(self, statistics: Statistics, update: BoolArray) -> BoolArray:
-        """Tell where so much has left a cluster that what is left is mostly rounding."""
+        """Tell in which starts a cluster has lost so much that the rest is mostly rounding."""
         lost = np.zeros_like(update)
         for at, values in enumerate(_sizes(statistics)):
             kept = np.where(update[:, None, None], self._peaks[at], 0.0)
@@ -113,7 +113,7 @@ class Tally:
         if self._total is None or not _updates(self.source):
             return np.zeros(self._age.size, dtype=np.bool_)
         few = self._total.changed <= _MANY * self.source.n_rows
-        # a center that left its reference by three standard deviations costs a digit: start again
+        # a center three standard deviations from its reference costs a digit: count all rows again
         points = self.source.layout.points(assignment.centers)
         moved = (points - self._total.reference) ** 2 * self._total.mass[..., None]
         near = ~(moved > 0.9 * self._total.squares).any(axis=(-2, -1))
@@ -125,7 +125,7 @@ def _sizes(statistics: Statistics) -> tuple[FloatArray, FloatArray]:
 
 
 def _without_residue(sums: Statistics) -> Statistics:
-    """Return the sums without what rounding has left where no row is."""
+    """Return the sums with exact zeros for clusters without rows, instead of rounding errors."""
     full = sums.rows > 0
     return sums._replace(
         mass=np.where(full, sums.mass, 0.0),

@@ -1,16 +1,16 @@
-"""Where the starts begin: centers and weights."""
+"""Initial centers and weights."""
 
 from fwkmeans._init.anomalous import Pattern, anomalous_patterns, anomalous_start
 from fwkmeans._init.entities import random_entities, spread_entities
 from fwkmeans._init.seeds import Seeds
 from fwkmeans._init.weights import initial_weights
 
-#: Ways to choose initial centers among the rows, by the name `init` takes. (`"anomalous"` is none
-#: of them: it needs the parts of the algorithm, and may bring weights.)
-INITIALISATIONS = {"k-means++": spread_entities, "random": random_entities}
+#: Functions that choose rows as initial centers, by the value of `init`. (`"anomalous"` is not
+#: among them: it needs the parts of the algorithm, and may also give weights.)
+INITIALIZATIONS = {"k-means++": spread_entities, "random": random_entities}
 
 __all__ = [
-    "INITIALISATIONS",
+    "INITIALIZATIONS",
     "Pattern",
     "Seeds",
     "anomalous_patterns",

@@ -1,12 +1,13 @@
 """Anomalous patterns: clusters found one by one, from the outside in.
 
-A pattern is what lies nearer to a center that starts at the farthest row than to the center of the
-whole table; it is taken out, and the next one is looked for. Deterministic. The plain form, with
-the dissimilarity as it is, starts intelligent K-Means; the weighted form, which learns weights for
-each pattern on the way, starts iMWK-Means.
+The center of a pattern starts at the row farthest from the center of the whole table. The pattern
+consists of the rows that are closer to its center than to that of the table. Its rows are then
+removed, and the search for the next pattern begins. Nothing is random. Intelligent K-Means starts
+from the plain form, which uses the dissimilarity as it is. iMWK-Means starts from the weighted
+form, which also learns weights for each pattern.
 
-What is known of each row (its weight, zero once it is taken; its distance from the center of the
-table; whether it is nearer to the pattern) is row memory. Every step is a reduction.
+Row memory holds the weight of each row (zero once the row is removed), its distance from the center
+of the table, and whether it is closer to the pattern. Every step is a reduction.
 """
 
 from __future__ import annotations
@@ -37,18 +38,18 @@ from fwkmeans.typing import (
 )
 from fwkmeans.weighting.simplex import power, share
 
-_MOST = 500  # steps of a pattern
-_PASS_ENTRIES = 1 << 18  # labels of one pass that looks at many rows
+_MOST = 500  # iterations of a pattern
+_PASS_ENTRIES = 1 << 18  # labels in one pass that checks many rows at once
 _SMOOTHING = 0.01  # added to the dispersions of a pattern, as in the authors' programs
-_TIE = 1e-12  # rows whose distances differ by less, relatively, are equally far
-_COPIED_BYTES = 4 * 2**20  # rows left that are copied, to pass over no others
+_TIE = 1e-12  # relative difference below which two rows are equally far
+_COPIED_BYTES = 4 * 2**20  # once the remaining rows take no more than this, they are copied
 
 
 class Pattern(NamedTuple):
-    """A cluster found by itself."""
+    """An anomalous pattern."""
 
     center: FloatArray  # (P,)
-    weights: FloatArray  # (M,) equal ones in the plain form
+    weights: FloatArray  # (M,) equal in the plain form
     mass: float
 
 
@@ -74,19 +75,20 @@ def anomalous_patterns(
     table : Description
         With the center of the whole table.
     exponent : float, default=None
-        Exponent of the weights learned for each pattern (infinity: equal ones); None: no weights.
+        Exponent of the weights learned for each pattern; infinity means equal weights, None means
+        no weights.
     wanted : int, default=None
-        Stop when none of the rows left can make a pattern that is among the `wanted` most populous
-        ones. None: go on until every row with weight is in a pattern.
+        Stop when the remaining rows cannot form a pattern that is among the `wanted` largest ones.
+        None means to continue until every row with weight is in a pattern.
     smallest : float, default=1.0
-        Only patterns of this mass are counted as wanted.
+        Only patterns with at least this mass count as wanted.
     last_of_ties : bool, default=False
-        Which of equally far rows starts a pattern: the last one instead of the first.
+        Whether the last of several equally far rows starts a pattern, instead of the first.
 
     Returns
     -------
     list of Pattern
-        All that were found.
+        All patterns found.
     """
     search = _Search(source, dissimilarity, center, table, exponent, last_of_ties)
     patterns: list[Pattern] = []
@@ -102,7 +104,7 @@ def anomalous_patterns(
 
 
 class _Set(NamedTuple):
-    """A set of rows: the reduction that labels them 1, and the pattern that follows from them."""
+    """A set of rows: the reduction that labels them 1, and the pattern they form."""
 
     labeling: Reduction[Any, Any]
     pattern: Pattern
@@ -113,7 +115,7 @@ def _largest(circle: list[_Set]) -> _Set:
 
 
 class _Search:
-    """The rows that are left."""
+    """The search for patterns among the remaining rows."""
 
     def __init__(
         self,
@@ -134,11 +136,11 @@ class _Search:
         alone = self._assignment(table.center[None, None], np.ones(varying.size))
         _, source = source.run(dissimilarity.distances(alone))
         self.mass_left, self.source = source.run(_StartSearch())
-        self.alone: list[_Far] = []  # rows that are patterns by themselves, the next one first
+        self.alone: list[_Far] = []  # rows that are patterns on their own, next one first
         self.look_ahead = 1
 
     def next_pattern(self) -> Pattern | None:
-        """Take the next pattern out of the rows."""
+        """Find the next pattern and remove its rows."""
         if not self.alone:
             self._copy_rows_left()
             ahead = self._farthest(self.look_ahead)
@@ -147,15 +149,15 @@ class _Search:
             self._find_lonely_rows([row for row in ahead if row.distance > 0])
             if not self.alone:
                 found = self._grow(ahead[0])
-                _, labelled = self.source.run(found.labeling)
-                self.mass_left, self.source = labelled.run(_TakeOut())
+                _, labeled = self.source.run(found.labeling)
+                self.mass_left, self.source = labeled.run(_TakeOut())
                 return found.pattern
         row = self.alone.pop(0)
         self.mass_left, self.source = self.source.run(_TakeOut(row.place))
         return Pattern(self._centers([row])[0], self.equal, row.weight)
 
     def _copy_rows_left(self) -> None:
-        """Once half of the rows are taken, and the others are few, go on with a copy of these."""
+        """Once half of the rows are removed and few are left, continue with a copy of those."""
         present = count_present(self.source)
         layout = self.source.layout
         few = 8 * present.n_rows * (layout.n_features + 2) <= _COPIED_BYTES
@@ -174,15 +176,15 @@ class _Search:
         _, self.source = copied.run(_Remember(distance))
 
     def _farthest(self, n: int) -> list[_Far]:
-        """Return the rows left that are farthest from the center of the table, in order."""
+        """Return the remaining rows that are farthest from the center of the table, in order."""
         threshold = self.source.reduce(_LargestDistances(n))
         return self.source.reduce(_RowsAsFar(n, threshold, self.last_of_ties))
 
     def _find_lonely_rows(self, ahead: list[_Far]) -> None:
-        """Look for rows, the farthest first, that no other row left is near to.
+        """Find rows, the farthest first, that are patterns on their own: no other row joins them.
 
-        Such a row is a pattern at once: it has no dispersion, so its weights stay equal. As long as
-        that is all there is, look at twice as many rows in the next pass.
+        Such a pattern has no dispersion, so its weights stay equal. As long as all rows checked are
+        of this kind, check twice as many in the next pass.
         """
         if not ahead:
             return
@@ -197,7 +199,7 @@ class _Search:
         self.look_ahead = min(2 * self.look_ahead, most) if lonely.all() else 1
 
     def _grow(self, first: _Far) -> _Set:
-        if not first.distance > 0:  # every row left lies on the center
+        if not first.distance > 0:  # all remaining rows equal the center
             everything = _Mark(None)
             return self._followed(everything, self.source.run(everything)[1])
         center, weights = self._centers([first])[0], self.equal
@@ -209,21 +211,21 @@ class _Search:
             nearer: Reduction[Any, Any] = self.dissimilarity.accumulation(
                 both, labels=KeptLabels.new(1)
             )
-            statistics, labelled = self.source.run(nearer)
+            statistics, labeled = self.source.run(nearer)
             labeling, fingerprint = nearer, int(statistics.fingerprint[0])
             if not statistics.rows[0, 1]:
                 labeling, fingerprint = _Mark(first.place), -1
-                _, labelled = self.source.run(labeling)
+                _, labeled = self.source.run(labeling)
             if fingerprint in seen:  # unchanged, or the largest set of a circle
                 return _largest(history[seen[fingerprint] :])
             seen[fingerprint] = len(history)
-            history.append(self._followed(labeling, labelled))
+            history.append(self._followed(labeling, labeled))
             center, weights, _ = history[-1].pattern
         return history[-1]
 
-    def _followed(self, labeling: Reduction[Any, Any], labelled: Source) -> _Set:
-        """Return the set with the center and weights that follow from its rows."""
-        _, inside = labelled.run(_OnlyMarked())
+    def _followed(self, labeling: Reduction[Any, Any], labeled: Source) -> _Set:
+        """Return the set with the center and weights of its rows."""
+        _, inside = labeled.run(_OnlyMarked())
         table = self.table
         before = self._assignment(table.center[None, None], np.ones(table.varying.size))
         counting = self.dissimilarity.accumulation(before, labels=KeptLabels.new(1))
@@ -242,7 +244,7 @@ class _Search:
         return centers_of(Entities(numbers, levels), self.table)
 
     def _assignment(self, centers: FloatArray, weights: FloatArray) -> Assignment:
-        """Return what assigns by these centers, (R, K, P), with the same weights for all."""
+        """Return the assignment by these centers, (R, K, P), with the same weights for all."""
         effective = weights
         if self.exponent is not None and np.isfinite(self.exponent):
             effective = np.where(weights > 0, weights, 0.0) ** self.exponent
@@ -260,7 +262,7 @@ class _Search:
 
 
 class _Same:
-    """The part of all blocks is the result."""
+    """A reduction whose result is the joined part itself."""
 
     def finish(self, whole: Any) -> Any:
         return whole
@@ -285,7 +287,7 @@ class _StartSearch(_Sum):
 
 @dataclass(frozen=True)
 class _Remember(_Same):
-    """Put weights and distances beside the only block."""
+    """Put weights and distances into the row memory of the only block."""
 
     distance: FloatArray
 
@@ -297,7 +299,7 @@ class _Remember(_Same):
 
 
 class _DistancesLeft(_Same):
-    """Return the distances of the rows left."""
+    """Return the distances of the remaining rows."""
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[FloatArray, RowMemory]:
         return np.asarray(memory["distance"][_weight_of(block) > 0]), memory
@@ -308,7 +310,7 @@ class _DistancesLeft(_Same):
 
 @dataclass(frozen=True)
 class _LargestDistances(_Same):
-    """Return the n-th largest distance of a row left (the smallest, if there are fewer)."""
+    """Return the n-th largest distance of the remaining rows (the smallest if there are fewer)."""
 
     n: int
 
@@ -330,7 +332,7 @@ class _LargestDistances(_Same):
 
 
 class _Far(NamedTuple):
-    """A row that is left."""
+    """A remaining row."""
 
     place: int  # in the table
     distance: float
@@ -340,9 +342,10 @@ class _Far(NamedTuple):
 
 @dataclass(frozen=True)
 class _RowsAsFar(_Same):
-    """Return n rows that are at least as far as the threshold, those that tie in their order.
+    """Return n rows that are at least as far as the threshold; tied rows keep their order.
 
-    At most n rows are farther than it beyond a tie; of those that tie with it the first n are kept.
+    At most n rows are clearly farther than the threshold. Of those that tie with it, the first n
+    are kept.
     """
 
     n: int
@@ -384,9 +387,9 @@ class _RowsAsFar(_Same):
 
 @dataclass(frozen=True)
 class _NearRows(_Sum):
-    """Count, for each of some rows, the other rows left that are nearer to it than to the center.
+    """Count, for each of some rows, the remaining rows that are closer to it than to the center.
 
-    The counting pass has one start for each: the center of the table, and the row.
+    The pass has one start per row; its two clusters are the center of the table and the row.
     """
 
     counting: Accumulation
@@ -410,7 +413,7 @@ class _NearRows(_Sum):
 
 @dataclass(frozen=True)
 class _Mark(_Same):
-    """Label one row 1, or every row that is left."""
+    """Label one row 1, or all remaining rows."""
 
     index: int | None
 
@@ -427,7 +430,7 @@ class _Mark(_Same):
 
 
 class _OnlyMarked(_Same):
-    """Leave weight to the rows labelled 1 alone."""
+    """Set the weight of all rows to zero, except those labeled 1."""
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
         marked = labels_in(memory)[0] == 1
@@ -439,7 +442,7 @@ class _OnlyMarked(_Same):
 
 @dataclass(frozen=True)
 class _TakeOut(_Sum):
-    """Take the weight of a row, or of all rows labelled 1; return the mass that is left."""
+    """Set the weight of one row, or of all rows labeled 1, to zero; return the remaining mass."""
 
     index: int | None = None
 
@@ -454,7 +457,7 @@ class _TakeOut(_Sum):
 
 
 def _farthest_first(distance: FloatArray, last_of_ties: bool) -> IntArray:
-    """Return the rows by falling distance; those that differ by rounding alone in their order."""
+    """Return the rows by falling distance; rows that are equal up to rounding keep their order."""
     order = np.argsort(-distance, kind="stable")
     falls = np.diff(distance[order]) < -_TIE * distance[order][:-1]
     level = np.concatenate([[0], np.cumsum(falls)])
@@ -462,11 +465,11 @@ def _farthest_first(distance: FloatArray, last_of_ties: bool) -> IntArray:
 
 
 class Start(NamedTuple):
-    """Where a run begins that anomalous patterns decide."""
+    """Initial centers and weights from anomalous patterns."""
 
     centers: FloatArray  # (K, P)
     weights: FloatArray  # (K, M)
-    n_patterns: int  # of the centers; the others are rows far from all of these
+    n_patterns: int  # number of centers from patterns; the others are rows far from all of these
 
 
 def anomalous_start(
@@ -481,10 +484,10 @@ def anomalous_start(
     fill: bool = True,
     last_of_ties: bool = False,
 ) -> Start:
-    """Return the start: the most populous patterns, or all of some size.
+    """Return the start: the largest patterns or, without `n_clusters`, all of at least some size.
 
     If there are fewer patterns than clusters, rows are added one by one, each the farthest from all
-    centers so far, unless `fill` is false: then there are as many clusters as patterns.
+    centers so far. If `fill` is false, there are as many clusters as patterns instead.
     """
     patterns = anomalous_patterns(
         source,
@@ -513,7 +516,7 @@ def anomalous_start(
 def _farthest(
     source: Source, dissimilarity: Dissimilarity, table: Description, centers: FloatArray
 ) -> FloatArray:
-    """Return the row farthest from the nearest of the centers (from that of the table, if none)."""
+    """Return the row farthest from its nearest center (from that of the table if there is none)."""
     if not len(centers):
         centers = table.center[None]
     shape = (1, len(centers), table.varying.size)

@@ -1,4 +1,4 @@
-"""Centers at rows of the table: at random, or spread by k-means++."""
+"""Rows of the table as initial centers: drawn at random, or by k-means++."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fwkmeans.sources import centers_of, count_present, rows_at
 from fwkmeans.sources.entities import Drawn
 from fwkmeans.typing import Description, Entities, FloatArray, IntArray, RowArray, Source
 
-#: k-means++ looks at no more rows than this, drawn at random,
+#: The largest number of rows that k-means++ uses; of more, this many are drawn at random.
 SEEDING_ROWS = 100_000
-#: ... and at no more of them than fit into this, unless that is fewer than 50 per cluster.
+#: The largest size of these rows, as long as there are at least 50 per cluster.
 SEEDING_BYTES = 4 * 2**20
 
 
@@ -50,7 +50,7 @@ def spread_entities(
     """Return K rows chosen by (greedy) k-means++ for each of the starts: (R, K, M)."""
     entities, weights = _seeding_rows(source, n_clusters, seeds)
     rows = _for_seeding(entities, source.dtype, table)
-    with threadpool_limits(1, user_api="blas"):  # the same digits for any number of threads
+    with threadpool_limits(1, user_api="blas"):  # the same bits for any number of threads
         chosen = [
             kmeans_plusplus(rows, n_clusters, sample_weight=weights, random_state=seed)[1]
             for seed in seeds.integers("centers", starts)
@@ -60,7 +60,7 @@ def spread_entities(
 
 
 def _seeding_rows(source: Source, n_clusters: int, seeds: Seeds) -> Drawn:
-    """Return the rows that k-means++ looks at, with their weights: all with weight, or some."""
+    """Return the rows that k-means++ uses, and their weights: all rows with weight, or a sample."""
     present = count_present(source)
     width = source.layout.n_numeric + source.layout.n_levels
     limit = max(50 * n_clusters, min(SEEDING_ROWS, SEEDING_BYTES // (8 * width)))
@@ -72,10 +72,11 @@ def _seeding_rows(source: Source, n_clusters: int, seeds: Seeds) -> Drawn:
 
 
 def _for_seeding(entities: Entities, dtype: np.dtype[Any], table: Description) -> RowArray:
-    """Return the rows about their mean, so that products keep their digits.
+    """Return the rows relative to their mean, so that products do not lose precision.
 
-    Numbers are about 1 in size at most, or as they are beside categories: of those each level is a
-    column, so scaled that different categories are at distance 1. Missing cells are at the center.
+    In a table without categories, numbers are scaled to a size of at most about 1. Each level of a
+    category becomes a column, scaled so that different categories are at distance 1. Missing cells
+    are at the center.
     """
     layout = table.layout
     _, exponent = np.frexp(table.span.max())

@@ -1,4 +1,4 @@
-"""Random numbers of each start, whatever batch it runs in."""
+"""Random numbers of each start, which do not depend on the batch it runs in."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fwkmeans.typing import FloatArray
 
 
 class Seeds:
-    """Numbers that depend only on the random state, the purpose and the number of the start.
+    """Random numbers that depend only on the random state, the purpose and the index of the start.
 
-    All starts read one stream per purpose, each at its own place: start s has the draws from
-    ``s * n`` on. One generator serves a whole batch, and no batch changes another's numbers.
+    There is one stream per purpose, and each start reads it at its own place: start s uses n draws
+    from ``s * n`` on. One generator serves a whole batch, and batches do not affect each other.
     """
 
     def __init__(self, random_state: Any) -> None:
@@ -31,7 +31,7 @@ class Seeds:
         return [int(u * 2**31) for u in self.uniform(purpose, starts, 1)[:, 0]]
 
     def common(self, purpose: str) -> np.random.Generator:
-        """Return a generator for what all starts share."""
+        """Return a generator for draws that all starts share."""
         return np.random.Generator(np.random.PCG64(self._sequence(purpose)))
 
     def _sequence(self, purpose: str) -> np.random.SeedSequence:

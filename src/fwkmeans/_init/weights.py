@@ -19,7 +19,7 @@ def initial_weights(
     starts: range,
     feature_names: Any = None,
 ) -> Weights:
-    """Return the weights each start begins with."""
+    """Return the initial weights of each start."""
     uniform = rule.initial(len(starts), n_clusters, table)
     if isinstance(how, str) and how == "uniform":
         return uniform
@@ -37,7 +37,7 @@ def initial_weights(
 def _random(
     rule: WeightRuleProtocol, n_clusters: int, table: Description, seeds: Seeds, starts: range
 ) -> FloatArray:
-    """Return exponential numbers: normalised, they are uniform on the simplex."""
+    """Return exponential numbers; once normalized, they are uniform on the simplex."""
     n_own = 1 if rule.shared else n_clusters
     drawn = -np.log1p(-seeds.uniform("weights", starts, n_own * table.varying.size))
     drawn = drawn.reshape(len(starts), n_own, table.varying.size)
@@ -45,7 +45,7 @@ def _random(
 
 
 def _check_names(weights: Any, feature_names: Any) -> None:
-    """Raise if a frame or series names other features, or the same in another order."""
+    """Raise if a frame or series names other features, or the same ones in another order."""
     names = getattr(weights, "columns", getattr(weights, "index", None))
     if names is None or callable(names) or feature_names is None:
         return
@@ -65,7 +65,7 @@ def _given(
     if values.shape not in ((n_features,), (n_clusters, n_features)):
         raise ValueError(
             f"weight_init has shape {values.shape}; expected ({n_features},) or "
-            f"({n_clusters}, {n_features}): one weight a feature, or one a cluster and feature."
+            f"({n_clusters}, {n_features}): one weight per feature, or one per cluster and feature."
         )
     if not np.all(np.isfinite(values) & (values >= 0)):
         raise ValueError("weight_init has negative, infinite or missing entries.")

@@ -1,4 +1,4 @@
-"""How the center of a cluster follows from its rows."""
+"""Center rules: how the center of a cluster follows from its rows."""
 
 from fwkmeans.centers.direction import DirectionCenter
 from fwkmeans.centers.mean import MeanCenter

@@ -1,4 +1,4 @@
-"""The center of categories: the most frequent one, or how frequent each is."""
+"""The center of a categorical feature: its most frequent category, or all frequencies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CATEGORIES = ("mode", "frequencies")
 
 
 def check_categories(categories: str) -> None:
-    """Raise unless this is a way to center categories."""
+    """Raise unless this names a center of categories."""
     if categories not in CATEGORIES:
         expected = " or ".join(map(repr, CATEGORIES))
         raise ValueError(f"categories={categories!r}: expected {expected}.")
@@ -20,10 +20,10 @@ def check_categories(categories: str) -> None:
 def category_centers(
     categories: str, counts: FloatArray, before: FloatArray, layout: Layout
 ) -> FloatArray:
-    """Return the frequencies that stand for each cluster: (R, K, levels).
+    """Return the frequencies at the center of each cluster: (R, K, levels).
 
-    "mode" is 1 for the most frequent category (the first on ties) and 0 for the others. Where no
-    cell is observed the center stays what it was.
+    With "mode" the most frequent category (the first on ties) has 1 and the others have 0. If no
+    cell is observed, the center stays the same.
     """
     totals = layout.sums(counts)
     known = layout.levels(totals > 0)

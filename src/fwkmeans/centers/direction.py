@@ -1,4 +1,4 @@
-"""The direction of the sum as center: spherical K-Means."""
+"""The center of spherical K-Means: the direction of the sum."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class DirectionCenter(MeanCenter):
 
     .. math:: c_k = \frac{\sum_{i \in S_k} s_i y_i}{\big\|\sum_{i \in S_k} s_i y_i\big\|}
 
-    the minimiser of :math:`\sum_i s_i \|y_i - c\|^2 = 2 \sum_i s_i (1 - y_i^\top c)` over unit
-    vectors c, in each space on its own. A cluster without rows, or whose rows cancel, keeps its
+    This minimizes :math:`\sum_i s_i \|y_i - c\|^2 = 2 \sum_i s_i (1 - y_i^\top c)` over unit
+    vectors c, in each space separately. A cluster without rows, or whose rows cancel, keeps its
     center.
 
     Parameters
     ----------
     spaces : array of shape (n_features,), default=None
-        Number 0, 1, ... of the space of each feature; features with -1 have the mean as center.
-        None is one space of all features.
+        Index 0, 1, ... of the space of each feature; features with -1 have the mean as center.
+        None means one space with all features.
     """
 
     is_mean = False
@@ -32,9 +32,9 @@ class DirectionCenter(MeanCenter):
     def __init__(self, spaces: Any = None) -> None:
         self.spaces = spaces
 
-    def minimises(self, dissimilarity: Dissimilarity) -> bool:
-        """Tell whether no other center of unit length has less dispersion."""
-        return super().minimises(dissimilarity) and self.table.layout.is_numeric
+    def minimizes(self, dissimilarity: Dissimilarity) -> bool:
+        """Tell whether no other center of unit length has a lower dispersion."""
+        return super().minimizes(dissimilarity) and self.table.layout.is_numeric
 
     def _points(self, statistics: Statistics, before: FloatArray, source: Source) -> FloatArray:
         centers = super()._points(statistics, before, source)

@@ -19,11 +19,11 @@ from fwkmeans.typing import (
 
 
 class MeanCenter(BaseEstimator):
-    r"""The weighted mean of a cluster's rows, the minimiser under squared Euclid.
+    r"""The weighted mean of the rows of a cluster, which minimizes squared Euclidean distances.
 
     .. math:: c_{kv} = \frac{1}{n_k} \sum_{i \in S_k} s_i y_{iv}, \qquad n_k = \sum_{i \in S_k} s_i
 
-    A cluster without rows keeps its center; missing cells are left out of both sums.
+    A cluster without rows keeps its center. Missing cells are left out of both sums.
 
     Parameters
     ----------
@@ -31,10 +31,10 @@ class MeanCenter(BaseEstimator):
         The center of categorical features: the most frequent category, or the frequencies.
     """
 
-    p = 2.0  # of the power it minimises
-    is_mean = True  # which the description of a table has already
-    operations: tuple[str, ...] = ()  # that the kernels of the rows must have for it
-    table: Description  # bound
+    p = 2.0  # exponent of the dissimilarity that it minimizes
+    is_mean = True  # the description of the table already has it
+    operations: tuple[str, ...] = ()  # operations that it needs from the kernels
+    table: Description  # set by bind
 
     def __init__(self, categories: str = "mode") -> None:
         self.categories = categories
@@ -46,8 +46,8 @@ class MeanCenter(BaseEstimator):
         bound.table = table
         return bound
 
-    def minimises(self, dissimilarity: Dissimilarity) -> bool:
-        """Tell whether no other center has less dispersion."""
+    def minimizes(self, dissimilarity: Dissimilarity) -> bool:
+        """Tell whether no other center has a lower dispersion."""
         if self.p != getattr(dissimilarity, "p", None):
             return False
         if self.table.layout.is_numeric:
@@ -57,12 +57,12 @@ class MeanCenter(BaseEstimator):
 
     @property
     def unique(self) -> bool:
-        """Whether there is only one center with so little dispersion."""
+        """Whether only one center has the lowest dispersion."""
         by_mode = self.categories == "mode" and not self.table.layout.is_numeric
         return 1 < self.p < np.inf and not by_mode
 
     def update(self, statistics: Statistics, assignment: Assignment, source: Source) -> FloatArray:
-        """Return the centers that minimise the dispersion for fixed labels."""
+        """Return the centers that minimize the dispersion for fixed labels."""
         layout = self.table.layout
         points: FloatArray
         points = self._points(statistics, layout.points(assignment.centers), source)

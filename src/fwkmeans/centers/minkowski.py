@@ -1,4 +1,4 @@
-"""The point with the least sum of powers of distances: medians, means, midranges and between."""
+"""The point with the lowest sum of powers of distances: median, mean, midrange and others."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from fwkmeans.typing import (
     Statistics,
 )
 
-_FEW = 20_000  # rows; more are passed over by all threads together
-_MOST = 300  # looks at the rows; bisection alone needs about 60
+_FEW = 20_000  # rows; with more, all threads share each pass
+_MOST = 300  # passes over the rows; bisection alone needs about 60
 
 
 class MinkowskiCenter(MeanCenter):
-    r"""The minimiser of :math:`f(c) = \sum_{i \in S_k} s_i |y_{iv} - c|^p`.
+    r"""The minimizer of :math:`f(c) = \sum_{i \in S_k} s_i |y_{iv} - c|^p`.
 
-    The weighted median for p = 1 (amid the two middle values where half of the weight lies on
-    either side), the mean for p = 2, the midrange for p = infinity. For others the root of f' is
-    bracketed by the data and found by Newton steps; for p < 2, where f'' is infinite at every row,
-    the two nearest rows are taken out of the linear model and kept as they are. All features of
-    all clusters and starts step together, each step is one pass over the rows.
+    This is the weighted median for p = 1 (halfway between the two middle values if half of the
+    weight lies on either side), the mean for p = 2, and the midrange for p = infinity. For other p,
+    the root of f' is bracketed by the data and found by Newton steps. For p < 2, f'' is infinite at
+    every row, so the linear model leaves out the two nearest rows, whose terms are kept exactly.
+    All features of all clusters and starts step together, and each step is one pass over the rows.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class MinkowskiCenter(MeanCenter):
 
     @property
     def operations(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the kernels of the rows must be able to do for it."""
+        """Operations that it needs from the kernels."""
         return () if self.p == 2 else ("slopes",)
 
     def bind(self, table: Description) -> Self:
@@ -64,7 +64,7 @@ class MinkowskiCenter(MeanCenter):
     def _points(self, statistics: Statistics, before: FloatArray, source: Source) -> FloatArray:
         if self.p == 2:
             return super()._points(statistics, before, source)
-        # many labels are new, as in a first pass: the mean is nearer than the last center
+        # if many labels are new, as in a first pass, the mean is better than the last center
         new = (statistics.changed > 0.3 * source.n_rows)[:, None, None]
         begin = np.where(new, super()._points(statistics, before, source), before)
         centers = minkowski_centers(source, begin, self.p, statistics.observed)
@@ -79,7 +79,7 @@ def minkowski_centers(source: Source, before: FloatArray, p: float, mass: FloatA
     source : Source
         The rows, with the labels of each start in row memory.
     before : ndarray of shape (n_starts, n_clusters, n_numeric)
-        Where to look first; kept where a cluster has no value.
+        The first guess; it is returned if a cluster has no value.
     p : float
         Exponent, not 2.
     mass : ndarray of shape (n_starts, n_clusters, n_numeric or 1)
@@ -117,12 +117,12 @@ def minkowski_centers(source: Source, before: FloatArray, p: float, mass: FloatA
 
 
 def _is_small(source: Source) -> bool:
-    """Tell whether the rows are one block, and few enough to gather a cluster at a time."""
+    """Tell whether the rows are one block and few enough to gather them cluster by cluster."""
     return source.n_blocks == 1 and source.n_rows <= _FEW and "roots" in source.operations
 
 
 class _Search:
-    """Brackets around the minimisers, and the latest look at them; arrays are (R, K, M)."""
+    """Brackets around the minimizers, and the results of the last pass; arrays are (R, K, M)."""
 
     def __init__(self, points: FloatArray, slopes: Slopes, p: float, mass: FloatArray) -> None:
         self.p, self.mass = p, mass
@@ -131,7 +131,7 @@ class _Search:
         size = np.maximum(np.abs(self.low), np.abs(self.high))
         with np.errstate(invalid="ignore"):
             self.rest = np.spacing(size) + 1e-14 * (self.high - self.low)
-            # steps square their length: after one this short nothing is left to see
+            # convergence is quadratic: after a step this short, the next one is below rounding
             self.near = (1e-10 if p < 2 else 1e-9) * (self.high - self.low)
         self.done: BoolArray = ~(self.low < self.high)  # no value, or equal ones
         np.copyto(self.found, self.low, where=self.low == self.high)
@@ -162,7 +162,7 @@ class _Search:
         return kept
 
     def look(self, points: FloatArray, slopes: Slopes) -> None:
-        """Learn from a pass over the rows: which side the minimiser is on, or that it is here."""
+        """Use the results of a pass: narrow the brackets, or finish if a point is the minimizer."""
         self.points, self.slopes = points, slopes
         if self.p == 1:
             self._look_for_median()
@@ -175,7 +175,7 @@ class _Search:
         self._finish(np.where(slopes.slope > 0, self.high, self.low), narrow)
 
     def next_points(self) -> FloatArray:
-        """Return where to look next; NaN for those that are found."""
+        """Return the next points; NaN where the minimizer is found."""
         guess = self.points.copy()
         at = np.nonzero(~self.done)
         inside = self._guess(at)
@@ -184,7 +184,7 @@ class _Search:
             guess[at] = inside
             return np.where(self.done, np.nan, guess)
         step = np.abs(inside - here)
-        slow = step > 0.5 * self.steps[0][at]  # not half of the step before the last one
+        slow = step > 0.5 * self.steps[0][at]  # more than half of the step before the last one
         outside = ~((inside > low) & (inside < high))  # NaN included
         halved = low / 2 + high / 2
         new = np.where(outside | slow, halved, inside)
@@ -223,7 +223,7 @@ class _Search:
             self._finish(s.below / 2 + s.above / 2, between)
             self._finish(points / 2 + s.above / 2, np.abs(s.slope + s.equal) <= even)
             self._finish(points / 2 + s.below / 2, np.abs(s.slope - s.equal) <= even)
-            # the next value on the other side has more than half of the mass on neither side
+            # the next value is the median: at most half of the mass is on either side of it
             right, left = s.slope < -s.equal, s.slope > s.equal
             self._finish(s.above, right & (s.slope + s.equal + 2 * s.above_mass > even))
             self._finish(s.below, left & (s.slope - s.equal - 2 * s.below_mass < -even))
@@ -235,7 +235,7 @@ class _Search:
         np.copyto(self.high, points, where=left)
 
     def _median_guess(self, at: tuple[IntArray, ...], slopes: Slopes) -> FloatArray:
-        """Return the middle of the bracket by value or by mass, by turns; at least the next row."""
+        """Return the middle of the bracket, by value or by mass in turn; at least the next row."""
         self.halve = not self.halve
         low, high = self.low[at], self.high[at]
         middle = low / 2 + high / 2
@@ -250,8 +250,8 @@ class _Search:
 def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
     """Return the root of a model of f' for 1 < p < 2.
 
-    Linear but for the rows at the point and the nearest ones on either side, whose
-    ``s |y - c|^(p-1)`` is kept.
+    The model is linear, except for the rows at the point and the nearest ones on either side, whose
+    terms ``s |y - c|^(p-1)`` are kept.
     """
     q = p - 1.0
     right = slopes.slope < 0
@@ -261,7 +261,7 @@ def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
     back, end = np.where(right, back, end), np.where(right, end, back)
     back, end = np.where(behind > 0, back, 1.0), np.where(ahead > 0, end, 1.0)
     pull_back, pull_ahead = behind * back**q, ahead * end**q
-    # f' rises with the distance travelled from the point; the root is where it is zero
+    # f' rises with the distance traveled from the point; the root is where it is zero
     begin = -np.abs(slopes.slope) - pull_back + pull_ahead
     bend = q * np.maximum(slopes.curvature - pull_back / back - pull_ahead / end, 0.0)
 
@@ -270,20 +270,20 @@ def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
         rise += slopes.equal * distance**q - ahead * np.maximum(end - distance, 0.0) ** q
         return rise
 
-    # |t|^q is linear in t^q: measure from the end where it bends
+    # |t|^q is linear in t^q, so measure from the end where it is curved
     half = end / 2
     near_end, beyond = model(half) < 0, model(end) < 0
     curved = near_end | (slopes.equal > 0)
 
-    def travelled(x: FloatArray) -> FloatArray:
+    def traveled(x: FloatArray) -> FloatArray:
         length = np.where(curved, x ** (1.0 / q), x)
         return np.where(near_end, end - length, length)
 
     far = np.where(curved, half**q, half)
-    root = _illinois(lambda x: np.where(near_end, -1.0, 1.0) * model(travelled(x)), far, beyond)
+    root = _illinois(lambda x: np.where(near_end, -1.0, 1.0) * model(traveled(x)), far, beyond)
     newton = np.maximum(np.abs(slopes.slope) / np.where(bend > 0, bend, np.nan), end)
-    distance = np.where(beyond, newton, travelled(root))
-    # less than a digit before the next row: on it
+    distance = np.where(beyond, newton, traveled(root))
+    # the next row, if the distance to it is below rounding
     distance = np.where(~beyond & (end - distance <= 1e-13 * end), end, distance)
     return np.where(right, points + distance, points - distance)
 
@@ -291,7 +291,7 @@ def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
 def _illinois(
     rising: Callable[[FloatArray], FloatArray], far: FloatArray, unwanted: BoolArray
 ) -> FloatArray:
-    """Return roots in [0, far] of functions that rise, by regula falsi without its stickiness."""
+    """Return roots in [0, far] of rising functions, by the Illinois variant of regula falsi."""
     low, high = np.zeros_like(far), far
     below, above = rising(low), rising(high)
     root, last = far, np.zeros(far.shape)
@@ -300,13 +300,13 @@ def _illinois(
         span = above - below
         new = np.where(span > 0, (low * above - high * below) / np.where(span > 0, span, 1.0), low)
         still = np.abs(new - root) <= 1e-15 * far
-        root = np.where(found, root, new)  # one that is found stays, whatever the others do
+        root = np.where(found, root, new)  # a root that is found no longer changes
         found = found | still
         if found.all():
             break
         value = rising(root)
         side = np.where(value < 0, -1.0, 1.0)
-        again = side == last  # the same end has stayed twice: give it half its value
+        again = side == last  # the same end has stayed twice: halve its value
         above = np.where(side > 0, value, np.where(again, above / 2, above))
         below = np.where(side < 0, value, np.where(again, below / 2, below))
         low, high = np.where(side < 0, root, low), np.where(side > 0, root, high)

@@ -1,4 +1,4 @@
-"""How far a row is from a center."""
+"""Dissimilarities: how far a row is from a center."""
 
 from fwkmeans.dissimilarities.directions import UnitSquaredEuclidean
 from fwkmeans.dissimilarities.minkowski import Minkowski, SquaredEuclidean

@@ -1,4 +1,4 @@
-"""Minkowski dissimilarity of numbers, with categories beside them."""
+"""Minkowski dissimilarity of numbers, and dissimilarities of categories."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ CATEGORIES = ("matching", "squared")
 
 
 class Minkowski(BaseEstimator):
-    r"""Weighted Minkowski dissimilarity of numbers, and what categories add.
+    r"""Weighted Minkowski dissimilarity of numbers, with categories.
 
     .. math:: d(y_i, c_k) = \sum_v w_{kv} |y_{iv} - c_{kv}|^p, \qquad
               p = \infty: \ \max_v w_{kv} |y_{iv} - c_{kv}|
 
-    with :math:`w` the weights as they enter the objective. A categorical feature has the
-    frequencies f of the cluster's categories as center and adds w times :math:`1 - f_y`, or
+    where :math:`w` are the effective weights. The center of a categorical feature is the
+    frequencies f of its categories in the cluster. The feature adds w times :math:`1 - f_y` or
     :math:`1 - 2 f_y + \sum_l f_l^2`.
 
     Parameters
@@ -45,12 +45,12 @@ class Minkowski(BaseEstimator):
     p : float, default=2.0
         Exponent, at least 1, infinity included.
     categories : {"matching", "squared"}, default="matching"
-        "matching" is :math:`1 - f_y`: for a center at one category 0 if it is the row's and 1 if
-        not, for frequencies the share of the cluster that differs. "squared" is the squared
-        Euclidean distance of the indicator of y from f.
+        "matching" is :math:`1 - f_y`. If the center is a mode, this is 0 for the mode and 1 for
+        other categories; if it is frequencies, it is the share of the cluster that differs.
+        "squared" is the squared Euclidean distance of the indicator of y from f.
     """
 
-    table: Description  # bound
+    table: Description  # set by bind
 
     def __init__(self, p: float = 2.0, categories: str = "matching") -> None:
         self.p = p
@@ -58,17 +58,17 @@ class Minkowski(BaseEstimator):
 
     @property
     def needs_labels(self) -> bool:
-        """Whether dispersions take another pass over the same labels."""
+        """Whether dispersions need another pass with the same labels."""
         return self.p != 2
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """What the kernels of the rows must be able to do for it."""
+        """Operations that it needs from the kernels."""
         return ("slopes", "powers") if self.needs_labels else ()
 
     @property
     def descends(self) -> bool:
-        """Whether rows are assigned by what the objective sums, missing cells included."""
+        """Whether rows are assigned by the same dissimilarity that the objective sums."""
         return not (self.table.gaps and self.table.rescale)
 
     def bind(self, table: Description) -> Self:
@@ -88,7 +88,7 @@ class Minkowski(BaseEstimator):
         return bound
 
     def combine(self, weights: FloatArray, dispersion: FloatArray) -> FloatArray:
-        """Return what rows bring to the objective: the weighted dispersions together, (R,)."""
+        """Return the part of the objective that comes from rows: the weighted dispersion, (R,)."""
         if np.isinf(self.p):
             return np.asarray((weights * dispersion).max(axis=(-2, -1)))
         if weights.shape[1] == 1:
@@ -102,17 +102,17 @@ class Minkowski(BaseEstimator):
         reference: FloatArray | None = None,
         labels: KeptLabels | None = None,
     ) -> Accumulation:
-        """Return the pass that assigns rows and sums about the reference (default: centers)."""
+        """Return the pass that assigns rows and sums relative to the reference or the centers."""
         assigning = self._pass(assignment)
         reference = assigning.centers if reference is None else reference
         return Accumulation(assigning, reference, labels)
 
     def labeling(self, assignment: Assignment) -> Labeling:
-        """Return the pass that writes labels and sums the objective of the only start."""
+        """Return the pass that writes the labels of the only start and sums its objective."""
         return Labeling(self._pass(assignment))
 
     def farthest(self, assignment: Assignment, eligible: BoolArray) -> FarthestRow:
-        """Return the pass that looks for the row farthest from its own center."""
+        """Return the pass that finds the row farthest from its own center."""
         return FarthestRow(self._pass(assignment), eligible)
 
     def distances(self, assignment: Assignment) -> Distances:
@@ -121,9 +121,10 @@ class Minkowski(BaseEstimator):
         return Distances(self._pass(assignment._replace(weights=weights)))
 
     def rounding(self, rows: FloatArray, assignment: Assignment) -> FloatArray:
-        """Return what the dissimilarity of one row a start may be from a center equal to it: (R,).
+        """Return how large the dissimilarity of a row to an equal center can be by rounding: (R,).
 
-        Centers are sums divided by a mass, so they may miss a row they should equal by some ulps.
+        There is one row per start. Centers are sums divided by a mass, so they can differ by a few
+        ulps from a row that they should equal.
         """
         table, layout = self.table, self.table.layout
         centers, weights, offsets, _ = assignment
@@ -172,8 +173,8 @@ class Minkowski(BaseEstimator):
     ) -> FloatArray:
         """Return dispersions about means from the sums of squares.
 
-        They were taken about a reference r, mostly the old center: :math:`D = Q - n (c - r)^2`.
-        Where the center moved so far that this cancels, the pass is repeated about the new ones.
+        These are relative to a reference r, usually the old center: :math:`D = Q - n (c - r)^2`. If
+        a center has moved so far that this cancels, the pass is repeated with the new centers.
         """
         dispersion, lost = _about(points, statistics, self.table)
         starts = np.flatnonzero(lost)
@@ -208,14 +209,14 @@ class SquaredEuclidean(Minkowski):
 
     .. math:: d(y_i, c_k) = \sum_v w_{kv} (y_{iv} - c_{kv})^2
 
-    with :math:`w` the weights as they enter the objective. One pass over the rows gives, besides
-    the labels, the sums of :math:`y - c` and of its square, from which the new means and the
-    dispersions about them follow.
+    where :math:`w` are the effective weights. One pass over the rows gives the labels and the sums
+    of :math:`y - c` and of its square. The new means and the dispersions about them follow from
+    these sums.
 
     Parameters
     ----------
     categories : {"matching", "squared"}, default="matching"
-        What categorical features add, see `Minkowski`.
+        What categorical features add; see `Minkowski`.
     """
 
     p = 2.0
@@ -231,7 +232,7 @@ def category_costs(kind: str, centers: FloatArray, layout: Layout) -> FloatArray
         return 1.0 - frequencies
     squares = layout.levels(layout.sums(frequencies * frequencies))
     costs: FloatArray = 1.0 - 2.0 * frequencies + squares
-    costs[..., layout.offsets[1:] - 1] = 1.0  # never seen: as far from every cluster
+    costs[..., layout.offsets[1:] - 1] = 1.0  # an unknown category is equally far from all
     return costs
 
 
@@ -242,7 +243,7 @@ def category_dispersion(
     if layout.is_numeric:
         return counts
     total = layout.sums(counts * category_costs(kind, centers, layout))
-    # what is left of a sum of n and -n is rounding
+    # a sum of n and -n leaves only rounding
     total[total <= 1e-14 * layout.sums(counts)] = 0.0
     return total
 
@@ -250,14 +251,14 @@ def category_dispersion(
 def _about(
     centers: FloatArray, statistics: Statistics, table: Description
 ) -> tuple[FloatArray, BoolArray]:
-    """Return the dispersions about the centers, and the starts in which digits were lost."""
+    """Return the dispersions about the centers, and the starts that lost precision."""
     moved = centers - statistics.reference
     moved *= moved
     moved *= statistics.observed
     dispersion = statistics.squares - moved
-    dispersion[dispersion <= 1e-14 * statistics.squares] = 0.0  # nothing but rounding
+    dispersion[dispersion <= 1e-14 * statistics.squares] = 0.0  # only rounding
     varying, scatter = (table.layout.numbers_of(f) for f in (table.varying, table.scatter))
     dispersion[..., ~varying] = 0.0
-    # Error of the difference: about 1e-16 of `moved`. Harmless below the zero level 1e-12 T_v.
+    # The difference has an error of about 1e-16 of `moved`; below 1e-12 T_v it counts as zero.
     lost = (moved > 1e5 * dispersion) & ((dispersion > 1e-13 * scatter) | (moved > 100.0 * scatter))
     return dispersion, np.asarray(lost.any(axis=(-2, -1)))

@@ -1,4 +1,4 @@
-"""AWK: weights of the features in each cluster."""
+"""AWK: a weight for each feature in each cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fwkmeans.typing import Description, Source
 from fwkmeans.weighting import ClusterPowerWeights
 
 
-@documented("Weights of the features in each cluster, each row sums to 1.")
+@documented("Weights of the features in each cluster; each row sums to 1.")
 class AWKMeans(BaseFeatureWeightedKMeans):
     r"""AWK, attribute weighting: a weight for each feature in each cluster [1]_.
 
@@ -28,10 +28,10 @@ class AWKMeans(BaseFeatureWeightedKMeans):
     ----------
     {n_clusters}
     beta : float, default=2.0
-        Exponent of the weights, ``beta <= 0`` or ``beta >= 1``. Towards 1 the weight goes to the
-        least dispersed feature alone, large values make weights equal.
+        Exponent of the weights, ``beta <= 0`` or ``beta >= 1``. As it approaches 1, the weight goes
+        to the least dispersed feature alone; large values make the weights equal.
     smoothing : float or {"frozen", "refresh", "inside"}, default=0.0
-        Constant added to the dispersions, see `WKMeans`.
+        Constant added to the dispersions; see `WKMeans`.
     {parameters}
 
     Attributes
@@ -41,14 +41,14 @@ class AWKMeans(BaseFeatureWeightedKMeans):
     See Also
     --------
     WKMeans : One weight per feature for all clusters, or smoothed weights in each.
-    EWKMeans : Weights in each cluster held apart by their entropy.
+    EWKMeans : Weights in each cluster, spread by an entropy term.
 
     Notes
     -----
-    A feature without dispersion in a cluster takes all the cluster's weight there: on discrete or
-    nearly constant columns clusters then swallow every row that shares one value. Leave such
-    columns out; ``smoothing="frozen"`` prevents it too, but what it finds is then often about what
-    `KMeans` finds. Cost of an iteration O(N K M).
+    A feature without dispersion in a cluster takes all the weight of that cluster. On discrete or
+    nearly constant columns, a cluster then absorbs every row that shares one value. Leave such
+    columns out. ``smoothing="frozen"`` prevents this too, but the result is then often about that
+    of `KMeans`. An iteration costs O(N K M).
 
     References
     ----------

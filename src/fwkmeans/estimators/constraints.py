@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from fwkmeans._init import INITIALISATIONS
+from fwkmeans._init import INITIALIZATIONS
 from fwkmeans._support.checks import (
     BOOLEAN,
     CALLABLE,
@@ -31,7 +31,7 @@ __all__ = ["SHARED", "accepts", "check_parameters"]
 #: Parameters that mean the same in every estimator that has them.
 SHARED: Mapping[str, Constraint] = {
     "n_clusters": integer(1) | NONE,
-    "init": one_of(*INITIALISATIONS, "anomalous") | several("an array of centers") | CALLABLE,
+    "init": one_of(*INITIALIZATIONS, "anomalous") | several("an array of centers") | CALLABLE,
     "n_init": one_of("auto") | integer(1),
     "weight_init": one_of("uniform", "random") | several("an array of weights"),
     "max_iter": integer(1),

@@ -1,4 +1,4 @@
-"""Convex K-Means: weights for whole feature spaces, chosen from candidates."""
+"""Convex K-Means: weights of whole feature spaces, chosen from candidates."""
 
 from __future__ import annotations
 
@@ -26,59 +26,61 @@ from fwkmeans.weighting import FixedWeights
 
 
 @documented(
-    "For each feature the weight of its space; all rows are equal. With one feature a space they "
-    "sum to 1.",
+    "For each feature the weight of its space; all rows are equal. With one feature per space each "
+    "row sums to 1.",
     init="""init : {"k-means++", "random", "anomalous"}, array or callable, default="k-means++"
-    Initial centers, the same for every candidate: rows spread by greedy k-means++ (it looks at
-    100 000 rows at most), rows drawn at random, anomalous patterns, exactly these (array or frame
-    of shape (n_clusters, n_features)), or those that ``init(X, n_clusters, random_state=...)``
-    returns. In spherical spaces they are scaled to unit length, as the rows are; there X holds unit
-    rows, and NaN where a row is zero.""",
+    Initial centers, the same for every candidate. "k-means++" draws rows that are far from each
+    other, by greedy k-means++ on at most 100 000 rows. "random" draws rows at random. "anomalous"
+    takes anomalous patterns. An array or frame of shape (n_clusters, n_features) is used as it is.
+    A callable is called as ``init(X, n_clusters, random_state=...)`` and returns the centers. In
+    spherical spaces centers are scaled to unit length, like the rows. There the X of the callable
+    holds rows of unit length, and NaN where a row is zero.""",
     n_init="""n_init : int or "auto", default="auto"
     Number of starts of each candidate; the one with the lowest objective is kept. "auto" is 1 if
-    `init` is an array, else 10.""",
+    `init` is an array, and 10 otherwise.""",
 )
 class ConvexKMeans(BaseFeatureWeightedKMeans):
     r"""CK-Means, convex K-Means: one weight for each feature space, chosen from a set [1]_.
 
-    Columns form m spaces with a distortion of their own: squared Euclid, or, for spherical spaces,
-    twice one minus the cosine. For given weights :math:`w \ge 0, \sum_l w_l = 1` K-Means minimises
+    Columns form spaces, each with its own distortion: the squared Euclidean distance or, for
+    spherical spaces, twice one minus the cosine. For given weights :math:`w \ge 0, \sum_l w_l = 1`,
+    K-Means minimizes
 
     .. math:: W(S, C) = \sum_k \sum_{i \in S_k} \sum_l w_l D_l(y_{il}, c_{kl}), \qquad
               D_l(y, c) = \|y - c\|^2 \text{ or } 2 (1 - y^\top c)
 
-    with means, or the directions :math:`\sum y / \|\sum y\|`, as centers. Of all candidates that
-    are tried, the weights with the lowest
+    with means, or the directions :math:`\sum y / \|\sum y\|`, as centers. Of all candidates, the
+    algorithm chooses the weights with the lowest
 
     .. math:: Q(w) = \prod_l \Big(\frac{\Gamma_l}{\Lambda_l}\Big)^{e_l}, \qquad
               \Gamma_l = \sum_k \sum_{i \in S_k} D_l(y_{il}, c_{kl}), \quad
               \Lambda_l = \sum_i D_l(y_{il}, \bar c_l) - \Gamma_l
 
-    are chosen: a generalised Fisher criterion, within- over between-cluster distortion in every
-    space, where :math:`\bar c_l` is the centroid of all rows. W itself would give all weight to one
-    space.
+    This is a generalized Fisher criterion: the distortion within clusters divided by that between
+    clusters, multiplied over all spaces, where :math:`\bar c_l` is the centroid of all rows. W
+    itself would give all the weight to one space.
 
     Parameters
     ----------
     {n_clusters}
     spaces : None, mapping, sequence of columns or one label per column, default=None
         The spaces: a mapping from name to columns, a sequence with the columns of each space, or
-        one label for every column. Columns are names, indices, masks or slices. None is one space
-        for every column.
+        one label for every column. Columns are names, indices, masks or slices. None means
+        one space for every column.
     spherical : None, bool, or names, indices or mask of spaces, default=None
-        The spaces in which only the direction of a row counts, such as word counts. Rows are scaled
-        to unit length there (in a copy if they are in memory). A row that is zero in such a space
-        counts as missing there, and so does one with a missing cell: it adds nothing (if that
-        leaves it without any space it goes to the first cluster). True is all spaces; None and
-        False are none.
+        The spaces in which only the direction of a row counts, for example word counts. Rows are
+        scaled to unit length there (in a copy if they are in memory). A row that is zero in such a
+        space counts as missing there, and so does a row with a missing cell; it contributes
+        nothing. If that leaves a row without any space, it goes to the first cluster. True means
+        all spaces; None and False mean no space.
     grid : "auto", int or array of shape (n_candidates, n_spaces), default="auto"
-        The candidates. An integer r is the lattice of all weights that are multiples of 1/r; an
-        array holds one candidate a row, scaled to sum to one. "auto" depends on the number of
-        spaces: for two the steps 1/20, 2/20, ..., 19/20; for three or four the lattice with r = 10;
-        for more a search, see Notes.
+        The candidates. An integer r means the lattice of all weights that are multiples of 1/r. An
+        array holds one candidate per row, scaled to sum to one. "auto" depends on the number of
+        spaces: for two, the steps 1/20, 2/20, ..., 19/20; for three or four, the lattice with
+        r = 10; for more, a search (see Notes).
     exponent : {"coverage", "one", "dimension"}, default="coverage"
         The exponents :math:`e_l`: the fraction of rows that are not missing in the space, 1, or its
-        number of columns. Unless rows are missing "coverage" is "one".
+        number of columns. If no rows are missing, "coverage" is the same as "one".
     {parameters}
 
     Attributes
@@ -92,45 +94,46 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
     candidates_ : ndarray of shape (n_candidates, n_spaces)
         All weights that were tried.
     fisher_values_ : ndarray of shape (n_candidates,)
-        Q of each; infinite where clusters do not differ at all in some space.
+        Q of each candidate; infinite if the clusters do not differ at all in some space.
     best_candidate_ : int
-        Number of the candidate that was chosen.
+        Index of the chosen candidate.
     on_boundary_ : bool
-        Whether the chosen weight of some space is the lowest or highest that the candidates offer
-        (after a search: whether it is 0). Better weights may then lie outside the grid.
+        Whether the chosen weight of some space is the lowest or highest among the candidates (after
+        a search: whether it is 0). Better weights may then lie outside the grid.
 
     See Also
     --------
-    FGKMeans : Weights of groups that follow from a criterion, in each cluster.
+    FGKMeans : Weights of groups in each cluster, which follow from a criterion.
     SYNCLUS : Feature weights for given weights of groups.
 
     Notes
     -----
-    It is good where several spaces show the same clusters, in units that cannot be compared: text
-    beside measurements, say. It is not meant for spaces of noise. A space that the clusters do not
-    separate has a :math:`\Gamma_l / \Lambda_l` near N/(K-1), so Q would rather split noise than
-    ignore it: leave such columns out, or use `WKMeans`. Where a space has few distinct values, some
-    clusters have no distortion in it at all, and Q can fall for that space whatever the others say.
+    CK-Means works well if several spaces show the same clusters in units that cannot be compared,
+    for example text and measurements. It is not meant for spaces of noise. A space that the
+    clusters do not separate has a :math:`\Gamma_l / \Lambda_l` near N/(K-1), so Q would rather
+    split noise than ignore it. Leave such columns out, or use `WKMeans`. If a space has few
+    distinct values, some clusters have no distortion in it at all, and Q may then favor that space
+    whatever the others show.
 
     Nothing guarantees that good weights are among the candidates, and the chosen ones are often at
-    the edge of the grid: look at `on_boundary_`. Q changes only where the clusters do. Among
-    candidates whose Q is the same to rounding, the most even one is taken, of those the one with
-    the lowest W, then the first.
+    the edge of the grid, so look at `on_boundary_`. Q changes only where the clusters change. Among
+    candidates whose Q is the same up to rounding, the one with the most even weights is chosen; of
+    those the one with the lowest W, then the first.
 
-    Lattices contain weights of 0: a space may well be left out if others imply its clusters, and
-    steps of 1/10 come no nearer. Two spaces have finer steps and keep both, since either alone is
-    ordinary K-Means. A space that is constant has weight 0 and no part in Q. Columns of a spherical
-    space all have its weight, constant or not.
+    Lattices contain weights of 0, because a space can be left out if others imply its clusters, and
+    steps of 1/10 come no closer to 0. Two spaces have finer steps and always keep both, since
+    either space alone is ordinary K-Means. A constant space has weight 0 and is not part of Q. All
+    columns of a spherical space have its weight, constant or not.
 
-    More than four spaces are searched. In units in which all spaces have the same total distortion,
-    even weights, one space at a time mixed half and half with even weights, and 32 random weights
-    are tried, and even weights in the units given. From the best of them 0.2, then 0.1, then 0.05
-    of the weight goes from one space to another (from one of the 5, 10, 20 heaviest to any other),
-    at most five times each, as long as Q falls; these candidates start from the best centers so far
-    and from one other start.
+    For more than four spaces there is a search, in units in which all spaces have the same total
+    distortion. It first tries even weights, mixtures of even weights and one space in equal parts,
+    32 random weights, and even weights in the given units. From the best of these it moves 0.2,
+    then 0.1, then 0.05 of the weight from one space to another (from one of the 5, 10, 20 heaviest
+    to any other), at most five times each, as long as Q falls. These candidates start from the best
+    centers so far and from one other start.
 
-    The cost is that of K-Means times candidates times starts, all run as one batch: 19, 66 and 286
-    candidates for two, three and four spaces. Spaces are best standardised beforehand, since
+    The cost is that of K-Means times candidates times starts, all run as one batch. There are 19,
+    66 and 286 candidates for two, three and four spaces. Standardize the spaces beforehand, since
     weights are relative to their units.
 
     References
@@ -200,7 +203,7 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         self.random_state = random_state
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
-        self._describe_spaces(source, table)  # what is wrong is said before anything is run
+        self._describe_spaces(source, table)  # raises for bad parameters before anything is run
         spaces = self._spaces()
         spherical = self._is_spherical(spaces)
         if not spherical.any():
@@ -289,7 +292,7 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
 
 
 def resolve_spherical(spherical: Any, names: Sequence[Any]) -> BoolArray:
-    """Return which spaces are spherical, from names, indices, a mask or one answer for all."""
+    """Return which spaces are spherical, from names, indices, a mask or a single bool."""
     chosen = np.zeros(len(names), dtype=np.bool_)
     if spherical is None:
         return chosen

@@ -1,4 +1,4 @@
-"""The paragraphs that the documentation of every estimator shares."""
+"""The paragraphs that the docstrings of all estimators share."""
 
 from __future__ import annotations
 
@@ -10,61 +10,65 @@ Estimator = TypeVar("Estimator", bound=type)
 
 _PARAMETERS = {
     "n_clusters": """n_clusters : int or None, default=8
-    Number of clusters. None, with ``init="anomalous"``, takes as many as there are anomalous
-    patterns of two rows or more.""",
+    Number of clusters. With None and ``init="anomalous"`` it is the number of anomalous patterns
+    that have at least two rows.""",
     "init": """init : {"k-means++", "random", "anomalous"}, array or callable, default="k-means++"
-    Initial centers: rows spread by greedy k-means++ (it looks at 100 000 rows at most), rows drawn
-    at random, the most populous anomalous patterns (always the same; see `IMWKMeans`), exactly
-    these (array or frame of shape (n_clusters, n_features)), or those that
-    ``init(X, n_clusters, random_state=...)`` returns.""",
+    Initial centers. "k-means++" draws rows that are far from each other, by greedy k-means++ on at
+    most 100 000 rows. "random" draws rows at random. "anomalous" takes the largest anomalous
+    patterns, which are always the same (see `IMWKMeans`). An array or frame of shape (n_clusters,
+    n_features) is used as it is. A callable is called as
+    ``init(X, n_clusters, random_state=...)`` and returns the centers.""",
     "n_init": """n_init : int or "auto", default="auto"
-    Number of starts, run together as a batch; the one with the lowest objective is kept. "auto" is
-    1 if `init` is an array or "anomalous", else 10.""",
+    Number of starts. They run together as one batch, and the one with the lowest objective is kept.
+    "auto" is 1 if `init` is an array or "anomalous", and 10 otherwise.""",
     "weight_init": """weight_init : {"uniform", "random"} or array, default="uniform"
-    Initial feature weights: equal, drawn at random for every start, or these, of shape
-    (n_features,) or (n_clusters, n_features); scaled to sum to one.""",
+    Initial feature weights: equal, drawn at random for every start, or an array of shape
+    (n_features,) or (n_clusters, n_features). They are scaled to sum to one.""",
     "max_iter": """max_iter : int, default=300
-    Number of iterations at most.""",
+    Maximum number of iterations.""",
     "tol": """tol : float, default=1e-6
-    A run ends when the objective falls by no more than `tol` times its weighted dispersion.
-    0 goes on until labels, centers and weights stand still.""",
+    A run ends when the objective falls by no more than `tol` times its weighted dispersion. With 0
+    it continues until labels, centers and weights no longer change.""",
     "categorical_features": """categorical_features : "from_dtype", None, names, indices or mask, \
 default="from_dtype"
-    Columns that hold categories. "from_dtype" takes the Categorical, Enum, String and Boolean
-    columns of a frame (pandas, polars) and the text and Boolean columns of an array.""",
+    Columns that hold categories. "from_dtype" chooses the Categorical, Enum, String and Boolean
+    columns of a pandas or polars frame, and the text and Boolean columns of an array.""",
     "missing": """missing : {"error", "ignore", "rescale"}, default="error"
-    What to do with missing cells (NaN, None). "error" raises. "ignore": a missing cell contributes
-    nothing, and the row's dissimilarity is multiplied by the number of features over those
-    observed; this factor weights the row in centers and dispersions too. "rescale" divides by the
-    observed share of the cluster's weights instead, in the assignment only: better where weights
-    are very unequal, but then no objective is common to all steps, and it may rise.""",
+    What to do with missing cells (NaN, None). "error" raises an error. With "ignore" a missing cell
+    contributes nothing, and the dissimilarity of its row is multiplied by the number of features
+    divided by the number of observed ones; this factor also weights the row in centers and
+    dispersions. "rescale" divides by the observed share of the cluster's weights instead, in the
+    assignment only. This is better if weights are very unequal, but the steps then have no common
+    objective, and it may rise.""",
     "missing_category": """missing_category : {"same", "own"}, default="same"
-    Whether a missing category is treated like a missing number, or as a category of its own
-    (named None).""",
+    Whether a missing category is treated like a missing number ("same") or as a category of its own
+    ("own"), which is named None.""",
     "handle_unknown": """handle_unknown : {"ignore", "error"}, default="ignore"
-    What `predict`, `transform` and `score` do with a category that `fit` has not seen. "ignore": it
-    is none of the categories, so that it differs from every cluster (as the row of zeros of
-    `sklearn.preprocessing.OneHotEncoder` does); "error" raises.""",
+    What `predict`, `transform` and `score` do with a category that `fit` has not seen. "ignore"
+    treats it as different from every cluster, like the row of zeros that
+    `sklearn.preprocessing.OneHotEncoder` gives; "error" raises an error.""",
     "n_jobs": """n_jobs : int, default=None
-    Number of threads. None is every core the process may run on (or ``OMP_NUM_THREADS`` if that is
-    fewer), as in `sklearn.cluster.KMeans`. Results are the same to the bit for any number.""",
+    Number of threads. None means all cores that the process may run on, or ``OMP_NUM_THREADS`` if
+    that is fewer, as in `sklearn.cluster.KMeans`. Results are the same to the bit for any
+    number.""",
     "verbose": """verbose : int, default=0
-    1 logs each batch of starts, 2 each iteration, to the logger "fwkmeans".""",
+    With 1 each batch of starts is logged, with 2 each iteration, to the logger "fwkmeans".""",
     "random_state": """random_state : int, RandomState instance or None, default=None
-    Determines the starts. Pass an int for results that repeat.""",
+    Determines the random starts. Pass an int to get the same result every time.""",
     "copy_x": """copy_x : bool, default=True
-    Accepted so that code for `sklearn.cluster.KMeans` runs. X is never changed, whatever it is.""",
+    Accepted so that code for `sklearn.cluster.KMeans` runs. It has no effect, because X is never
+    changed.""",
     "algorithm": """algorithm : {"lloyd", "elkan"}, default="lloyd"
-    Accepted so that code for `sklearn.cluster.KMeans` runs. Both are exact and give the same
-    result, so there is one implementation, which chooses for itself what it need not compute.""",
+    Accepted so that code for `sklearn.cluster.KMeans` runs. It has no effect: both are exact and
+    give the same result, and the one implementation decides by itself what it can skip.""",
 }
 
 _MIXED = """category_frequencies_ : dict
     For each categorical column, by name (or position), the frequencies of its categories in each
-    cluster: a dict from category to an array of shape (n_clusters_,). (If a column holds both 1
-    and True, which are one key, the keys are their `repr`.)
+    cluster, as a dict from category to an array of shape (n_clusters_,). (If a column holds both 1
+    and True, which are the same key, the keys are their `repr`.)
 modes_ : dict
-    For each categorical column the most frequent category of each cluster, a list."""
+    For each categorical column, a list with the most frequent category of each cluster."""
 
 _ATTRIBUTES = """labels_ : ndarray of shape (n_samples,), int32
     Cluster of each row; equal to ``predict(X)``.
@@ -75,17 +79,17 @@ n_clusters_ : int
 feature_weights_ : ndarray of shape (n_clusters_, n_features), float64
     {weights} A feature that is constant over the table has weight 0.
 inertia_ : float
-    The objective at the labels, centers and weights returned; ``-score(X)``.
+    The objective at the returned labels, centers and weights; equal to ``-score(X)``.
 objective_history_ : ndarray of shape (n_iter_,)
     The objective after each weight step.
 n_iter_ : int
     Number of iterations of the best start.
 converged_ : bool
-    Whether that start came to rest before `max_iter`.
+    Whether the best start converged before `max_iter`.
 n_features_in_ : int
     Number of features seen during `fit`.
 feature_names_in_ : ndarray of shape (n_features_in_,)
-    Names of the features, if X has names that are all strings."""
+    Names of the features, if all columns of X have names that are strings."""
 
 
 def documented(weights: str, **replaced: str) -> Callable[[Estimator], Estimator]:
@@ -94,9 +98,9 @@ def documented(weights: str, **replaced: str) -> Callable[[Estimator], Estimator
     Parameters
     ----------
     weights : str
-        What the rows of ``feature_weights_`` are.
+        A sentence that says what the rows of ``feature_weights_`` are.
     **replaced : str
-        Paragraphs for parameters that mean something else in this class.
+        Paragraphs about parameters that have another meaning in this class.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""EW-KM: weights of the features in each cluster, spread by their entropy."""
+"""EW-KM: a weight for each feature in each cluster, spread by an entropy term."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fwkmeans.typing import Description, FloatArray, Source
 from fwkmeans.weighting import EntropyWeights
 
 
-@documented("Weights of the features in each cluster, each row sums to 1.")
+@documented("Weights of the features in each cluster; each row sums to 1.")
 class EWKMeans(BaseFeatureWeightedKMeans):
     r"""EW-KM, entropy weighting: a weight for each feature in each cluster [1]_.
 
@@ -28,12 +28,13 @@ class EWKMeans(BaseFeatureWeightedKMeans):
     ----------
     {n_clusters}
     gamma : float or "auto", default="auto"
-        Strength of the entropy term, absolute as in the paper: in units of D, so it grows with the
-        number of rows and the square of the data's scale. "auto" is the mean of the total scatter
-        over clusters and features (over rows and features for mean dispersions).
+        Strength of the entropy term. As in the paper it is absolute, in units of D, so it grows
+        with the number of rows and with the square of the scale of the data. "auto" is the total
+        scatter divided by the number of clusters and features (of rows and features for mean
+        dispersions).
     dispersion : {"sum", "mean"}, default="sum"
-        "mean" divides D by the size of the cluster, so that gamma no longer depends on it; the
-        entropy term then counts once for every row and takes part in the assignment.
+        "mean" divides D by the size of the cluster, so that gamma no longer depends on it. The
+        entropy term then counts once for every row and is part of the assignment.
     {parameters}
 
     Attributes
@@ -44,15 +45,15 @@ class EWKMeans(BaseFeatureWeightedKMeans):
 
     See Also
     --------
-    FGKMeans : The same with groups of features.
+    FGKMeans : The same criterion with groups of features.
     AWKMeans : Weights in each cluster with an exponent.
 
     Notes
     -----
-    gamma = 0 puts all weight of a cluster on one feature, a large gamma is K-Means. A gamma that
-    suits one table does not suit another; start from "auto". Summed
-    dispersions favour large clusters, which noise features make worse; ``dispersion="mean"`` does
-    not. Cost of an iteration O(N K M).
+    With gamma = 0 all the weight of a cluster goes to one feature; a large gamma gives K-Means. A
+    gamma that suits one table does not suit another, so start from "auto". Summed dispersions favor
+    large clusters, and noise features make this worse; ``dispersion="mean"`` does not have this
+    problem. An iteration costs O(N K M).
 
     References
     ----------

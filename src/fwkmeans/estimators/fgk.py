@@ -1,4 +1,4 @@
-"""FG-K-Means: weights for groups of features and for features."""
+"""FG-K-Means: weights for groups of features, and for features within their group."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fwkmeans.weighting import GroupEntropyWeights
 
 @documented("Weights of the features in each cluster; they sum to 1 within each group.")
 class FGKMeans(BaseFeatureWeightedKMeans):
-    r"""FG-K-Means: weights for groups of features and for features in their group [1]_.
+    r"""FG-K-Means: weights for groups of features and for features within their group [1]_.
 
     .. math:: W = \sum_k \Big[\sum_{i \in S_k} \sum_t \omega_{kt} \sum_{v \in G_t} w_{kv}
               (y_{iv} - c_{kv})^2 + \lambda \sum_t \omega_{kt} \log \omega_{kt}
@@ -35,21 +35,21 @@ class FGKMeans(BaseFeatureWeightedKMeans):
     {n_clusters}
     groups : None, mapping, sequence of columns or one label per column, default=None
         The groups: a mapping from group name to columns, a sequence with the columns of each
-        group, or one label for every column. Columns are names, indices, masks or slices. None is
-        one group.
+        group, or one label for every column. Columns are names, indices, masks or slices. None
+        means one group.
     lam : float or "auto", default="auto"
         Strength of the entropy of the group weights, in units of D. "auto" is the total scatter
-        divided by clusters and groups.
+        divided by the number of clusters and groups.
     eta : float or "auto", default="auto"
         Strength of the entropy of the feature weights, in units of D. "auto" is the total scatter
-        divided by clusters and features.
+        divided by the number of clusters and features.
     {parameters}
 
     Attributes
     ----------
     {attributes}
     group_weights_ : ndarray of shape (n_clusters, n_groups)
-        Weights of the groups in each cluster, each row sums to 1.
+        Weights of the groups in each cluster; each row sums to 1.
     groups_ : dict
         Indices of the columns of each group, by group name (or number), in the order of
         `group_weights_`.
@@ -62,9 +62,9 @@ class FGKMeans(BaseFeatureWeightedKMeans):
 
     Notes
     -----
-    With one group it is EW-KM with gamma=eta, with one feature in each group EW-KM with gamma=lam.
-    The two kinds of weights are coupled and may creep for many iterations. Cost of an iteration
-    O(N K M).
+    With one group this is EW-KM with gamma=eta; with one feature in each group it is EW-KM with
+    gamma=lam. The two kinds of weights depend on each other and may change slowly for many
+    iterations. An iteration costs O(N K M).
 
     References
     ----------

@@ -15,9 +15,9 @@ from fwkmeans.weighting import SelfAdjustingWeights
 
 
 @documented(
-    "Weights of the features; sum to 1, all rows are equal.",
+    "Weights of the features; each row sums to 1, and all rows are equal.",
     tol="""tol : float, default=1e-6
-    A run ends when labels stay the same and no weight moves by more than `tol`.""",
+    A run ends when the labels stay the same and no weight moves by more than `tol`.""",
 )
 class FWSAKMeans(BaseFeatureWeightedKMeans):
     r"""FWSA, feature weight self-adjustment: one weight per feature, no parameter [1]_.
@@ -26,13 +26,14 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
               a_v = \sum_k \sum_{i \in S_k} (y_{iv} - c_{kv})^2, \quad
               b_v = \sum_k n_k (c_{kv} - \bar y_v)^2
 
-    with assignments by :math:`\sum_v w_v (y_{iv} - c_{kv})^2`.
+    Rows are assigned by :math:`\sum_v w_v (y_{iv} - c_{kv})^2`.
 
     Parameters
     ----------
     {n_clusters}
     safeguard : bool, default=False
-        Take a weight step only where it does not raise the objective. False is as published.
+        Whether to take a weight step only if it does not raise the objective. False is as
+        published.
     {parameters}
 
     Attributes
@@ -45,12 +46,12 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
 
     Notes
     -----
-    The algorithm does not minimise the weighted dispersion. The objective reported is its ratio to
-    the weighted total scatter, :math:`\sum_v w_v a_v / \sum_v w_v T_v`: assignment and center
-    steps never raise it, the published weight step sometimes does. Weights approach their limit by
-    halves, so `tol` is compared with their largest step once the labels stand still. A
-    feature that happens to split well takes ever more weight: with many noise features a start may
-    end with all weight on them. Cost of an iteration O(N K M).
+    The algorithm does not minimize the weighted dispersion. The reported objective is its ratio to
+    the weighted total scatter, :math:`\sum_v w_v a_v / \sum_v w_v T_v`. Assignment and center steps
+    never raise it; the published weight step sometimes does. Each step halves the distance of the
+    weights to their limit, so `tol` is compared with the largest step of a weight once the labels
+    no longer change. A feature that happens to split well gains more and more weight: with many
+    noise features, a start may end with all the weight on them. An iteration costs O(N K M).
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Any recipe: the estimator for parts of one's own."""
+"""The estimator for your own parts."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from fwkmeans.weighting import UniformWeights
 
 @documented("What the weight rule returned for the best start.")
 class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
-    """K-Means with a dissimilarity, a center rule and a weight rule of choice.
+    """K-Means with a dissimilarity, a center rule and a weight rule of your choice.
 
-    The named algorithms are fixed choices of these parts. Parameters of parts are reached through
-    their name, as in ``weighting__gamma``.
+    The named algorithms are fixed choices of these parts. You can set the parameters of a part by
+    names such as ``weighting__gamma``.
 
     Parameters
     ----------
     {n_clusters}
     weighting : WeightRule, default=None
         How feature weights follow from dispersions; None is `UniformWeights`. See
-        `fwkmeans.weighting` for the rules there are, and `WeightRule` for writing one.
+        `fwkmeans.weighting` for the available rules, and `WeightRule` for how to write one.
     dissimilarity : Dissimilarity, default=None
         How far a row is from a center; None is `SquaredEuclidean`.
     center : CenterRule, default=None
@@ -40,12 +40,12 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
 
     See Also
     --------
-    EWKMeans : The same with ``weighting=EntropyWeights()``.
+    EWKMeans : The same as ``weighting=EntropyWeights()``.
 
     Notes
     -----
-    Whether the objective can rise, and what it is, is up to the weight rule. Cost of an iteration
-    O(N K M) plus that of the rule.
+    The weight rule determines the objective, and whether it can rise. An iteration costs O(N K M)
+    plus the cost of the rule.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
         self.random_state = random_state
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
-        # clones: a fitted model must not change with a part that somebody else sets
+        # clones: a fitted model must not change when somebody changes the part that was passed
         return Recipe(
             SquaredEuclidean() if self.dissimilarity is None else _own(self.dissimilarity),
             MeanCenter() if self.center is None else _own(self.center),

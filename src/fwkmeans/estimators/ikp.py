@@ -1,4 +1,4 @@
-"""IK-P: numbers and categories, with frequencies as centers of the latter."""
+"""IK-P: numbers and categories; the center of a categorical column is its frequencies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fwkmeans.weighting import SharedPowerWeights
 _VARIANTS = ("published", "median", "monotone")
 
 
-@documented("Weights of the features; each row sums to 1, all rows are equal.")
+@documented("Weights of the features; each row sums to 1, and all rows are equal.")
 class IKPrototypes(BaseFeatureWeightedKMeans):
     r"""IK-P, improved k-prototypes: mixed data with one weight per feature [1]_.
 
@@ -25,7 +25,8 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
               \qquad \sum_v w_v = 1
 
     with :math:`d = |y - c|` for numbers and :math:`d = 1 - f_{kv}(y)` for categories, where
-    :math:`f_{kv}` are the frequencies of the categories in the cluster, its distributed centroid.
+    :math:`f_{kv}` are the frequencies of the categories in the cluster. The paper calls them the
+    distributed centroid.
 
     .. math:: w_v = \Big[\sum_u \big(D_v / D_u\big)^{1/(\beta-1)}\Big]^{-1}, \qquad
               D_v = \sum_k \sum_{i \in S_k} d(y_{iv}, c_{kv})
@@ -34,15 +35,16 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
     ----------
     {n_clusters}
     beta : float, default=8.0
-        Exponent of the weights, ``beta <= 0`` or ``beta >= 1``. Towards 1 the weight goes to the
-        least dispersed feature alone, large values make weights equal.
+        Exponent of the weights, ``beta <= 0`` or ``beta >= 1``. As it approaches 1, the weight goes
+        to the least dispersed feature alone; large values make the weights equal.
     variant : {"published", "median", "monotone"}, default="published"
-        "published" has the mean as center of numbers, which is not the best one for absolute
-        differences, and frequencies, which are not the best for 1 - f: the objective may rise.
-        "median" takes medians. "monotone" takes medians and the squared distance from the
-        frequencies, :math:`1 - 2 f(y) + \sum_l f_l^2`, for which they are best; then nothing rises.
+        "published" uses means as centers of numbers, which are not the best ones for absolute
+        differences, and frequencies, which are not the best ones for 1 - f. The objective may
+        therefore rise. "median" uses medians. "monotone" uses medians and the squared distance from
+        the frequencies, :math:`1 - 2 f(y) + \sum_l f_l^2`, for which they are the best centers. The
+        objective then never rises, unless ``zero="huang"``.
     zero : {"share", "huang"}, default="share"
-        What features without dispersion get, see `WKMeans`.
+        What features without dispersion get; see `WKMeans`.
     {parameters}
 
     Attributes
@@ -51,16 +53,16 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
 
     See Also
     --------
-    WKMeans : One weight per feature, squared differences and modes.
-    AWKMeans : Weights in each cluster, squared differences and modes.
+    WKMeans : One weight per feature, with squared differences and modes.
+    AWKMeans : Weights in each cluster, with squared differences and modes.
 
     Notes
     -----
-    Numbers and categories are summed: bring numbers to range one first, for example with
-    `fwkmeans.preprocessing.RangeStandardizer`. Shines on tables in which categories carry the
-    groups and no single category dominates a cluster; fails when a nearly constant column takes the
-    weight, or one of two values along which clusters part (``zero="huang"`` helps only where they
-    part exactly). Cost of an iteration O(N K M), whatever the number of categories.
+    Numbers and categories are added up, so scale numbers to range one first, for example with
+    `fwkmeans.preprocessing.RangeStandardizer`. IK-P works well if categories define the groups and
+    no single category dominates a cluster. It fails if a nearly constant column takes the weight,
+    or a column of two values that the clusters split (``zero="huang"`` helps only if they split it
+    exactly). An iteration costs O(N K M), whatever the number of categories.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""iMWK-Means: Minkowski metric, weights in each cluster, starts from anomalous patterns."""
+"""iMWK-Means: Minkowski metric, weights in each cluster, and starts from anomalous patterns."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from fwkmeans.weighting.power import SMOOTHING
 
 
 @documented(
-    "Weights of the features in each cluster, each row sums to 1.",
+    "Weights of the features in each cluster; each row sums to 1.",
     n_clusters="""n_clusters : int or None, default=8
-    Number of clusters: the most populous anomalous patterns start them. None takes all patterns of
-    at least `min_pattern_size` rows, and so finds the number.""",
+    Number of clusters. The largest anomalous patterns start them. With None, all patterns of at
+    least `min_pattern_size` rows start a cluster, so the number is found from the data.""",
     init="""init : {"anomalous", "k-means++", "random"}, array or callable, default="anomalous"
-    Initial centers: anomalous patterns with the weights they have learned, rows spread by greedy
-    k-means++, rows drawn at random, exactly these (array or frame of shape (n_clusters,
-    n_features)), or those that ``init(X, n_clusters, random_state=...)`` returns.""",
+    Initial centers. "anomalous" takes anomalous patterns with the weights they have learned.
+    "k-means++" draws rows that are far from each other, by greedy k-means++. "random" draws rows at
+    random. An array or frame of shape (n_clusters, n_features) is used as it is. A callable is
+    called as ``init(X, n_clusters, random_state=...)`` and returns the centers.""",
     weight_init="""weight_init : {"uniform", "random"} or array, default="uniform"
     Initial feature weights: equal (those of the patterns for ``init="anomalous"``), drawn at random
-    for every start, or these, of shape (n_features,) or (n_clusters, n_features); scaled to sum to
-    one.""",
+    for every start, or an array of shape (n_features,) or (n_clusters, n_features). They are scaled
+    to sum to one.""",
 )
 class IMWKMeans(BaseFeatureWeightedKMeans):
-    r"""Minkowski metric with weights in each cluster and intelligent starts: iMWK-Means [1]_.
+    r"""Minkowski metric, weights in each cluster and intelligent starts: iMWK-Means [1]_.
 
     .. math:: W(S, C, w) = \sum_k \sum_{i \in S_k} \sum_v w_{kv}^p |y_{iv} - c_{kv}|^p,
               \qquad \sum_v w_{kv} = 1
@@ -41,28 +42,29 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
     .. math:: w_{kv} = \Big[\sum_u \big(D_{kv} / D_{ku}\big)^{1/(p-1)}\Big]^{-1}, \qquad
               D_{kv} = \sum_{i \in S_k} |y_{iv} - c_{kv}|^p + c
 
-    Weights are then scales of the features: :math:`w_{kv} y_{iv}` are the data seen by cluster k.
-    The center minimises :math:`\sum |y - c|^p`: the median for p = 1, the mean for p = 2, the
+    Weights act as scales of the features: cluster k sees the rows as :math:`w_{kv} y_{iv}`. The
+    center minimizes :math:`\sum |y - c|^p`: it is the median for p = 1, the mean for p = 2, and the
     midrange for p = infinity.
 
     Parameters
     ----------
     {n_clusters}
     p : float, default=2.0
-        Exponent of the metric and of the weights, from 1 to infinity. 1 puts all weight on one
-        feature of each cluster, large values make weights equal.
+        Exponent of the metric and of the weights, from 1 to infinity. 1 puts all the weight on
+        one feature of each cluster; large values make the weights equal.
     smoothing : {"refresh", "frozen", "inside"} or float, default="refresh"
-        The constant c, see `WKMeans`. "refresh" is what the survey's author ran; with it the
-        objective may rise. For p = infinity any constant makes weights equal, 0 makes them
-        inverse to the half-range.
+        The constant c; see `WKMeans`. "refresh" is what the survey's author ran; with it the
+        objective may rise. For p = infinity any constant makes the weights equal, and 0 makes them
+        inversely proportional to the half-range.
     min_pattern_size : float, default=1
-        Anomalous patterns with fewer rows (sum of sample weights) start no cluster.
+        Anomalous patterns with fewer rows (sum of sample weights) do not start a cluster.
     few_patterns : {"fill", "accept"}, default="fill"
-        What to do if there are fewer patterns than `n_clusters`: start the other clusters at rows
-        far from all of these, or go on with fewer clusters, as the survey's author did.
+        What to do if there are fewer patterns than `n_clusters`. "fill" starts the other clusters
+        at rows that are far from all patterns. "accept" continues with fewer clusters, as the
+        survey's author did.
     pattern_ties : {"first", "last"}, default="first"
         Which of several rows that are equally far from the center starts a pattern. The author's
-        programs take the last one.
+        programs use the last one.
     {parameters}
 
     Attributes
@@ -71,21 +73,22 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
 
     See Also
     --------
-    WKMeans : With ``weights="cluster", beta=2`` the same as ``p=2``.
-    KMeans : With ``init="anomalous"`` it is intelligent K-Means.
+    WKMeans : The same as ``p=2`` with ``weights="cluster", beta=2``.
+    KMeans : Intelligent K-Means with ``init="anomalous"``.
 
     Notes
     -----
-    An anomalous pattern is the set of rows nearer to a center, which starts at the row farthest
-    from the center of the whole table, than to that; center and weights follow the set until it
-    stays, then it is taken out and the next one is looked for. Nothing is drawn at random. Its
-    weights use a small constant, 0.01 times the mean of the features' range to the power p, so
-    columns should be range-standardized (`fwkmeans.preprocessing.RangeStandardizer`).
+    The center of an anomalous pattern starts at the row farthest from the center of the whole
+    table. The pattern consists of the rows closer to its own center than to that of the table. Its
+    center and weights are updated until its rows no longer change. Then its rows are removed, and
+    the search for the next pattern begins. No random numbers are used. The weights of patterns use
+    a small constant, 0.01 times the mean of the features' range to the power p, so columns should
+    be range-standardized (`fwkmeans.preprocessing.RangeStandardizer`).
 
-    Shines where clusters differ in shape: a small p for clusters stretched along single features, a
-    large one for boxes. Fails like all that trust dispersion: a nearly constant column takes the
-    weight. Cost of an iteration O(N K M) powers, and about ten times O(N M) for the centers unless
-    p is 2.
+    iMWK-Means works well if clusters differ in shape: a small p suits clusters that are stretched
+    along single features, a large p suits boxes. Like all algorithms that trust dispersion, it
+    fails if a nearly constant column takes the weight. An iteration costs O(N K M) powers, and
+    about ten times O(N M) for the centers unless p is 2.
 
     References
     ----------

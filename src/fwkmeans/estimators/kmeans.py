@@ -15,13 +15,13 @@ from fwkmeans.typing import Description, Source
 from fwkmeans.weighting import UniformWeights
 
 
-@documented("Equal weights of the features that vary; the objective does not use them.")
+@documented("Equal weights for the features that vary; the objective does not use them.")
 class KMeans(BaseFeatureWeightedKMeans):
     r"""K-Means: every feature counts the same.
 
     .. math:: W(S, C) = \sum_k \sum_{i \in S_k} \sum_v (y_{iv} - c_{kv})^2
 
-    The baseline the feature-weighted algorithms are compared with; from the same centers it gives
+    This is the baseline for the feature-weighted algorithms. From the same initial centers it gives
     the labels, centers and inertia of `sklearn.cluster.KMeans`.
 
     Parameters
@@ -40,9 +40,8 @@ class KMeans(BaseFeatureWeightedKMeans):
 
     Notes
     -----
-    Fails when noise features drown the useful ones. A column that is constant in
-    `fit` is reported with weight 0 but is part of the distance, as in scikit-learn. Cost of an
-    iteration O(N K M).
+    K-Means fails if noise features hide the useful ones. A column that is constant in `fit` has
+    weight 0 but remains part of the distance, as in scikit-learn. An iteration costs O(N K M).
 
     Examples
     --------

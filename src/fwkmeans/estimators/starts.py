@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from fwkmeans._engine import Outcome, Recipe, alternate, keeps_labels
-from fwkmeans._init import INITIALISATIONS, Seeds, anomalous_start, initial_weights
+from fwkmeans._init import INITIALIZATIONS, Seeds, anomalous_start, initial_weights
 from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.coding import Coding
 from fwkmeans._tabular.columns import as_table, read_categorical
@@ -132,7 +132,7 @@ def initial_centers_of(estimator: Any, problem: Problem, seeds: Seeds, starts: r
     if problem.centers is not None:
         return np.repeat(problem.centers[None], len(starts), axis=0)
     if isinstance(init, str):
-        draw = INITIALISATIONS[init]
+        draw = INITIALIZATIONS[init]
         return draw(problem.source, problem.n_clusters, seeds, starts, table)
     if not callable(init):
         return _checked_centers(estimator, init, table)[None]

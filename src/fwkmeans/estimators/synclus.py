@@ -1,4 +1,4 @@
-"""SYNCLUS: weights by least squares on distances, for given groups of features."""
+"""SYNCLUS: weights of features by least squares on distances, for given groups."""
 
 from __future__ import annotations
 
@@ -30,55 +30,58 @@ from fwkmeans.weighting import StressWeights
 
 
 @documented(
-    "Weights of the features; sum to 1 over all groups, all rows are equal.",
+    "Weights of the features; they sum to 1 over all groups, and all rows are equal.",
     weight_init="""weight_init : {"uniform", "inverse-variance", "random"} or array, \
 default="uniform"
     Initial feature weights: equal, inversely proportional to the variance of each feature, drawn at
-    random for every start, or these, of shape (n_features,); scaled to sum to one.""",
+    random for every start, or an array of shape (n_features,). They are scaled to sum to one.""",
     centred="""centred : bool, default=False
-    Compare deviations from the mean distance. With one group, F is then 1 minus the squared
-    correlation of :math:`d_{ij}` and :math:`a^*_{ij}`. False is as published; see Notes.""",
+    Whether to compare deviations from the mean distance. With one group, F is then 1 minus the
+    squared correlation of :math:`d_{ij}` and :math:`a^*_{ij}`. False is as published; see
+    Notes.""",
     missing="""missing : {"error"}, default="error"
     Missing cells raise an error. The criterion sums over all pairs of rows, and a pair with a
-    missing cell has no distance that can be compared with those of the others: fill the gaps first,
-    for example with `fwkmeans.preprocessing.TableEncoder` and ``impute="median"``.""",
+    missing cell has no distance that can be compared with the others. Fill missing cells first, for
+    example with `fwkmeans.preprocessing.TableEncoder` and ``impute="median"``.""",
     tol="""tol : float, default=1e-6
-    A run ends when F falls by no more than `tol` times what it would fall by, to first order, if
-    no cluster had any dispersion. 0 goes on until labels, centers and weights stand still.""",
+    A run ends when F falls by no more than `tol` times what it would fall by, to first order, if no
+    cluster had any dispersion. With 0 it continues until labels, centers and weights no longer
+    change.""",
 )
 class SYNCLUS(BaseFeatureWeightedKMeans):
     r"""SYNCLUS, synthesized clustering: feature weights for given weights of groups [1]_.
 
     Within each group :math:`G_t` rows have the distances
-    :math:`d_{ij}^{(t)} = \sum_{v \in G_t} w_v (y_{iv} - y_{jv})^2`. Clusters and weights are sought
-    that make them, in all groups, look like :math:`\delta_{ij} = \alpha a^*_{ij} + \beta`, where
-    :math:`a^*_{ij} = 1/n_k` if both rows are in cluster k, else 0:
+    :math:`d_{ij}^{(t)} = \sum_{v \in G_t} w_v (y_{iv} - y_{jv})^2`. The algorithm looks for
+    clusters and weights that make these distances, in all groups, look like
+    :math:`\delta_{ij} = \alpha a^*_{ij} + \beta`, where :math:`a^*_{ij} = 1/n_k` if both rows are
+    in cluster k, and 0 otherwise:
 
     .. math:: F = \frac{\sum_t \omega_t \sum_i \sum_j (\delta_{ij} - d_{ij}^{(t)})^2}
                        {\sum_i \sum_j \delta_{ij}^2}
 
-    Steps are assignment by :math:`\sum_t \omega_t \sum_{v \in G_t} w_v (y_{iv} - c_{kv})^2`, means,
-    the regression line, and non-negative least squares for the weights of each group:
+    The steps are assignment by :math:`\sum_t \omega_t \sum_{v \in G_t} w_v (y_{iv} - c_{kv})^2`,
+    means, the regression line, and non-negative least squares for the weights of each group:
 
     .. math:: \alpha = -\frac{2 \bar B}{K - 1}, \quad \beta = \frac{2 \bar T - \alpha}{N}, \qquad
               \min_{w_t \ge 0} w_t^\top A_{tt} w_t - 2 g_t^\top w_t, \quad
               g_v = 4 \Big(\bar T T_v + \frac{\bar B B_v}{K - 1}\Big)
 
-    with the scatter :math:`T_v`, its part between clusters :math:`B_v`,
-    :math:`\bar T = \sum_t \omega_t \sum_{v \in G_t} w_v T_v`, :math:`\bar B` likewise, and
-    :math:`A_{uv} = \sum_i \sum_j (y_{iu} - y_{ju})^2 (y_{iv} - y_{jv})^2`.
+    where :math:`T_v` is the scatter, :math:`B_v` its part between clusters,
+    :math:`\bar T = \sum_t \omega_t \sum_{v \in G_t} w_v T_v`, :math:`\bar B` is defined likewise,
+    and :math:`A_{uv} = \sum_i \sum_j (y_{iu} - y_{ju})^2 (y_{iv} - y_{jv})^2`.
 
     Parameters
     ----------
     {n_clusters}
     groups : None, mapping, sequence of columns or one label per column, default=None
         The groups: a mapping from group name to columns, a sequence with the columns of each
-        group, or one label for every column. Columns are names, indices, masks or slices. None is
-        one group.
+        group, or one label for every column. Columns are names, indices, masks or slices. None
+        means one group.
     group_weights : None, mapping or sequence of numbers, default=None
-        Weight of each group: in the order of the groups, or a mapping from group names. They are
-        not negative and are scaled to sum to one. A group of weight 0 has no say in the clusters
-        but gets feature weights. None is the same weight for all.
+        Weights of the groups, in the order of the groups or as a mapping from group names. They
+        must not be negative, and they are scaled to sum to one. A group with weight 0 does not
+        influence the clusters, but its features still get weights. None means equal weights.
     {parameters}
 
     Attributes
@@ -90,11 +93,11 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
         Indices of the columns of each group, by group name (or number), in the order of
         `group_weights_`.
     alpha_, beta_ : float
-        The line: of all pairs, this one minimises F for the labels and weights returned (it is the
-        least-squares line above times 1/(1 - F)). If `centred`, beta is chosen to make the mean of
-        delta that of the distances. With one cluster alpha is 0.
+        The line. Of all pairs, this one minimizes F for the returned labels and weights. It is the
+        least-squares line above times 1/(1 - F). If `centred`, beta is chosen such that delta has
+        the same mean as the distances. With one cluster alpha is 0.
     stress_ : float
-        F, the same as `inertia_`.
+        F, which equals `inertia_`.
 
     See Also
     --------
@@ -103,20 +106,20 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
 
     Notes
     -----
-    F depends on labels and weights only, lies in [0, 1) and never rises. `score` is that of the
-    labels that the rows of X get, with the distances among those rows. All sums over pairs follow
-    from one pass over the rows before the first iteration, of cost :math:`O(N \sum_t M_t^2)`; no
-    matrix of distances is formed. An iteration costs O(N K M) and :math:`O(\sum_t M_t^3)`.
+    F depends only on labels and weights, lies in [0, 1) and never rises. `score` uses the labels
+    that the rows of X get, and the distances among these rows. All sums over pairs follow from one
+    pass over the rows before the first iteration, which costs :math:`O(N \sum_t M_t^2)`; no matrix
+    of distances is formed. An iteration costs O(N K M) and :math:`O(\sum_t M_t^3)`.
 
-    With `weight_init="inverse-variance"` and given initial centers the clusters do not depend on
-    the units of the features. Groups matter where their distances differ in kind: with one group
-    that is right, and others of noise, the criterion still asks every group to fit.
+    With `weight_init="inverse-variance"` and given initial centers, the clusters do not depend on
+    the units of the features. Groups matter if their distances differ in kind. If one group shows
+    the clusters and the others are noise, the criterion still requires every group to fit.
 
-    It fails where distances are nearly constant whatever the clusters, since
-    :math:`\bar T^2`, the part of F that a constant explains, mostly outweighs
-    :math:`\bar B^2 / (K - 1)`: noise features then keep much of their weight. ``centred=True``
-    leaves that part out. Results depend on the starts more than for most algorithms. A group that
-    has only constant features adds its weight to F. A row of sample weight s counts as s rows.
+    SYNCLUS fails if distances are nearly constant whatever the clusters are. :math:`\bar T^2`, the
+    part of F that a constant explains, usually outweighs :math:`\bar B^2 / (K - 1)`, and noise
+    features then keep much of their weight. ``centred=True`` leaves this part out. Results depend
+    on the starts more than for most algorithms. A group that has only constant features adds its
+    weight to F. A row with sample weight s counts as s rows.
 
     References
     ----------
@@ -257,9 +260,9 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
         return labels, float(rule.objective(within, self._weights(), context)[0]), mass
 
     def _clusters(self, source: Source, table: Description) -> tuple[WeightContext, FloatArray]:
-        """Return mass and weighted dispersion of the clusters that the rows fall into.
+        """Return the mass and the weighted dispersion of the clusters of these rows.
 
-        The dispersion is that about their own means: the stress knows of no others.
+        The dispersion is that about their own means, because the stress is defined by those.
         """
         assignment = self._assignment()
         dissimilarity, center, _ = self._parts

@@ -15,9 +15,9 @@ from fwkmeans.typing import Description, Source
 from fwkmeans.weighting import ClusterPowerWeights, SharedPowerWeights
 
 
-@documented("Weights of the features; each row sums to 1, all rows are equal for global weights.")
+@documented("Weights of the features; each row sums to 1. For global weights all rows are equal.")
 class WKMeans(BaseFeatureWeightedKMeans):
-    r"""WK-Means: weights with an exponent, for all clusters [1]_ or in each [2]_.
+    r"""WK-Means: weights with an exponent, for all clusters [1]_ or for each cluster [2]_.
 
     .. math:: W(S, C, w) = \sum_k \sum_{i \in S_k} \sum_v w_v^\beta (y_{iv} - c_{kv})^2,
               \qquad \sum_v w_v = 1
@@ -25,27 +25,28 @@ class WKMeans(BaseFeatureWeightedKMeans):
     .. math:: w_v = \Big[\sum_u \big(D_v / D_u\big)^{1/(\beta-1)}\Big]^{-1}, \qquad
               D_v = \sum_k \sum_{i \in S_k} (y_{iv} - c_{kv})^2
 
-    With ``weights="cluster"`` weights and dispersions have an index k, and a constant c is added
-    to every dispersion.
+    With ``weights="cluster"`` weights and dispersions also have an index k, and a constant c is
+    added to every dispersion.
 
     Parameters
     ----------
     {n_clusters}
     beta : float, default=2.0
-        Exponent of the weights, ``beta <= 0`` or ``beta >= 1``. Towards 1 the weight goes to the
-        least dispersed feature alone, large values make weights equal. 0 is K-Means; for negative
-        values w grows with the dispersion and its power falls.
+        Exponent of the weights, ``beta <= 0`` or ``beta >= 1``. As it approaches 1, the weight goes
+        to the least dispersed feature alone; large values make the weights equal. 0 is K-Means. For
+        negative values w grows with the dispersion and its power falls.
     weights : {"global", "cluster"}, default="global"
         Whether all clusters share their weights.
     smoothing : {"frozen", "refresh", "inside"} or float, default="frozen"
-        The constant c, for ``weights="cluster"`` only. A number: that constant. "frozen": mean of
-        D over clusters and features in the first iteration. "refresh": that mean, taken anew each
-        iteration (the objective may then rise; this is what the survey's author ran). "inside":
-        the mean feature variance, added for every row, also in the assignment.
+        The constant c, for ``weights="cluster"`` only. "frozen" is the mean of D over clusters and
+        features in the first iteration. "refresh" computes this mean again in each iteration; the
+        objective may then rise. This is what the survey's author ran. "inside" is the mean variance
+        of the features, added for every row, also in the assignment. A number is used as it is.
     zero : {"share", "huang"}, default="share"
-        For ``weights="global"`` only: what features without dispersion get. Equal shares of all
-        the weight, which minimises the criterion, or no weight, which is the published rule; with
-        that the objective may rise, but a column of few values cannot decide everything.
+        For ``weights="global"`` only: what features without dispersion get. With "share" they share
+        all the weight equally, which minimizes the criterion. With "huang" they get no weight,
+        which is the published rule; the objective may then rise, but a column with few values
+        cannot decide everything.
     {parameters}
 
     Attributes
@@ -59,8 +60,9 @@ class WKMeans(BaseFeatureWeightedKMeans):
 
     Notes
     -----
-    Fails when the least dispersed feature is not the most useful one, for example a nearly constant
-    column, or a Boolean one along which clusters part. Cost of an iteration O(N K M).
+    WK-Means fails if the least dispersed feature is not the most useful one. Examples are a nearly
+    constant column, or a Boolean column that the clusters split exactly. An iteration costs
+    O(N K M).
 
     References
     ----------

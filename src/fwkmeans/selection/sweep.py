@@ -205,8 +205,8 @@ def _labels(problem: Problem, outcome: Outcome) -> LabelArray:
     centers = layout.centers(points, layout.frequencies(outcome.centers))
     assignment = assignment_of(recipe.weighting, centers, outcome.weights)
     labels = KeptLabels.new(len(centers))
-    _, labelled = source.run(recipe.dissimilarity.accumulation(assignment, labels=labels))
-    return labelled.gather("labels", axis=1)
+    _, labeled = source.run(recipe.dissimilarity.accumulation(assignment, labels=labels))
+    return labeled.gather("labels", axis=1)
 
 
 def _families(lines: list[_Line]) -> list[list[_Line]]:

@@ -1,4 +1,4 @@
-"""Where the rows live. The engine sees only `Source.run` and `Source.reduce`."""
+"""Where the rows are. The engine uses only `Source.run` and `Source.reduce`."""
 
 from fwkmeans.sources.base import BlockSource, join_in_tree, on_block
 from fwkmeans.sources.chunks import BLOCK_BYTES, ChunkedSource, open_npy

@@ -1,4 +1,4 @@
-"""What all sources share: a reduction runs over the blocks, its parts are joined in a tree."""
+"""What all sources share: how a reduction runs over the blocks, and how its parts are joined."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _NOTHING: Any = _Nothing
 
 
 class BlockSource(ABC):
-    """An ordered set of blocks, each with its row memory; a value that nothing changes.
+    """An ordered set of blocks, each with its row memory. A source never changes.
 
-    A concrete source says what its blocks are. One whose blocks live elsewhere (in other processes,
-    on other machines) replaces `_on_all_blocks`, and calls `on_block` where they are.
+    A subclass says what its blocks are. If they are elsewhere (in other processes or on other
+    machines), it also replaces `_on_all_blocks` and calls `on_block` where they are.
 
     Attributes
     ----------
     layout : Layout
-        Which features are numeric and which categorical.
+        Which features are numeric and which are categorical.
     gaps, stretch : bool
-        Whether cells are missing (NaN, or level -1), which then add nothing to any sum; and whether
-        dissimilarities of their rows are multiplied by all / observed features. Sample weights
-        must have been multiplied already, see `fwkmeans.sources.weigh_gaps`.
+        Whether cells are missing (NaN, or level -1), so that they add nothing to any sum; and
+        whether the dissimilarities of their rows are multiplied by all / observed features. The
+        sample weights must have been multiplied already; see `fwkmeans.sources.weigh_gaps`.
     resident : bool
-        Whether the rows are in this process's memory, so that a few bytes beside each cost little.
+        Whether the rows are in the memory of this process, so that row memory costs little.
     operations : frozenset of str
-        What the kernels of this kind of block can do.
+        The operations that the kernels of this kind of block offer.
     """
 
     layout: Layout
@@ -48,7 +48,7 @@ class BlockSource(ABC):
     stretch: bool = False
     resident: bool = False
     operations: frozenset[str] = OPERATIONS
-    _memory: Sequence[RowMemory] | None = None  # one for each block; None: all are empty
+    _memory: Sequence[RowMemory] | None = None  # one per block; None means all are empty
 
     @property
     @abstractmethod
@@ -63,7 +63,7 @@ class BlockSource(ABC):
     @property
     @abstractmethod
     def dtype(self) -> np.dtype[Any]:
-        """Floating point type the rows are computed in."""
+        """Floating-point type of the computations on the rows."""
 
     @abstractmethod
     def blocks(self) -> Iterable[Block]:
@@ -71,7 +71,7 @@ class BlockSource(ABC):
 
     @abstractmethod
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
-        """Return the source of what a function makes of the numbers of each block."""
+        """Return the source with a function applied to the numbers of each block."""
 
     @property
     def n_features(self) -> int:
@@ -79,7 +79,7 @@ class BlockSource(ABC):
         return self.layout.n_features
 
     def run(self, reduction: Reduction[Part, Whole]) -> tuple[Whole, Self]:
-        """Return the result of a reduction, and the source with the row memory it leaves."""
+        """Return the result of a reduction, and the source with the new row memory."""
         memories: list[RowMemory] = []
 
         def parts() -> Iterator[Part]:
@@ -91,17 +91,17 @@ class BlockSource(ABC):
         return whole, self._with(_memory=tuple(memories))
 
     def reduce(self, reduction: Reduction[Part, Whole]) -> Whole:
-        """Return the result of a reduction, and forget the row memory it leaves."""
+        """Return the result of a reduction; the new row memory is dropped."""
         parts = (part for part, _ in self._on_all_blocks(reduction))
         return reduction.finish(join_in_tree(parts, reduction.join))
 
     def gather(self, name: str, axis: int = 0) -> NDArray[Any]:
-        """Return what is kept under a name beside all blocks, in the order of the rows."""
+        """Return what row memory has under a name, for all blocks in the order of the rows."""
         kept = [memory[name] for memory in self._memory or () if memory]
         return kept[0] if len(kept) == 1 else np.concatenate(kept, axis=axis)
 
     def forget(self, name: str) -> Self:
-        """Return the source without what is kept under this name."""
+        """Return the source without what row memory has under this name."""
         memories = ({k: v for k, v in m.items() if k != name} for m in self._memory or ())
         return self._with(_memory=tuple(memories) or None)
 
@@ -110,7 +110,7 @@ class BlockSource(ABC):
         return self._with(gaps=True, stretch=stretch)
 
     def _on_all_blocks(self, reduction: Reduction[Part, Any]) -> Iterator[tuple[Part, RowMemory]]:
-        """Yield the part of each block and what is kept beside it, in order."""
+        """Yield the part of each block and its new row memory, in order."""
         memories = self._memory or ({},) * self.n_blocks
         for block, memory in zip(self.blocks(), memories, strict=True):
             yield on_block(reduction, block, memory)
@@ -140,7 +140,7 @@ def on_block(
 def join_in_tree(parts: Iterable[Part], join: Callable[[Part, Part], Part]) -> Part:
     """Join neighbors, then neighboring pairs, and so on.
 
-    The tree depends on the number of parts alone, and no more parts than its depth are held.
+    The tree depends only on the number of parts. At most as many parts as its depth are in memory.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def join_in_tree(parts: Iterable[Part], join: Callable[[Part, Part], Part]) -> P
     >>> join_in_tree("abcdefg", lambda a, b: f"({a}{b})")
     '(((ab)(cd))((ef)g))'
     """
-    pending: list[tuple[int, Part]] = []  # with the number of blocks below, a falling power of two
+    pending: list[tuple[int, Part]] = []  # number of blocks, a falling power of two; part
     for part in parts:
         if part is _NOTHING:
             continue

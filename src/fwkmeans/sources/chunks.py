@@ -1,4 +1,4 @@
-"""Rows in a file: blocks of a memory-mapped array, a bounded number of bytes at a time."""
+"""Rows in a file: a memory-mapped array, read in blocks of limited size."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ _PAGE = 4096
 
 
 class ChunkedSource(BlockSource):
-    """Blocks of consecutive rows of an array too large to hold, such as a memory-mapped file.
+    """Blocks of consecutive rows of an array that does not fit into memory, such as a mapped file.
 
-    Private memory stays bounded by some blocks, whatever the number of rows: only rows of another
-    type than float32 or float64 are converted, block by block, and what is kept beside the rows
-    (labels, for instance) goes to a temporary file once it is larger than a block.
+    It uses the memory of a few blocks, whatever the number of rows. Rows that are neither float32
+    nor float64 are converted block by block. Row memory (labels, for example) goes to a temporary
+    file once it is larger than a block.
 
     Parameters
     ----------
     rows : path to a ``.npy`` file, or array of shape (n_rows, n_features)
         A path is opened as a read-only memory map.
     sample_weight : ndarray of shape (n_rows,), default=None
-        Non-negative weights; a row of weight zero counts as absent.
+        Non-negative weights; a row with weight zero counts as absent.
     n_threads : int, default=1
-        Threads of the compiled core. The result does not depend on them.
+        Number of threads of the compiled core. The result does not depend on it.
     block_bytes : int, default=64 MiB
         Size of a block. The result depends on it only through the rounding of sums.
     coding : Coding, default=None
-        Which columns are categorical, and their categories; None: all are numbers.
+        Which columns are categorical, and their categories; None means that all are numeric.
     seen : callable, default=None
-        What the numbers of a block become before anybody sees them: a function of a float array
-        of shape (n, n_numeric) that returns another one of that shape.
+        A function that is applied to the numbers of each block before anything else. It gets a
+        float array of shape (n, n_numeric) and returns another one of that shape.
     gaps, stretch : bool, default=False
-        See `BlockSource`. Estimators find out by themselves.
+        See `BlockSource`. Estimators set them.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class ChunkedSource(BlockSource):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Floating point type the rows are computed in."""
+        """Floating-point type of the computations on the rows."""
         return np.dtype(np.float32 if self.rows.dtype == np.float32 else np.float64)
 
     def with_(
@@ -109,13 +109,13 @@ class ChunkedSource(BlockSource):
         coding: Coding | None = None,
         **level_options: Any,
     ) -> ChunkedSource:
-        """Return the same rows with other weights, threads and coding, and its options."""
+        """Return the same rows with another number of threads, other weights and another coding."""
         source = self._with(sample_weight=sample_weight, n_threads=n_threads)
         source._code(coding, **level_options)
         return source
 
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
-        """Return the source of what a function makes of the numbers of each block."""
+        """Return the source with a function applied to the numbers of each block."""
         first = self.seen
         return self._with(seen=transform if first is None else _Composed(first, transform))
 
@@ -175,7 +175,7 @@ class _Composed:
 
 
 class _Outside:
-    """Keeps row memory in a temporary file once there is more of it than `limit` bytes."""
+    """Keep row memory in a temporary file once it takes more than `limit` bytes."""
 
     def __init__(self, limit: int) -> None:
         self._room = limit
@@ -187,7 +187,7 @@ class _Outside:
 
     def __exit__(self, *error: object) -> None:
         if self._file is not None:
-            self._file.close()  # the arrays that are mapped hold it from now on
+            self._file.close()  # the mapped arrays keep it open
 
     def keep(self, memory: RowMemory) -> RowMemory:
         """Return the same arrays, in memory or mapped from the file."""
@@ -199,7 +199,7 @@ class _Outside:
         self._room -= array.nbytes
         if self._room >= 0:
             return array
-        if self._file is None:  # it has no name, and is gone with the last array
+        if self._file is None:  # it has no name and disappears with the last array
             self._file = tempfile.TemporaryFile(prefix="fwkmeans-")  # noqa: SIM115
         mapped = np.memmap(self._file, array.dtype, "w+", self._end, array.shape)
         mapped[...] = array
@@ -208,7 +208,7 @@ class _Outside:
 
 
 def open_npy(path: str | os.PathLike[str]) -> RowArray:
-    """Map a ``.npy`` file, or say what is wrong with it."""
+    """Map a ``.npy`` file into memory, or raise an error that says what is wrong with it."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file. Give the path of a .npy file.")

@@ -1,4 +1,4 @@
-"""The first look at a table: sums, extremes, and whether every cell is a number."""
+"""The first pass over a table: sums, extremes, and whether every cell is a finite number."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _FirstRow:
         return after if before is None else before
 
     def finish(self, whole: FloatArray | None) -> FloatArray:
-        assert whole is not None  # somebody has checked that weights are not all zero
+        assert whole is not None  # the caller has checked that not all weights are zero
         return whole
 
 
@@ -58,7 +58,7 @@ def count_faults(source: Source) -> Faults:
 
 
 def observed_mass(source: Source) -> FloatArray:
-    """Return the sum of the sample weights over the cells of each numeric column that are there."""
+    """Return the sum of the sample weights over the observed cells of each numeric column."""
     moments = source.reduce(_MomentsAbout(np.zeros(source.layout.n_numeric)))
     return np.asarray(moments.observed)
 
@@ -68,11 +68,11 @@ def _faults(moments: Moments) -> Faults:
 
 
 def describe(source: Source) -> tuple[Description, Faults]:
-    """Describe the rows with weight; also count the cells that are no finite numbers.
+    """Describe the rows with weight, and count the cells that are not finite numbers.
 
-    Sums are taken about a row of the table. Where that row turns out to lie far outside
-    (the squares would cancel), a second pass about the mean repairs it. Of categorical columns
-    nothing is known yet.
+    Sums are taken relative to a row of the table. If that row turns out to be an outlier, the
+    squares would cancel, and a second pass relative to the mean is made. Categorical columns are
+    described later.
     """
     reference = source.reduce(_FirstRow())
     reference = np.where(np.isfinite(reference), reference, 0.0)
@@ -85,7 +85,7 @@ def describe(source: Source) -> tuple[Description, Faults]:
             moments = source.reduce(_MomentsAbout(np.where(np.isfinite(reference), reference, 0.0)))
             drift = moments.sums / moments.observed
             scatter = moments.squares - moments.sums * drift
-    known = moments.observed > 0  # some rows may lack a column altogether
+    known = moments.observed > 0  # a column may be missing in all of these rows
     minimum, maximum = (np.where(known, m, 0.0) for m in (moments.minimum, moments.maximum))
     constant = maximum <= minimum
     mean = np.where(constant, minimum, reference + drift)

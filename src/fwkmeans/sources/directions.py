@@ -1,7 +1,7 @@
-"""Rows whose values in some spaces count by their direction only: scaled to unit length there.
+"""Rows in spherical spaces, where only their direction counts: they are scaled to unit length.
 
-A row that is zero in such a space has no direction, and one with a missing cell has none that is
-known: it counts as missing in the whole space.
+A row that is zero in such a space has no direction, and that of a row with a missing cell is
+unknown. Both count as missing in the whole space.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CHUNK = 1 << 17  # numbers in the largest temporary
 def unit_rows(rows: RowArray, spaces: Sequence[IntArray]) -> RowArray:
     """Return a copy of the rows with unit length in each space, given by its columns.
 
-    Where a row has no direction its cells become NaN.
+    If a row has no direction in a space, its cells there become NaN.
     """
     scaled = np.array(rows)
     step = max(1, _CHUNK // max(1, rows.shape[1]))

@@ -1,4 +1,4 @@
-"""Single rows of a table, asked for by a reduction, and centers at them."""
+"""Single rows of a table, fetched by a reduction, and centers at these rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fwkmeans.typing import (
 
 
 class Present(NamedTuple):
-    """How many rows with weight each block has; rows are numbered among these."""
+    """How many rows with weight each block has. Rows without weight are not numbered."""
 
     first_row: IntArray  # (n_blocks,) of each block with rows
     n_before: IntArray  # (n_blocks,) rows with weight before it
@@ -55,7 +55,7 @@ class Drawn(NamedTuple):
 
 
 class _RowsAt(NamedTuple):
-    """Reduction to the rows with some numbers, in rising order, among those with weight."""
+    """Reduction to the rows with these numbers, in rising order; only rows with weight count."""
 
     numbers: IntArray
     present: Present
@@ -87,7 +87,7 @@ class _RowsAt(NamedTuple):
 
 
 def rows_at(source: Source, numbers: IntArray, present: Present | None = None) -> Drawn:
-    """Return the rows with these numbers among those with weight, in that order."""
+    """Return the rows with these numbers, in that order; only rows with weight are numbered."""
     present = count_present(source) if present is None else present
     distinct, inverse = np.unique(numbers, return_inverse=True)
     drawn = source.reduce(_RowsAt(distinct, present))
@@ -101,8 +101,7 @@ def rows_at(source: Source, numbers: IntArray, present: Present | None = None) -
 def centers_of(entities: Entities, table: Description) -> FloatArray:
     """Return centers at these rows: (n, P).
 
-    A category becomes its indicator. Where a cell is missing the center of the whole table stands
-    in.
+    A category becomes its indicator. A missing cell is filled from the center of the whole table.
     """
     layout, points = table.layout, entities.numbers
     if table.gaps:
@@ -114,7 +113,7 @@ def centers_of(entities: Entities, table: Description) -> FloatArray:
 
 
 def indicators(levels: LabelArray, layout: Layout, otherwise: FloatArray) -> FloatArray:
-    """Return 1 at each row's levels and 0 at others: (n, levels); `otherwise` where missing."""
+    """Return 1 at the levels of each row and 0 elsewhere, (n, levels); `otherwise` if missing."""
     found = np.zeros((len(levels), layout.n_levels))
     for v, first in enumerate(layout.offsets[:-1]):
         there = np.flatnonzero(levels[:, v] >= 0)

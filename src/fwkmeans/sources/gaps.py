@@ -1,4 +1,4 @@
-"""Missing cells: which there are, and what they make of the weights of their rows."""
+"""Missing cells: how many there are, and how they change the weights of their rows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from fwkmeans._core import kernels_for
 from fwkmeans.typing import Block, IntArray, RowMemory, Source
 
-_SHOWN = 5  # rows that are named
+_SHOWN = 5  # rows that an error message names
 
 
 class Observed(NamedTuple):
-    """Which cells are there."""
+    """How many cells are observed."""
 
     in_column: IntArray  # (M,) rows with weight in which a feature is observed
     missing: IntArray  # (Mc,) missing cells of each categorical feature, in any row
@@ -50,7 +50,7 @@ class _CountObserved(NamedTuple):
 
 
 def count_observed(source: Source) -> Observed:
-    """Count the cells that are there, and the rows in which none is."""
+    """Count the observed cells, and the rows without any."""
     layout = source.layout
     return source.reduce(_CountObserved(layout.numeric, layout.categorical))
 

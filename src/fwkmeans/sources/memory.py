@@ -15,7 +15,7 @@ from fwkmeans.typing import Block, FloatArray, LabelArray, RowArray
 def in_whole_steps(rows: RowArray) -> RowArray:
     """Return the rows, copied only if their strides are not whole numbers of cells.
 
-    That happens to fields of record arrays; the core counts in cells.
+    Fields of record arrays have such strides, and the core counts in cells.
     """
     return rows.copy() if any(stride % rows.itemsize for stride in rows.strides) else rows
 
@@ -26,17 +26,17 @@ class MemorySource(BlockSource):
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_numeric)
-        The numeric columns. They are not copied, unless they are a field of records.
+        The numeric columns. They are not copied, unless they are a field of a record array.
     sample_weight : ndarray of shape (n_rows,), default=None
-        Non-negative weights; a row of weight zero counts as absent.
+        Non-negative weights; a row with weight zero counts as absent.
     n_threads : int, default=1
-        Threads of the compiled core. The result does not depend on them.
+        Number of threads of the compiled core. The result does not depend on it.
     levels : ndarray of shape (n_rows, n_categorical), int32, default=None
         Level of each categorical cell, -1 where it is missing.
     layout : Layout, default=None
-        Which features are numeric and which categorical; None: all are numeric.
+        Which features are numeric and which are categorical; None means that all are numeric.
     gaps, stretch : bool, default=False
-        See `BlockSource`. Estimators find out by themselves.
+        See `BlockSource`. Estimators set them.
     """
 
     resident = True
@@ -85,5 +85,5 @@ class MemorySource(BlockSource):
         ]
 
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
-        """Return the source of what a function makes of the rows: a copy."""
+        """Return the source with a function applied to the rows, which are copied."""
         return self._with(rows=transform(self.rows))

@@ -1,4 +1,4 @@
-"""How feature weights follow from dispersions: one rule a file."""
+"""How feature weights follow from dispersions: one rule per file."""
 
 from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.entropy import EntropyWeights

@@ -1,4 +1,4 @@
-"""What every weight rule has in common; a new rule needs only `update`."""
+"""The base class of all weight rules; a new rule needs only `update`."""
 
 from __future__ import annotations
 
@@ -23,27 +23,28 @@ from fwkmeans.typing import (
 
 
 class WeightRule(BaseEstimator, ABC):
-    """Base of all weight rules: uniform start, weights used as they are, nothing remembered.
+    """Base of all weight rules: equal initial weights, used as they are, without memory.
 
-    All arrays have a leading axis of starts, so one rule serves one start and thousands. A rule's
-    own parameters may be numbers, or arrays of shape (n_starts, 1, 1): one value a start.
+    All arrays have a leading axis of starts, so the same rule works for one start and for
+    thousands. The parameters of a rule may be numbers, or arrays of shape (n_starts, 1, 1) with one
+    value per start.
 
     Attributes
     ----------
     shared : bool
-        Whether all clusters have the same weights (then the rows of the values are equal).
+        Whether all clusters have the same weights; the rows of the values are then equal.
     monotone : bool
-        Whether `update` never raises the objective. If so a run ends when the objective hardly
-        falls any more, else when labels stay the same and weights hardly move.
+        Whether `update` never raises the objective. If so, a run ends when the objective hardly
+        falls any more; otherwise it ends when labels stay the same and weights hardly move.
     memoryless : bool
-        Whether the weights follow from the dispersions alone, so that a run that meets labels it
-        has had before goes in circles, and is ended.
+        Whether the weights depend on the dispersions alone. A run with such a rule that returns to
+        earlier labels goes in circles, and is stopped.
     operations : tuple of str
-        What the kernels of the rows must be able to do for `observe`, beside the usual.
+        Operations that `observe` needs from the kernels of the rows, beside the usual ones.
 
     Examples
     --------
-    A rule of one's own is one method:
+    Your own rule needs one method:
 
     >>> import numpy as np
     >>> from fwkmeans import FeatureWeightedKMeans
@@ -74,16 +75,16 @@ class WeightRule(BaseEstimator, ABC):
         dispersion : ndarray of shape (n_starts, n_clusters, n_features)
             ``D_kv``, the dispersion of feature v in cluster k about its center.
         context : WeightContext
-            Mass of the clusters, previous weights, description of the table.
+            The mass of the clusters, the previous weights and the description of the table.
 
         Returns
         -------
         ndarray of the same shape, or Weights
-            `Weights` if the rule remembers something.
+            The new weights; `Weights` if the rule remembers something.
         """
 
     def observe(self, source: Source, table: Description) -> Self:
-        """Return the rule with what it must know of the rows beyond their description."""
+        """Return the rule with what it must know about the rows besides their description."""
         return self
 
     def bind(self, table: Description, n_clusters: int) -> Self:
@@ -92,7 +93,7 @@ class WeightRule(BaseEstimator, ABC):
         return self
 
     def take(self, starts: IntArray | BoolArray) -> Self:
-        """Return the rule for these starts of the batch only."""
+        """Return the rule for only these starts of the batch."""
         parameters = self.get_params(deep=False)
         batched = {k: v[starts] for k, v in parameters.items() if one_value_a_start(v)}
         return clone(self).set_params(**batched) if batched else self
@@ -127,5 +128,5 @@ class WeightRule(BaseEstimator, ABC):
     def yardstick(
         self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
     ) -> FloatArray:
-        """Return what a fall of the objective is compared with to tell whether it still matters."""
+        """Return the unit of `tol`: a run ends when the objective falls by at most tol units."""
         return weighted_dispersion

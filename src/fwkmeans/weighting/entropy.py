@@ -1,4 +1,4 @@
-"""Weights held apart by their entropy: EW-KM."""
+"""Weights spread by an entropy term: EW-KM."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class EntropyWeights(WeightRule):
     .. math:: w_{kv} = \frac{\exp(-D_{kv}/\gamma)}{\sum_u \exp(-D_{ku}/\gamma)}, \qquad
               D_{kv} = \sum_{i \in S_k} (y_{iv} - c_{kv})^2
 
-    minimises :math:`\sum_k \big[\sum_v w_{kv} D_{kv} + \gamma \sum_v w_{kv} \log w_{kv}\big]`.
+    minimizes :math:`\sum_k \big[\sum_v w_{kv} D_{kv} + \gamma \sum_v w_{kv} \log w_{kv}\big]`.
 
     Parameters
     ----------
     gamma : float or "auto", default="auto"
-        Strength of the entropy term, in units of D. "auto" is the mean over clusters and features
-        of the total scatter: :math:`\sum_v T_v / (K M)`, or :math:`\sum_v T_v / (N M)` for
-        ``dispersion="mean"``. 0 puts all weight on the least dispersed feature.
+        Strength of the entropy term, in units of D. "auto" is the total scatter divided by the
+        number of clusters and features, :math:`\sum_v T_v / (K M)`, or :math:`\sum_v T_v / (N M)`
+        for ``dispersion="mean"``. 0 puts all the weight on the least dispersed feature.
     dispersion : {"sum", "mean"}, default="sum"
-        "mean" divides :math:`D_{kv}` by the size of the cluster; the entropy term then counts once
-        for every row and takes part in the assignment.
+        "mean" divides :math:`D_{kv}` by the size of the cluster. The entropy term then counts once
+        for every row and is part of the assignment.
 
     References
     ----------
@@ -60,8 +60,8 @@ class EntropyWeights(WeightRule):
         return self
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
-        """Return the weights that minimise the criterion for fixed labels and centers."""
-        # dividing D by the mass is multiplying gamma by it
+        """Return the weights that minimize the criterion for fixed labels and centers."""
+        # dividing D by the mass is the same as multiplying gamma by it
         mass = context.mass[..., None] if self.dispersion == "mean" else 1.0
         return entropy(dispersion, np.multiply(self.gamma, mass), context.table)
 
@@ -74,7 +74,7 @@ class EntropyWeights(WeightRule):
     def objective(
         self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
     ) -> FloatArray:
-        """Add the entropy term of every cluster, unless each row has brought it."""
+        """Add the entropy term of every cluster, unless the offsets already contain it."""
         if self.dispersion == "mean":
             return weighted_dispersion
         total: FloatArray = weighted_dispersion + self._entropy_term(weights).sum(axis=-1)

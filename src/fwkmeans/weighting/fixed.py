@@ -1,4 +1,4 @@
-"""Weights that somebody has chosen beforehand: the inner problem of CK-Means."""
+"""Weights that do not change: the inner problem of CK-Means."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from fwkmeans.weighting.base import WeightRule
 
 
 class FixedWeights(WeightRule):
-    r"""The initial weights, for good: convex K-Means [1]_ with one choice of weights.
+    r"""The initial weights never change: convex K-Means [1]_ with one choice of weights.
 
     .. math:: W = \sum_k \sum_{i \in S_k} \sum_v w_v (y_{iv} - c_{kv})^2
 
-    Give the weights as `weight_init` (uniform ones make this K-Means, with an objective divided by
-    the number of features).
+    Pass the weights as `weight_init`. Equal weights give K-Means, with an objective divided by the
+    number of features.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Weights for groups of features and for features within their group: FG-K-Means."""
+"""Weights of groups of features, and of features within their group: FG-K-Means."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class GroupEntropyWeights(WeightRule):
     .. math:: w_{kv} \propto \exp(-\omega_{kt} D_{kv} / \eta) \text{ within each group } G_t,
               \qquad \omega_{kt} \propto \exp\Big(-\sum_{v \in G_t} w_{kv} D_{kv} / \lambda\Big)
 
-    each minimise :math:`\sum_k \big[\sum_t \omega_{kt} \sum_{v \in G_t} w_{kv} D_{kv} + \lambda
+    each minimize :math:`\sum_k \big[\sum_t \omega_{kt} \sum_{v \in G_t} w_{kv} D_{kv} + \lambda
     \sum_t \omega_{kt} \log \omega_{kt} + \eta \sum_v w_{kv} \log w_{kv}\big]`.
 
     Parameters
     ----------
     groups : array of shape (n_features,), default=None
-        Number 0, 1, ... of each feature's group; None is one group.
+        Number 0, 1, ... of each feature's group; None means one group.
     lam : float or "auto", default="auto"
         Strength of the entropy of group weights. "auto" is :math:`\sum_v T_v / (K T)`.
     eta : float or "auto", default="auto"
@@ -57,7 +57,7 @@ class GroupEntropyWeights(WeightRule):
         self.eta = eta
 
     def bind(self, table: Description, n_clusters: int) -> Self:
-        """Return the rule with groups and both strengths as numbers."""
+        """Return the rule with its groups and both strengths as numbers."""
         super().bind(table, n_clusters)
         groups = check_groups(self._groups(table), table.varying.size)
         scatter = table.scatter.sum() / n_clusters
@@ -72,14 +72,14 @@ class GroupEntropyWeights(WeightRule):
         return bound
 
     def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
-        """Return equal weights in each group, and equal group weights."""
+        """Return equal weights within each group, and equal group weights."""
         values = super().initial(n_starts, n_clusters, table).values
         present = _Partition(self._groups(table)).any_of(table.varying)
         omega = np.broadcast_to(present / present.sum(), (n_starts, n_clusters, present.size))
         return Weights(values, {"group_weights": omega.copy()})
 
     def normalize(self, values: FloatArray, table: Description) -> FloatArray:
-        """Scale to sum to one in each group that has a feature with weight."""
+        """Scale to sum to one within each group that has a feature with weight."""
         partition = _Partition(self._groups(table))
         values = np.where(table.varying, values, 0.0)
         total = partition.spread(partition.sum(values))
@@ -130,7 +130,7 @@ class GroupEntropyWeights(WeightRule):
 
 
 def check_groups(groups: IntArray, n_features: int) -> IntArray:
-    """Return the groups numbered from 0 without a gap."""
+    """Return the groups numbered 0, 1, 2, and so on."""
     if groups.shape != (n_features,) or groups.dtype.kind not in "iu":
         raise ValueError(
             f"groups has shape {groups.shape} and type {groups.dtype}; expected one integer for "
@@ -166,18 +166,19 @@ class _Partition:
         return np.take(values, self.groups, axis=-1)
 
     def _sorted(self, values: FloatArray) -> FloatArray:
-        # take, not indexing: its result is laid out the same for any number of starts
+        # np.take instead of indexing: its result has the same memory layout for any number of
+        # starts
         return np.take(values, self.order, axis=-1)
 
     def entropy(
         self, dispersion: FloatArray, strength: Any, allowed: BoolArray, zero: FloatArray
     ) -> FloatArray:
-        """Minimise dispersion plus strength times entropy within each group."""
+        """Minimize dispersion plus strength times entropy within each group."""
         strength = np.asarray(strength, dtype=np.float64)
         cost = np.where(allowed, dispersion, np.inf)
         lowest = self.spread(self.min(cost))
         finite = np.where(allowed, cost, 0.0) - np.where(np.isfinite(lowest), lowest, 0.0)
-        with np.errstate(over="ignore"):  # a tiny strength: exp(-inf) is the zero that is meant
+        with np.errstate(over="ignore"):  # for a tiny strength exp(-inf) is 0, as it should be
             weights = np.exp(-finite / np.where(strength > 0, strength, 1.0))
         weights = np.where(allowed, weights, 0.0)
         if np.any(strength == 0):

@@ -1,4 +1,4 @@
-r"""Minimise :math:`z^\top A z - 2 b^\top z` over :math:`z \ge 0`, for one A and many b."""
+r"""Minimize :math:`z^\top A z - 2 b^\top z` over :math:`z \ge 0`, for one A and many b."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from scipy.optimize import nnls
 
 from fwkmeans.typing import FloatArray
 
-_SINGULAR = 1e-8  # smallest squared pivot, of a diagonal of ones
-_NEAR = 1e-5  # what a proximal step adds to that diagonal
+_SINGULAR = 1e-8  # smallest squared pivot of a matrix with a diagonal of ones
+_NEAR = 1e-5  # a proximal step adds this to the diagonal
 _STEPS = 30
 _STILL = 1e-9  # rounding moves copies against each other by 1e-16 / _NEAR a step
 
 
 class NonnegativeQuadratic:
-    r"""A quadratic form, scaled to a diagonal of ones and factored.
+    r"""A quadratic form, scaled to a diagonal of ones and factorized.
 
     With :math:`A = L L^\top` the problem is the non-negative least squares
-    :math:`\min_z \|L^\top z - L^{-1} b\|` (Lawson and Hanson). Where A is singular, as for features
-    that are copies of one another, minimisers are many. Steps to
-    :math:`\min_z z^\top A z - 2 b^\top z + \epsilon \|z - z_0\|^2`, with :math:`z_0` the step
-    before and 0 at first, then lead to (nearly) the shortest one: copies share equally, whatever
-    their order. Entries of A may have any sign.
+    :math:`\min_z \|L^\top z - L^{-1} b\|` (Lawson and Hanson). If A is singular, for example
+    because features are copies of one another, there are many minimizers. We then take steps to
+    :math:`\min_z z^\top A z - 2 b^\top z + \epsilon \|z - z_0\|^2`, where :math:`z_0` is the
+    previous step, and 0 at first. They lead (nearly) to the shortest minimizer, in which copies
+    share equally, whatever their order. Entries of A may have any sign.
     """
 
     def __init__(self, gram: FloatArray) -> None:
@@ -35,7 +35,7 @@ class NonnegativeQuadratic:
         self._factor: FloatArray = factor
 
     def minimize(self, slope: FloatArray) -> FloatArray:
-        """Return the minimiser for ``b = slope``, zero if no entry is positive."""
+        """Return the minimizer for ``b = slope``, zero if no entry is positive."""
         slope = slope / self._size
         largest = slope.max(initial=0.0)
         z = np.zeros_like(slope)
@@ -54,7 +54,7 @@ class NonnegativeQuadratic:
 
 
 def _cholesky(gram: FloatArray) -> FloatArray | None:
-    """Return the factor, None if the matrix is singular to working precision."""
+    """Return the factor, or None if the matrix is singular to working precision."""
     try:
         factor = np.asarray(np.linalg.cholesky(gram), dtype=np.float64)
     except np.linalg.LinAlgError:

@@ -5,10 +5,10 @@ For two features u, v and rows with weights s,
 .. math:: A_{uv} = \sum_i \sum_j s_i s_j (y_{iu} - y_{ju})^2 (y_{iv} - y_{jv})^2
           = 2 N Q_{uv} - 4 P_{uv} m_v - 4 P_{vu} m_u + 2 C_{uu} C_{vv} + 4 C_{uv}^2
 
-with :math:`N = \sum_i s_i`, :math:`m_v = \sum_i s_i y_{iv}`,
+where :math:`N = \sum_i s_i`, :math:`m_v = \sum_i s_i y_{iv}`,
 :math:`C_{uv} = \sum_i s_i y_{iu} y_{iv}`, :math:`P_{uv} = \sum_i s_i y_{iu}^2 y_{iv}` and
-:math:`Q_{uv} = \sum_i s_i y_{iu}^2 y_{iv}^2`: an identity about any origin. Rows are taken about
-the mean, where the terms with m are no more than its rounding and nothing cancels.
+:math:`Q_{uv} = \sum_i s_i y_{iu}^2 y_{iv}^2`. This holds for any origin. We take rows relative
+to the mean, where the terms with m are as small as its rounding error and nothing cancels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _Groups: TypeAlias = tuple[CrossProducts, ...]
 def units_of(table: Description) -> FloatArray:
     """Return a power of two near the standard deviation of each feature: (M,).
 
-    In these units fourth powers neither overflow nor underflow, and no digit is lost.
+    In these units fourth powers neither overflow nor underflow, and no precision is lost.
     """
     _, exponent = np.frexp(np.sqrt(table.scatter / table.mass))
     return np.where(table.scatter > 0, np.ldexp(1.0, exponent), 1.0)
@@ -40,7 +40,7 @@ def pair_gram(
 ) -> tuple[FloatArray, ...]:
     """Return ``A / N^2`` of the features of each group, in the units of `units_of`.
 
-    One pass over the rows, in blocks; memory is that of the results.
+    This takes one pass over the rows, block by block, and no more memory than the results.
     """
     sums = source.reduce(_Products(table.mean, units_of(table), groups))
     return tuple(_of_pairs(group, table.mass) for group in sums)

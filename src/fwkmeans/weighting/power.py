@@ -1,4 +1,4 @@
-"""Weights raised to a power: WK-Means (shared by all clusters) and AWK (own in each cluster)."""
+"""Weights raised to a power: WK-Means (shared by all clusters) and AWK (separate per cluster)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ BETA = number("a number <= 0 or >= 1", lambda b: (b <= 0) | (b >= 1), batched=Tr
 )
 SMOOTHING = one_of("frozen", "refresh", "inside") | at_least_zero(batched=True)
 
-_EMPTY_MEAN = 0.01  # smoothing constant where all dispersions are zero, as in the authors' program
+_EMPTY_MEAN = 0.01  # smoothing constant if all dispersions are zero, as in the authors' program
 
 
 def _check_size(beta: Any, table: Description, owner: str) -> None:
-    """Raise if the largest weight, which is at least 1/M, has no power that is a number."""
+    """Raise if the powers of all weights underflow (the largest weight is at least 1/M)."""
     most = 650.0 / np.log(max(2, table.varying.sum()))
     words = f"a size up to {most:.0f} for {table.varying.sum()} features"
     number(words, lambda b: np.abs(b) <= most, batched=True).but(
@@ -31,7 +31,7 @@ def _check_size(beta: Any, table: Description, owner: str) -> None:
 def _raise(values: FloatArray, beta: Any) -> Effective:
     r"""Return :math:`w^\beta` through logarithms, with the largest entry of each start as scale.
 
-    Zero weights stay zero for any beta: such a feature is dropped from the dissimilarity.
+    Zero weights stay zero for any beta; such a feature is dropped from the dissimilarity.
     """
     positive = values > 0
     logs = np.where(positive, np.log(np.where(positive, values, 1.0)) * beta, -np.inf)
@@ -45,20 +45,22 @@ class SharedPowerWeights(WeightRule):
     .. math:: w_v = \Big[\sum_u \big(D_v / D_u\big)^{1/(\beta-1)}\Big]^{-1}, \qquad
               D_v = \sum_k \sum_{i \in S_k} (y_{iv} - c_{kv})^2
 
-    minimises :math:`\sum_v w_v^\beta D_v`.
+    minimizes :math:`\sum_v w_v^\beta D_v`.
 
     Parameters
     ----------
     beta : float, default=2.0
         Exponent of the weights; ``beta <= 0`` or ``beta >= 1``.
     zero : {"share", "huang"}, default="share"
-        What features without dispersion get: equal shares of all the weight, which minimises the
-        criterion, or no weight, which is the published rule and may raise it.
+        What features without dispersion get. With "share" they share all the weight equally, which
+        minimizes the criterion. With "huang" they get no weight, which is the published rule and
+        may raise the criterion.
 
     Notes
     -----
-    beta = 1 puts all weight on the least dispersed feature, a large beta makes weights equal,
-    beta = 0 is K-Means; for beta < 0 weights grow with the dispersion but :math:`w^\beta` falls.
+    beta = 1 puts all the weight on the least dispersed feature, a large beta makes the weights
+    equal, and beta = 0 is K-Means. For beta < 0 weights grow with the dispersion, but
+    :math:`w^\beta` falls.
 
     References
     ----------
@@ -77,7 +79,7 @@ class SharedPowerWeights(WeightRule):
 
     @property
     def monotone(self) -> bool:  # type: ignore[override]
-        """Whether the weights minimise the criterion."""
+        """Whether the weights minimize the criterion."""
         return self.zero == "share"
 
     def bind(self, table: Description, n_clusters: int) -> Self:
@@ -87,7 +89,7 @@ class SharedPowerWeights(WeightRule):
         return self
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
-        """Return the weights that minimise the criterion for fixed labels and centers."""
+        """Return the weights that minimize the criterion for fixed labels and centers."""
         table, total = context.table, dispersion.sum(axis=-2, keepdims=True)
         weights = power(total, self.beta, table)
         if self.zero == "huang":
@@ -111,18 +113,18 @@ class ClusterPowerWeights(WeightRule):
     .. math:: w_{kv} = \Big[\sum_u \big(D_{kv} / D_{ku}\big)^{1/(\beta-1)}\Big]^{-1}, \qquad
               D_{kv} = \sum_{i \in S_k} (y_{iv} - c_{kv})^2 + c
 
-    minimises :math:`\sum_k \sum_v w_{kv}^\beta D_{kv}`.
+    minimizes :math:`\sum_k \sum_v w_{kv}^\beta D_{kv}`.
 
     Parameters
     ----------
     beta : float, default=2.0
         Exponent of the weights; ``beta <= 0`` or ``beta >= 1``.
     smoothing : {"frozen", "refresh", "inside"} or float, default=0.0
-        The constant c that keeps a feature without dispersion in a cluster from taking all its
-        weight. A number: that constant. "frozen": the mean of D over clusters and features in the
-        first iteration. "refresh": that mean, taken anew each iteration (the objective may then
-        rise a little). "inside": the mean feature variance, added for every row,
-        :math:`D_{kv} + n_k c`, and in the assignment too.
+        The constant c, which keeps a feature without dispersion in a cluster from taking all of the
+        cluster's weight. "frozen" is the mean of D over clusters and features in the first
+        iteration. "refresh" computes this mean again in each iteration; the objective may then rise
+        a little. "inside" is the mean variance of the features, added for every row,
+        :math:`D_{kv} + n_k c`, also in the assignment. A number is used as it is.
 
     References
     ----------
@@ -142,7 +144,7 @@ class ClusterPowerWeights(WeightRule):
 
     @property
     def monotone(self) -> bool:  # type: ignore[override]
-        """Whether the constant stays what it was, so that the objective can only fall."""
+        """Whether the constant stays the same, so that the objective never rises."""
         return not self._is("refresh")
 
     def bind(self, table: Description, n_clusters: int) -> Self:
@@ -152,7 +154,7 @@ class ClusterPowerWeights(WeightRule):
         return self
 
     def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
-        """Return equal weights, and the constant where it is known before the first pass."""
+        """Return equal weights, and the constant if it is known before the first pass."""
         weights = super().initial(n_starts, n_clusters, table)
         if self._is("inside"):
             variance = table.scatter[table.varying] / table.mass
@@ -164,7 +166,7 @@ class ClusterPowerWeights(WeightRule):
         return Weights(weights.values, {"constant": np.broadcast_to(constant, (n_starts, 1, 1))})
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> Weights:
-        """Return the weights that minimise the criterion for fixed labels and centers."""
+        """Return the weights that minimize the criterion for fixed labels and centers."""
         memory = dict(context.previous.memory)
         if "constant" not in memory or self._is("refresh"):
             memory["constant"] = _or_default(_mean(dispersion, context.table))
@@ -203,9 +205,10 @@ class ClusterPowerWeights(WeightRule):
 
 
 def _mean(dispersion: FloatArray, table: Description) -> FloatArray:
-    """Return the mean over clusters and varying features (constant ones have no dispersion).
+    """Return the mean over clusters and varying features; constant ones have no dispersion.
 
-    One axis at a time: the order of the additions must not depend on the number of starts.
+    We sum one axis at a time, so that the order of additions does not depend on the number of
+    starts.
     """
     total = dispersion.sum(axis=-1, keepdims=True).sum(axis=-2, keepdims=True)
     mean: FloatArray = total / (dispersion.shape[-2] * table.varying.sum())

@@ -1,4 +1,4 @@
-"""Weights inverse to a cluster's half-range: the limit of power weights for p = infinity."""
+"""Weights inversely proportional to the half-range: power weights for p = infinity."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from fwkmeans.weighting.simplex import ZERO, share
 
 
 class RadiusWeights(WeightRule):
-    r"""One weight per cluster and feature, inverse to the feature's half-range in the cluster.
+    r"""One weight per cluster and feature, inversely proportional to the half-range.
 
     .. math:: w_{kv} = \frac{1/r_{kv}}{\sum_u 1/r_{ku}}, \qquad
               r_{kv} = \max_{i \in S_k} |y_{iv} - c_{kv}|
 
-    minimises :math:`\max_v w_{kv} r_{kv}`, to which the p-th root of :math:`\sum_v w_{kv}^p D_{kv}`
+    minimizes :math:`\max_v w_{kv} r_{kv}`, to which the p-th root of :math:`\sum_v w_{kv}^p D_{kv}`
     tends for large p. With a constant added to the dispersions the limit is equal weights.
 
     Parameters
     ----------
     smoothing : {"frozen", "refresh", "inside"} or float, default=0.0
-        The constant; anything but 0 makes weights equal.
+        The constant; any value but 0 makes the weights equal.
     """
 
-    memoryless = True  # not monotone: a largest distance may stay for long before it falls again
+    memoryless = True  # not monotone: the largest distance may stay the same before it falls
 
     _constraints: ClassVar = {"smoothing": SMOOTHING}
 
@@ -35,7 +35,7 @@ class RadiusWeights(WeightRule):
         self.smoothing = smoothing
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
-        """Return the weights that minimise the largest weighted radius."""
+        """Return the weights that minimize the largest weighted radius."""
         table = context.table
         equal = np.broadcast_to(share(table.varying), dispersion.shape)
         if isinstance(self.smoothing, str) or np.all(self.smoothing > 0):

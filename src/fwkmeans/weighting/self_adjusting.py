@@ -1,4 +1,4 @@
-"""Weights that move half-way to each feature's share of separation: FWSA."""
+"""Weights that move half-way to each feature's share of the separation: FWSA."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from fwkmeans.weighting.simplex import ZERO, share
 
 
 class SelfAdjustingWeights(WeightRule):
-    r"""One weight per feature, adjusted by between- over within-cluster separation (FWSA [1]_).
+    r"""One weight per feature, adjusted by the separation of the clusters in it (FWSA [1]_).
 
     .. math:: w_v \leftarrow \tfrac12 (w_v + q_v), \qquad
               q_v = \frac{b_v/a_v}{\sum_u b_u/a_u}, \qquad
               a_v = \sum_k \sum_{i \in S_k} (y_{iv} - c_{kv})^2, \quad b_v = T_v - a_v
 
-    The objective reported is :math:`\sum_v w_v a_v / \sum_v w_v T_v`, which assignment and center
-    steps cannot raise; the weight step as published sometimes does.
+    The reported objective is :math:`\sum_v w_v a_v / \sum_v w_v T_v`. Assignment and center steps
+    never raise it; the published weight step sometimes does.
 
     Parameters
     ----------
     safeguard : bool, default=False
-        Take a weight step only where it does not raise the objective.
+        Whether to take a weight step only if it does not raise the objective.
 
     References
     ----------
@@ -42,15 +42,15 @@ class SelfAdjustingWeights(WeightRule):
         self.safeguard = safeguard
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
-        """Return the weights moved half-way to the separation shares."""
+        """Return weights half-way between the previous ones and the shares of separation."""
         table, previous = context.table, context.previous.values[:, :1]
         within = dispersion.sum(axis=-2, keepdims=True)
         between = np.maximum(table.scatter - within, 0.0)
         target = self._shares(within, between, context)
         target = np.where((between > ZERO * table.scatter).any(-1, keepdims=True), target, previous)
         if self.safeguard:
-            # J = sum w b / sum w a is a ratio of linear functions: if it does not fall at the
-            # target it does not fall half-way there either.
+            # J = sum w b / sum w a is a ratio of linear functions. If it does not fall at the
+            # target, it does not fall half-way there either.
             better = _separation(target, within, between) >= _separation(previous, within, between)
             target = np.where(better, target, previous)
         return np.repeat((previous + target) / 2.0, dispersion.shape[-2], axis=-2)

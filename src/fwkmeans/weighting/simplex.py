@@ -1,4 +1,4 @@
-r"""Minimisers over the simplex: the closed forms behind every weight update.
+r"""Minimizers over the simplex: the closed forms behind every weight update.
 
 Features that are constant over the table (not ``table.varying``) get weight zero. A dispersion
 counts as zero when it is at most ``1e-12`` of the feature's total scatter :math:`T_v`.
@@ -17,32 +17,33 @@ TIE = 1e-12  # relative
 
 
 def softmax(logits: FloatArray) -> FloatArray:
-    """Return exp(logits) normalised over the last axis; -inf gives zero."""
+    """Return exp(logits) normalized over the last axis; -inf gives zero."""
     weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
     normalized: FloatArray = weights / weights.sum(axis=-1, keepdims=True)
     return normalized
 
 
 def share(among: BoolArray) -> FloatArray:
-    """Return equal weights for the features that are marked."""
+    """Return equal weights for the marked features."""
     shares: FloatArray = among / among.sum(axis=-1, keepdims=True)
     return shares
 
 
 def vertex(dispersion: FloatArray, table: Description) -> FloatArray:
-    r"""Minimise :math:`\sum_v w_v D_v`: all weight on the least dispersed, ties share equally."""
+    r"""Minimize :math:`\sum_v w_v D_v`: the least dispersed features share all the weight."""
     allowed = np.where(table.varying, dispersion, np.inf)
     lowest = allowed.min(axis=-1, keepdims=True)
     return share(table.varying & ((allowed <= lowest * (1.0 + TIE)) | _zero(allowed, table)))
 
 
 def power(dispersion: FloatArray, beta: Any, table: Description) -> FloatArray:
-    r"""Minimise :math:`\sum_v w_v^\beta D_v` over :math:`w \ge 0, \sum_v w_v = 1`.
+    r"""Minimize :math:`\sum_v w_v^\beta D_v` over :math:`w \ge 0, \sum_v w_v = 1`.
 
     .. math:: w_v = \Big[\sum_u \big(D_v / D_u\big)^{1/(\beta-1)}\Big]^{-1}
 
-    Zero dispersions (beta > 1) share all the weight; beta = 1 is a vertex, beta = 0 leaves the
-    weights free (uniform); for beta < 0 dispersions are floored at the zero level.
+    For beta > 1, features with zero dispersion share all the weight. beta = 1 gives a vertex. With
+    beta = 0 the weights do not matter, and we return equal ones. For beta < 0, dispersions are
+    raised to at least the level that counts as zero.
     """
     beta = np.asarray(beta, dtype=np.float64)
     shape = np.broadcast_shapes(dispersion.shape, beta.shape)
@@ -58,16 +59,16 @@ def power(dispersion: FloatArray, beta: Any, table: Description) -> FloatArray:
 
 
 def entropy(dispersion: FloatArray, gamma: Any, table: Description) -> FloatArray:
-    r"""Minimise :math:`\sum_v w_v D_v + \gamma \sum_v w_v \log w_v` over the simplex.
+    r"""Minimize :math:`\sum_v w_v D_v + \gamma \sum_v w_v \log w_v` over the simplex.
 
     .. math:: w_v = \exp(-D_v/\gamma) \Big/ \sum_u \exp(-D_u/\gamma)
 
-    gamma = 0 is the vertex, its limit.
+    For gamma = 0 we return the limit, which is the vertex.
     """
     gamma = np.asarray(gamma, dtype=np.float64)
     positive = np.where(gamma > 0, gamma, 1.0)
     allowed = np.where(table.varying, dispersion, np.inf)
-    with np.errstate(over="ignore"):  # a tiny gamma: exp(-inf) is the zero that is meant
+    with np.errstate(over="ignore"):  # for a tiny gamma exp(-inf) is 0, as it should be
         weights = softmax((allowed.min(axis=-1, keepdims=True) - allowed) / positive)
     if np.any(gamma == 0):
         weights = np.where(gamma > 0, weights, vertex(dispersion, table))

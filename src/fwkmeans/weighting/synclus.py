@@ -24,7 +24,7 @@ from fwkmeans.weighting.pairs import pair_gram, units_of
 
 
 class Line(NamedTuple):
-    r"""What fits the distances best: :math:`\delta_{ij} = \alpha a^*_{ij} + \beta`."""
+    r"""The line that fits the distances best: :math:`\delta_{ij} = \alpha a^*_{ij} + \beta`."""
 
     alpha: float
     beta: float
@@ -35,52 +35,53 @@ class Line(NamedTuple):
 class StressWeights(WeightRule):
     r"""Weights that make distances look like cluster membership (SYNCLUS [1]_).
 
-    In each group :math:`G_t` of features rows have the distances
+    In each group :math:`G_t` of features, rows have the distances
     :math:`d_{ij}^{(t)} = \sum_{v \in G_t} w_v (y_{iv} - y_{jv})^2`. They are compared with
     :math:`\delta_{ij} = \alpha a^*_{ij} + \beta`, where :math:`a^*_{ij} = 1/n_k` for two rows of
-    the same cluster, else 0, by the stress
+    the same cluster and 0 otherwise, by the stress
 
     .. math:: F = \frac{\sum_t \omega_t \sum_i \sum_j (\delta_{ij} - d_{ij}^{(t)})^2}
                        {\sum_i \sum_j \delta_{ij}^2}
 
-    Pairs enter through :math:`A_{uv} = \sum_i \sum_j (y_{iu} - y_{ju})^2 (y_{iv} - y_{jv})^2`
-    only, which one pass over the rows gives. With :math:`B_v = T_v - D_v`,
-    :math:`\bar T = \sum_t \omega_t \sum_{v \in G_t} w_v T_v`, :math:`\bar B` in the same way, and K
-    clusters that have rows, the best line is
+    Pairs of rows enter only through
+    :math:`A_{uv} = \sum_i \sum_j (y_{iu} - y_{ju})^2 (y_{iv} - y_{jv})^2`, which takes one pass
+    over the rows. With :math:`B_v = T_v - D_v`,
+    :math:`\bar T = \sum_t \omega_t \sum_{v \in G_t} w_v T_v`, :math:`\bar B` defined in the same
+    way, and K clusters that have rows, the best line is
 
     .. math:: \alpha = -\kappa \frac{2 \bar B}{K - 1}, \quad
               \beta = \kappa \frac 2N \Big(\bar T + \frac{\bar B}{K - 1}\Big), \quad
               \kappa = \frac{\sum_t \omega_t w_t^\top A_{tt} w_t}
                             {4 (\bar T^2 + \bar B^2 / (K - 1))}, \quad F = 1 - 1/\kappa
 
-    and the weights that are best for it solve, in each group,
+    and the best weights for it solve, in each group,
 
     .. math:: \min_{w_t \ge 0} w_t^\top A_{tt} w_t - 2 g_t^\top w_t, \qquad
               g_v = 4 \Big(\bar T T_v + \frac{\bar B B_v}{K - 1}\Big)
 
-    They are then scaled to sum to one over all groups, which leaves F as it is. Assignment by
-    :math:`\sum_t \omega_t \sum_{v \in G_t} w_v (y_{iv} - c_{kv})^2` raises :math:`\bar B`, and so
-    lowers F, as well.
+    They are then scaled to sum to one over all groups, which does not change F. Assignment by
+    :math:`\sum_t \omega_t \sum_{v \in G_t} w_v (y_{iv} - c_{kv})^2` raises :math:`\bar B`, which
+    also lowers F.
 
     Parameters
     ----------
     groups : array of shape (n_features,), default=None
-        Number 0, 1, ... of each feature's group; None is one group.
+        Number 0, 1, ... of each feature's group; None means one group.
     group_weights : array of shape (n_groups,), default=None
-        Relative weight of each group, non-negative; None is the same for all.
+        Relative weight of each group, non-negative; None means equal weights.
     centred : bool, default=False
-        Compare deviations from the mean distance, so that weights gain nothing from distances that
-        are merely constant: the terms with :math:`\bar T` drop out and A becomes
-        :math:`A - 4 T T^\top`. With one group the stress is then 1 minus the squared correlation of
+        Whether to compare deviations from the mean distance, so that constant distances do not
+        attract weight. The terms with :math:`\bar T` then drop out, and A becomes
+        :math:`A - 4 T T^\top`. With one group, the stress is 1 minus the squared correlation of
         :math:`d` and :math:`a^*`.
     gram : tuple of arrays, default=None
-        A of each group, in units of the rule's own; `observe` finds it.
+        A of each group, in the units of `units_of`; `observe` computes it.
 
     Notes
     -----
-    F never rises. It is a pure number: its falls are compared with the fall that the weighted
-    dispersion would bring if it vanished, to first order. With sample weights the sums over pairs
-    have weights :math:`s_i s_j`, and :math:`n_k`, N are sums of weights.
+    F never rises. It has no unit, so `tol` compares its fall with how far it would fall, to first
+    order, if the weighted dispersion vanished. With sample weights, the sums over pairs have
+    weights :math:`s_i s_j`, and :math:`n_k` and N are sums of weights.
 
     References
     ----------
@@ -108,7 +109,7 @@ class StressWeights(WeightRule):
         self.gram = gram
 
     def observe(self, source: Source, table: Description) -> Self:
-        """Return the rule with groups as numbers and the sums over pairs of these rows."""
+        """Return the rule with its groups as numbers and the sums over pairs of these rows."""
         if source.gaps or not source.layout.is_numeric:
             what = "categorical columns" if not source.layout.is_numeric else "missing cells"
             raise ValueError(
@@ -131,7 +132,7 @@ class StressWeights(WeightRule):
         return observed
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
-        """Return the weights that are best for the line that is best for the previous weights."""
+        """Return the best weights for the line that fits the previous weights best."""
         table, previous = context.table, context.previous.values[:, 0]
         problems = self._problems(table)
         filled = (context.mass > 0).sum(axis=-1)
@@ -173,7 +174,7 @@ class StressWeights(WeightRule):
             )
         ]
 
-    # One start at a time, and one axis at a time: no batch changes another's digits.
+    # One start and one axis at a time, so that no start changes the bits of another.
 
     def _step(
         self,
@@ -212,11 +213,11 @@ class StressWeights(WeightRule):
         for number, gram in enumerate(self._centred_gram(table)):
             z = scaled[groups == number]
             size += float(shares[number] * ((gram * z).sum(axis=-1) * z).sum())
-        if squared <= 0:  # there is nothing that a line could explain, or nothing at all
+        if squared <= 0:  # there is nothing that a line could explain
             return Line(0.0, 2.0 * total, 1.0 if size > 0 else 0.0, 0.0)
         kappa = max(size / (4.0 * squared), 1.0)
         alpha = -2.0 * kappa * between * table.mass / max(filled - 1, 1)
-        # centred: any beta is as good; this one gives delta the mean of the distances
+        # if centred, any beta is as good; with this one delta has the mean of the distances
         beta = 2.0 * total * (1.0 if self.centred else kappa) - alpha / table.mass
         slope = 2.0 * between / max(filled - 1, 1) / squared / kappa / table.mass
         return Line(alpha, beta, 1.0 - 1.0 / kappa, slope)
