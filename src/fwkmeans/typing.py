@@ -23,6 +23,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 RowArray: TypeAlias = NDArray[Any]  # rows of a table: float32 or float64
 
 Part = TypeVar("Part")
+Shared = TypeVar("Shared")
 Whole = TypeVar("Whole", covariant=True)
 
 
@@ -226,6 +227,21 @@ class Reduction(Protocol[Part, Whole]):
 
     def finish(self, whole: Part) -> Whole:
         """Return the result, given the parts of all blocks joined."""
+
+
+class BlockReduction(Generic[Shared]):
+    """A base for reductions whose parts, joined, are the result.
+
+    A reduction that only leaves something in row memory has None as its part, and nothing to join.
+    """
+
+    def join(self, before: Shared, after: Shared) -> Shared:
+        """Put two neighboring parts together."""
+        return before
+
+    def finish(self, whole: Shared) -> Shared:
+        """Return all parts together."""
+        return whole
 
 
 class Source(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from fwkmeans._core import kernels_for
 from fwkmeans._core.twin import Slopes, join_slopes
 from fwkmeans.typing import (
     Block,
+    BlockReduction,
     BoolArray,
     Entities,
     FloatArray,
@@ -26,7 +28,8 @@ from fwkmeans.typing import (
 _PIECE = 1 << 16  # rows whose labels are counted together, because bincount copies them
 
 
-class Accumulation(NamedTuple):
+@dataclass(frozen=True)
+class Accumulation(BlockReduction[Statistics]):
     """Assign rows and return `Statistics`; with `labels`, keep the labels in row memory."""
 
     assigning: Pass
@@ -52,10 +55,6 @@ class Accumulation(NamedTuple):
     def join(self, before: Statistics, after: Statistics) -> Statistics:
         """Add the parts."""
         return before.plus(after)
-
-    def finish(self, whole: Statistics) -> Statistics:
-        """Return the sums of all blocks."""
-        return whole
 
 
 class _Farthest(NamedTuple):
@@ -93,7 +92,8 @@ class FarthestRow(NamedTuple):
         return whole.distance, whole.row
 
 
-class Labeling(NamedTuple):
+@dataclass(frozen=True)
+class Labeling(BlockReduction[tuple[float, FloatArray]]):
     """Write the labels of the only start to row memory.
 
     The result is the part of the objective that depends on the rows, in units of the scale, and the
@@ -119,12 +119,9 @@ class Labeling(NamedTuple):
         objective = max(before[0], after[0]) if largest else before[0] + after[0]
         return objective, before[1] + after[1]
 
-    def finish(self, whole: tuple[float, FloatArray]) -> tuple[float, FloatArray]:
-        """Return objective and masses."""
-        return whole
 
-
-class Distances(NamedTuple):
+@dataclass(frozen=True)
+class Distances(BlockReduction[None]):
     """Write the distance (the root) of each row to each center to row memory: (n, K)."""
 
     assigning: Pass
@@ -136,14 +133,9 @@ class Distances(NamedTuple):
             "distances": kernels_for(block.rows).distances(block, self.assigning),
         }
 
-    def join(self, before: None, after: None) -> None:
-        """Join nothing."""
 
-    def finish(self, whole: None) -> None:
-        """Return nothing."""
-
-
-class SlopesAt(NamedTuple):
+@dataclass(frozen=True)
+class SlopesAt(BlockReduction[Slopes]):
     """Compute `Slopes` at one point per cluster, for the labels in row memory."""
 
     points: FloatArray  # (R, K, Mn)
@@ -159,12 +151,9 @@ class SlopesAt(NamedTuple):
         """Combine two parts."""
         return join_slopes(before, after)
 
-    def finish(self, whole: Slopes) -> Slopes:
-        """Return the slopes of all rows."""
-        return whole
 
-
-class RootsOf(NamedTuple):
+@dataclass(frozen=True)
+class RootsOf(BlockReduction[FloatArray]):
     """Find the minimizers of the sums of powers of each cluster; all rows must be one block."""
 
     points: FloatArray  # (R, K, Mn) where to look first
@@ -179,12 +168,9 @@ class RootsOf(NamedTuple):
         """Raise an error: the roots of two blocks do not determine the root of both."""
         raise TypeError("The minimizers of several blocks cannot be joined; use SlopesAt.")
 
-    def finish(self, whole: FloatArray) -> FloatArray:
-        """Return the minimizers."""
-        return whole
 
-
-class PowersAbout(NamedTuple):
+@dataclass(frozen=True)
+class PowersAbout(BlockReduction[FloatArray]):
     """Sum ``s |y - c|^p`` over the rows of each cluster, by the labels in row memory."""
 
     points: FloatArray
@@ -199,10 +185,6 @@ class PowersAbout(NamedTuple):
         """Add the parts (p = infinity: take the larger)."""
         largest = np.isinf(self.power)[:, None, None]
         return np.where(largest, np.maximum(before, after), before + after)
-
-    def finish(self, whole: FloatArray) -> FloatArray:
-        """Return the sums."""
-        return whole
 
 
 def labels_in(memory: RowMemory, starts: IntArray | None = None) -> LabelArray:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from fwkmeans._core import kernels_for
 from fwkmeans._core.twin import Moments
-from fwkmeans.typing import Block, Description, FloatArray, IntArray, RowMemory, Source
+from fwkmeans.typing import (
+    Block,
+    BlockReduction,
+    Description,
+    FloatArray,
+    IntArray,
+    RowMemory,
+    Source,
+)
 
 
-class _MomentsAbout(NamedTuple):
+@dataclass(frozen=True)
+class _MomentsAbout(BlockReduction[Moments]):
     """Reduction to `Moments` about a reference point."""
 
     reference: FloatArray
@@ -21,9 +31,6 @@ class _MomentsAbout(NamedTuple):
 
     def join(self, before: Moments, after: Moments) -> Moments:
         return before.plus(after)
-
-    def finish(self, whole: Moments) -> Moments:
-        return whole
 
 
 class _FirstRow:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from fwkmeans._core import kernels_for
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.typing import (
     Block,
+    BlockReduction,
     Description,
     Entities,
     FloatArray,
@@ -54,7 +56,8 @@ class Drawn(NamedTuple):
     sample_weight: FloatArray | None
 
 
-class _RowsAt(NamedTuple):
+@dataclass(frozen=True)
+class _RowsAt(BlockReduction[Drawn]):
     """Reduction to the rows with these numbers, in rising order; only rows with weight count."""
 
     numbers: IntArray
@@ -81,9 +84,6 @@ class _RowsAt(NamedTuple):
         if before.sample_weight is not None and after.sample_weight is not None:
             weight = np.concatenate([before.sample_weight, after.sample_weight])
         return Drawn(entities, weight)
-
-    def finish(self, whole: Drawn) -> Drawn:
-        return whole
 
 
 def rows_at(source: Source, numbers: IntArray, present: Present | None = None) -> Drawn:

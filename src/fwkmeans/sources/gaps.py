@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from fwkmeans._core import kernels_for
-from fwkmeans.typing import Block, IntArray, RowMemory, Source
+from fwkmeans.typing import Block, BlockReduction, IntArray, RowMemory, Source
 
 _SHOWN = 5  # rows that an error message names
 
@@ -21,7 +22,8 @@ class Observed(NamedTuple):
     empty: tuple[int, ...]  # the first of them
 
 
-class _CountObserved(NamedTuple):
+@dataclass(frozen=True)
+class _CountObserved(BlockReduction[Observed]):
     numeric: IntArray
     categorical: IntArray
 
@@ -45,9 +47,6 @@ class _CountObserved(NamedTuple):
             (before.empty + after.empty)[:_SHOWN],
         )
 
-    def finish(self, whole: Observed) -> Observed:
-        return whole
-
 
 def count_observed(source: Source) -> Observed:
     """Count the observed cells, and the rows without any."""
@@ -55,7 +54,7 @@ def count_observed(source: Source) -> Observed:
     return source.reduce(_CountObserved(layout.numeric, layout.categorical))
 
 
-class _WeighGaps:
+class _WeighGaps(BlockReduction[None]):
     """Multiply the weight of each row by all / observed features, in row memory."""
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
@@ -64,12 +63,6 @@ class _WeighGaps:
         if block.sample_weight is not None:
             weight = weight * block.sample_weight
         return None, {**memory, "weight": weight}
-
-    def join(self, before: None, after: None) -> None:
-        pass
-
-    def finish(self, whole: None) -> None:
-        pass
 
 
 def weigh_gaps(source: Source) -> Source:

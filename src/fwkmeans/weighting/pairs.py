@@ -14,14 +14,23 @@ to the mean, where the terms with m are as small as its rounding error and nothi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fwkmeans._core import kernels_for
 from fwkmeans._core.array_kernels import CrossProducts
-from fwkmeans.typing import Block, Description, FloatArray, IntArray, RowMemory, Source
+from fwkmeans.typing import (
+    Block,
+    BlockReduction,
+    Description,
+    FloatArray,
+    IntArray,
+    RowMemory,
+    Source,
+)
 
 _Groups: TypeAlias = tuple[CrossProducts, ...]
 
@@ -59,7 +68,8 @@ def _of_pairs(sums: CrossProducts, mass: float) -> FloatArray:
     return gram
 
 
-class _Products(NamedTuple):
+@dataclass(frozen=True)
+class _Products(BlockReduction[_Groups]):
     """Reduction to the `CrossProducts` of each group."""
 
     mean: FloatArray
@@ -69,10 +79,7 @@ class _Products(NamedTuple):
     def on_block(self, block: Block, memory: RowMemory) -> tuple[_Groups, RowMemory]:
         kernels = kernels_for(block.rows)
         with threadpool_limits(1, user_api="blas"):  # the same digits for any number of threads
-            return kernels.cross_products(block, *self), memory
+            return kernels.cross_products(block, self.mean, self.units, self.groups), memory
 
     def join(self, before: _Groups, after: _Groups) -> _Groups:
         return tuple(map(CrossProducts.plus, before, after))
-
-    def finish(self, whole: _Groups) -> _Groups:
-        return whole
