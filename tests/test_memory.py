@@ -35,13 +35,22 @@ ARRAYS = {
     "wide, k-means++, Fortran": (40_000, 250, "F", "k-means++"),
 }
 
+# algorithms that keep labels or weights beside the rows of a file
+KEEPERS = {
+    "IK-P": "IKPrototypes(3, init='random', n_init=3, max_iter=2, random_state=0)",
+    "iMWK-Means": "IMWKMeans(3, p=1.5, init='random', n_init=2, max_iter=1, random_state=0)",
+    "patterns": "KMeans(2, init='anomalous', max_iter=2)",
+    "weighted patterns": "IMWKMeans(2, max_iter=2)",
+}
+KEPT_ROWS = 500_000
+
 CODE = """
 import json, sys, threading, warnings
 from pathlib import Path
 import numpy as np
-from fwkmeans import EWKMeans
+from fwkmeans import EWKMeans, IKPrototypes, IMWKMeans, KMeans
 from fwkmeans.sources import ChunkedSource
-from test_memory import ARRAYS, BLOCK, FILES, fill
+from test_memory import ARRAYS, BLOCK, FILES, KEEPERS, KEPT_ROWS, fill
 warnings.simplefilter("ignore")
 
 def anonymous():
@@ -92,6 +101,15 @@ for name, (dtype, order, size, m, init) in FILES.items():
     del X
     found["file " + name] = growth(ChunkedSource(path, block_bytes=BLOCK), init)
     path.unlink()
+rng = np.random.default_rng(0)
+rows = rng.normal(size=(KEPT_ROWS, 3)) + 4 * rng.integers(0, 2, (KEPT_ROWS, 1))
+np.save(path, rows.astype("f4"))
+del rows
+for name, code in KEEPERS.items():
+    eval(code).fit(rng.random((2000, 3)))
+    with Peak() as fit:
+        eval(code).fit(ChunkedSource(path, block_bytes=2**18))
+    found["kept " + name] = fit.growth
 print(json.dumps(found))
 """
 
@@ -117,6 +135,12 @@ def test_a_file_is_read_in_bounded_memory(growth, name):
     sample = 16 * MEGABYTE if "k-means++" in name else 0
     bound = 2 * BLOCK + 3 * 4 * n + sample + 16 * MEGABYTE
     assert max(growth["file " + name]) < bound, [g / MEGABYTE for g in growth["file " + name]]
+
+
+@pytest.mark.parametrize("name", KEEPERS)
+def test_what_is_kept_beside_the_rows_of_a_file_leaves_memory(growth, name):
+    labels = 4 * KEPT_ROWS  # that the model shows in the end
+    assert growth["kept " + name] < labels + 8 * MEGABYTE, growth["kept " + name] / MEGABYTE
 
 
 @pytest.mark.parametrize("name", ARRAYS)

@@ -516,6 +516,7 @@ def test_filled_cells_are_told():
     assert "5 rows (25%) have missing cells, in a. They were filled" in warnings_of(model, X)
 
 
+@pytest.mark.filterwarnings("ignore::fwkmeans.exceptions.UnequalSpreadWarning")
 def test_unequal_ranges_are_told():
     X = np.random.default_rng(0).random((50, 2)) * [1.0, 1000.0]
     assert "very different ranges" in warnings_of(KMeans(2, random_state=0).fit(X), X)

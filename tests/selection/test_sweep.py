@@ -137,3 +137,16 @@ def test_what_cannot_be_run_is_said(given, message, rows):
     arguments = {"parameter": "beta", "values": [2.0], "n_starts": 2, **given}
     with pytest.raises(ValueError, match=message):
         sweep(WKMeans(3), rows, **arguments)
+
+
+def test_values_that_differ_far_inside_a_long_array_run_apart(rng):
+    """Groups of 1500 columns look the same when they are printed."""
+    X = rng.random((12, 1500))
+    groups = np.zeros((2, 1500), dtype=int)
+    groups[0, 700:] = 1
+    groups[1, 800:] = 1
+    options = {"n_clusters": 2, "random_state": 0, "max_iter": 3}
+    runs = sweep(FGKMeans(**options), X, "groups", list(groups), n_starts=2)
+    for at, own in enumerate(groups):
+        model = FGKMeans(**options, groups=own, n_init=2).fit(X)
+        assert model.objective_history_[-1] in runs.objective[at]

@@ -16,7 +16,8 @@ _PRODUCTS = 1 << 17  # numbers in the largest temporary of cross products, (rows
 def take_rows(block: Block, indices: Any) -> Entities:
     """Return the rows with these indices in the block, as float64, and their levels."""
     xp = array_namespace(block.rows)
-    numbers = xp.astype(xp.take(block.rows, indices, axis=0), xp.float64)
+    # indexed, since NumPy's take would copy rows in Fortran order as a whole
+    numbers = xp.astype(block.rows[indices, :], xp.float64)
     if block.levels is None:
         levels = xp.empty((indices.shape[0], 0), dtype=xp.int32, device=device(block.rows))
         return Entities(numbers, levels)

@@ -73,6 +73,7 @@ class BaseFeatureWeightedKMeans(
     """Check the input, build the recipe, run the starts, keep the best one, set the attributes."""
 
     traits: ClassVar[Traits]  # of the named algorithms
+    _is_one_batch: ClassVar[bool] = True  # the best of its starts is the result
     n_clusters: int | None
     init: Any
     n_init: Any

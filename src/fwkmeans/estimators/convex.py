@@ -165,6 +165,7 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    _is_one_batch = False
     _constraints: ClassVar = {
         "grid": one_of("auto") | integer(1) | several("an array of weights"),
         "exponent": one_of("coverage", "one", "dimension"),

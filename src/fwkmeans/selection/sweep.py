@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -126,7 +127,7 @@ def sweep(
             "for each."
         )
     model = clone(estimator)
-    if type(model)._best_run is not BaseFeatureWeightedKMeans._best_run:
+    if not model._is_one_batch:
         return _one_by_one(model, X, parameter, values, n_starts, random_states, sample_weight)
     model._check_parameters()
     given = model._opened(X, sample_weight, reset=True)
@@ -215,8 +216,9 @@ def _families(lines: list[_Line]) -> list[list[_Line]]:
         recipe = line.problem.recipe
         rule = recipe.weighting
         words = {k: v for k, v in _parameters(rule).items() if not _is_number(v)}
-        parts = (recipe.dissimilarity, recipe.center, type(rule), words)
-        families.setdefault(repr((parts, line.problem.n_clusters)), []).append(line)
+        parts = [(type(part), _parameters(part)) for part in recipe[:2]]
+        key = joblib.hash((parts, type(rule), words, line.problem.n_clusters))
+        families.setdefault(key, []).append(line)
     return list(families.values())
 
 
