@@ -1,4 +1,4 @@
-"""What lies behind a fitted estimator, for plots, reports and model files.
+"""One view of a fitted estimator, which plots, reports and model files share.
 
 Nothing else above `fwkmeans.estimators` reads private attributes of estimators.
 """
@@ -22,7 +22,7 @@ from fwkmeans.weighting import UniformWeights
 class FittedView:
     """The parts, the table and the state of a fitted estimator.
 
-    Everything is looked up when it is asked for, so a view of a damaged model can be made.
+    Values are looked up when they are needed, so a damaged model can have a view too.
 
     Parameters
     ----------
@@ -42,24 +42,24 @@ class FittedView:
 
     @property
     def coding(self) -> Coding | None:
-        """Which columns hold categories, and which; None if none does."""
+        """The categorical columns and their categories; None if there are none."""
         coding: Coding | None = getattr(self._estimator, "_coding", None)
         return coding
 
     @property
     def layout(self) -> Layout:
-        """Where numbers and categories are among the features."""
+        """Which features are numeric and which are categorical."""
         coding = self.coding
         return numeric_layout(self._estimator.n_features_in_) if coding is None else coding.layout
 
     @property
     def description(self) -> Description:
-        """What is known of the table of `fit`."""
+        """The description of the table of `fit`."""
         return self._estimator._table
 
     @property
     def spherical(self) -> list[IntArray]:
-        """Groups of columns of which the model sees the direction only."""
+        """The columns of each spherical space."""
         return getattr(self._estimator, "_unit_spaces", None) or []
 
     # ---- the algorithm --------------------------------------------------------------------------
@@ -71,7 +71,7 @@ class FittedView:
 
     @property
     def descriptions_of_parts(self) -> list[Any]:
-        """What dissimilarity and center rule remember of the table: the same as `description`."""
+        """The descriptions in dissimilarity and center rule, which equal `description`."""
         parts: tuple[Any, ...] = self.recipe[:2]
         return [part.table for part in parts]
 
@@ -93,7 +93,7 @@ class FittedView:
 
     @property
     def is_deterministic(self) -> bool:
-        """Whether every run gives the same result, since nothing is drawn at random."""
+        """Whether every run gives the same result, because nothing is drawn at random."""
         model: Any = self._estimator
         candidates_drawn = isinstance(getattr(model, "grid", None), str)  # of CK-Means
         candidates_drawn = candidates_drawn and len(model.space_weights_) > 4
@@ -118,18 +118,18 @@ class FittedView:
     def comparable_weights(self) -> FloatArray:
         """Weights that can be compared between features, of shape (n_clusters, n_features).
 
-        These are the feature weights, where there are group weights multiplied by those.
+        These are the feature weights, multiplied by the group weights if there are any.
         """
         return counted_weights(self._estimator)
 
     @property
     def effective_weights(self) -> FloatArray:
-        """What multiplies the dissimilarity of each feature in each cluster, up to one factor."""
+        """The weights as they multiply the dissimilarity, up to the factor `scale`."""
         return self._effective()[0]
 
     @property
     def scale(self) -> float:
-        """The factor that `effective_weights` lack."""
+        """The common factor of `effective_weights`."""
         return self._effective()[1]
 
     def _effective(self) -> tuple[FloatArray, float]:
@@ -139,7 +139,7 @@ class FittedView:
 
     @property
     def kernel_input(self) -> Pass:
-        """What the kernels assign rows by."""
+        """What the kernels need to assign rows."""
         model: Any = self._estimator
         made: Pass = model._parts.dissimilarity._pass(model._assignment())
         return made

@@ -1,4 +1,4 @@
-"""What all estimators share: the scikit-learn face of the engine."""
+"""What all estimators share: the scikit-learn interface of the engine."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class BaseFeatureWeightedKMeans(
     BaseEstimator,
     metaclass=ABCMeta,
 ):
-    """Validate, build the recipe, run the starts, keep the best, set the attributes."""
+    """Check the input, build the recipe, run the starts, keep the best one, set the attributes."""
 
     traits: ClassVar[Traits]  # of the named algorithms
     _is_one_batch: ClassVar[bool] = True  # the best of its starts is the result
@@ -83,11 +83,11 @@ class BaseFeatureWeightedKMeans(
     verbose: int
     random_state: Any
 
-    _html_repr = html_repr  # of scikit-learn's notebook representation
+    _html_repr = html_repr  # scikit-learn shows it in notebooks
 
     @abstractmethod
     def _recipe(self, source: Source, table: Description) -> Recipe:
-        """Return the parts of the algorithm, for the table seen in fit."""
+        """Return the parts of the algorithm, for the table of fit."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the clustering.
@@ -195,7 +195,7 @@ class BaseFeatureWeightedKMeans(
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            Root of the weighted dissimilarity (the square root, for Minkowski's the p-th).
+            Square root of the weighted dissimilarity (the p-th root for Minkowski dissimilarities).
         """
         check_is_fitted(self)
         source = self._rows_of(X)
@@ -226,7 +226,7 @@ class BaseFeatureWeightedKMeans(
         return -self._label(source, table, self._parts.weighting.observe(source, table))[1]
 
     def __sklearn_tags__(self) -> Tags:
-        """Return what scikit-learn should know of the estimator."""
+        """Return what scikit-learn should know about the estimator."""
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.allow_nan = getattr(self, "missing", "error") != "error"
@@ -241,7 +241,7 @@ class BaseFeatureWeightedKMeans(
     # ---- before the fit -------------------------------------------------------------------------
 
     def _opened(self, X: Any, sample_weight: Any, *, reset: bool) -> Input:
-        """Return the rows that a user gave, and remember how their categories are coded."""
+        """Return the rows that a user passed, and remember the codes of their categories."""
         coding = None if reset else getattr(self, "_coding", None)
         given = open_rows(self, X, sample_weight, coding, reset=reset)
         if reset and hasattr(self, "categorical_features"):
@@ -249,13 +249,13 @@ class BaseFeatureWeightedKMeans(
         return given
 
     def _rows_of(self, X: Any) -> Source:
-        """Return rows for the fitted model, as the algorithm sees them."""
+        """Return new rows as the algorithm of the fitted model sees them."""
         given = self._opened(X, None, reset=False)
         faults = count_faults(given.source)
         return source_of_gaps(self, given.source, self._view, faults, reset=False)
 
     def _problem(self, given: Input, source: Source, table: Description) -> Problem:
-        """Return the parts bound to the table, the table they see, and where starts begin."""
+        """Return the parts bound to the table, its description, and what all starts share."""
         if self.n_clusters is not None and table.n_rows < self.n_clusters:
             raise ValueError(
                 f"n_samples={table.n_rows} (rows with weight) should be >= "
@@ -279,7 +279,7 @@ class BaseFeatureWeightedKMeans(
         return source
 
     def _described(self, given: Input, *, reset: bool) -> tuple[Source, Description]:
-        """Return the rows as the algorithm sees them, and what is known of them."""
+        """Return the rows as the algorithm sees them, and their description."""
         return describe_rows(self, given.source, self._view, reset=reset)
 
     def _bound(
@@ -305,11 +305,11 @@ class BaseFeatureWeightedKMeans(
         check_parameters(self)
 
     def _pattern_exponent(self) -> float | None:
-        """Return the exponent of weights that anomalous patterns learn; None: they learn none."""
+        """Return the exponent of the weights of anomalous patterns; None means no weights."""
         return None
 
     def _pattern_options(self) -> dict[str, bool]:
-        """Return how anomalous patterns are looked for, see `anomalous_start`."""
+        """Return options of the search for anomalous patterns; see `anomalous_start`."""
         return {}
 
     def _initial_centers(self, problem: Problem, seeds: Seeds, starts: range) -> FloatArray:
@@ -402,7 +402,7 @@ class BaseFeatureWeightedKMeans(
         return Weights(self.feature_weights_[None], self._memory)
 
     def _assignment(self) -> Assignment:
-        """Return what assigns rows by the public centers and weights."""
+        """Return the assignment by the public centers and weights."""
         layout = self._table.layout
         points = layout.numbers_of(np.asarray(self.cluster_centers_, dtype=np.float64))
         centers = layout.centers(points, self._frequencies)
@@ -415,7 +415,7 @@ class BaseFeatureWeightedKMeans(
             yield
             return
         level, handler = logger.level, logging.StreamHandler(sys.stdout)
-        alone = not logger.hasHandlers()  # who has set up logging gets the lines there, once
+        alone = not logger.hasHandlers()  # if logging is set up, the lines go there only
         logger.setLevel(logging.DEBUG if self.verbose > 1 else logging.INFO)
         if alone:
             logger.addHandler(handler)
@@ -427,7 +427,7 @@ class BaseFeatureWeightedKMeans(
 
 
 def _refuse_batches(recipe: Recipe) -> None:
-    """Raise if a rule has one value a start: an estimator keeps the best start of one model."""
+    """Raise if a parameter of the rule has one value per start: an estimator fits one model."""
     parameters: dict[str, Any] = getattr(recipe.weighting, "get_params", dict)()
     batched = [name for name, value in parameters.items() if one_value_a_start(value)]
     if batched:

@@ -1,4 +1,4 @@
-"""What the clusters of a fitted model say of categories, by name."""
+"""Frequencies and modes of categories in the clusters of a fitted model, by name."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def describe_categories(
 
 
 def _are_modes(estimator: Any) -> bool:
-    """Tell whether the centers know no more than the modes."""
+    """Tell whether the centers are modes, without frequencies."""
     return bool(getattr(estimator._parts.center, "categories", "mode") == "mode")
 
 
 def _counted(estimator: Any, source: Source) -> FloatArray:
-    """Return the frequencies in the clusters that the rows fall into: (K, levels)."""
+    """Return the frequencies of the categories in the cluster of each row: (K, levels)."""
     counting = estimator._parts.dissimilarity.accumulation(estimator._assignment())
     counts = source.reduce(counting).counts[0]
     layout = estimator._table.layout

@@ -1,8 +1,8 @@
-"""What the parameters of the estimators may be: one table for what they share.
+"""The valid values of parameters: one table for those that all estimators share.
 
-An estimator adds what is its own as ``_constraints``; those of a weight rule are taken from the
-rule. Parameters that name columns (`groups`, `spaces`, `categorical_features`, ...) are missing
-here: whether they are right depends on the table, and is said when it is read.
+An estimator lists its own parameters in ``_constraints``; those of a weight rule come from the
+rule. Parameters that name columns (`groups`, `spaces`, `categorical_features`, ...) are not here:
+they depend on the table, and are checked when it is read.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SHARED: Mapping[str, Constraint] = {
 
 
 def check_parameters(estimator: Any) -> None:
-    """Raise an error that says which parameter is wrong, what it may be and what to do."""
+    """Raise an error that says which parameter is wrong, what is expected and what to do."""
     check_against(estimator, {**SHARED, **_own(type(estimator))})
     _check_who_counts_the_clusters(estimator)
 
@@ -59,7 +59,7 @@ def accepts(estimator: type, name: str, value: Any) -> bool:
 
 
 def _check_who_counts_the_clusters(estimator: Any) -> None:
-    """Raise if nobody says how many clusters there are."""
+    """Raise if the number of clusters is neither given nor found."""
     anomalous = isinstance(estimator.init, str) and estimator.init == "anomalous"
     if estimator.n_clusters is None and not anomalous:
         raise ValueError(

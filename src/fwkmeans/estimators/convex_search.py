@@ -1,4 +1,4 @@
-"""Which weights CK-Means tries, and how it compares what comes out."""
+"""The weights that CK-Means tries, and how it compares the results."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from fwkmeans.typing import BoolArray, FloatArray, IntArray, Weights
 
 logger = logging.getLogger("fwkmeans")
 
-#: Lattices with more points than this are refused.
+#: Lattices with more points than this raise an error.
 MOST_CANDIDATES = 100_000
 #: Steps of the search over many spaces: how much weight goes from one space to another.
 STEPS = (0.2, 0.1, 0.05)
-#: At most so many exchanges are taken with each step.
+#: Maximum number of exchanges with each step.
 EXCHANGES = 5
-#: Random candidates of that search.
+#: Number of random candidates in that search.
 RANDOM = 32
 
-_TIE = 1e-9  # of log Q; another partition moves it by more, rounding by less
+_TIE = 1e-9  # of log Q; rounding changes it by less, another partition by more
 _ZERO = 1e-12  # of a space's total distortion
 
 
@@ -62,7 +62,7 @@ class Spaces(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """What came of one choice of weights."""
+    """The result of one candidate."""
 
     number: int
     weights: FloatArray  # (m,)
@@ -82,7 +82,7 @@ class Trial(NamedTuple):
         return difference > 1e-12 * abs(other.run.objective)
 
     def improves(self, other: Trial) -> bool:
-        """Tell whether Q is lower, ties not counted."""
+        """Tell whether Q is clearly lower; ties do not count."""
         return self.log_fisher < other.log_fisher and not _close(
             self.log_fisher, other.log_fisher, _TIE
         )
@@ -132,7 +132,7 @@ class Search:
     def anywhere(self, seeds: Seeds) -> Result:
         """Try some candidates, then move weight between spaces while that lowers Q.
 
-        Shares are weights times total distortion: even shares give every space the same say.
+        Shares are weights times total distortion, so with even shares all spaces count the same.
         """
         spaces = self._spaces
         totals = spaces.totals[spaces.used]
@@ -223,7 +223,7 @@ class Search:
         return self._problem.alternate(starts, Weights(values), **self._stop)
 
     def _fisher(self, runs: list[Run]) -> list[float]:
-        """Return log Q of the clusters that the rows fall into, about their own centroids."""
+        """Return log Q of the clusters of these rows, about their own centroids."""
         source, (dissimilarity, center, rule), table = self._problem[:3]
         weights = Weights(np.concatenate([run.weights.values for run in runs]))
         public = np.stack([run.centers for run in runs]).astype(source.dtype)
@@ -259,9 +259,9 @@ def _only(outcome: Outcome, start: int) -> Outcome:
 
 
 def _exchanges(shares: FloatArray, step: float) -> FloatArray:
-    """Return the shares with some moved from one of the largest to any other: (n, m).
+    """Return the shares with part of one of the largest moved to any other: (n, m).
 
-    At most 1/step shares are as large as the step, so no more than that many give.
+    At most 1/step shares are as large as the step, so only that many are reduced.
     """
     givers = np.argsort(-shares, kind="stable")[: math.ceil(1.0 / step)]
     moved = []
@@ -277,7 +277,7 @@ def _exchanges(shares: FloatArray, step: float) -> FloatArray:
 
 
 def grid_of(grid: Any, spaces: Spaces) -> FloatArray | None:
-    """Return the candidates: (n, n_spaces); None if they are to be searched for."""
+    """Return the candidates, (n, n_spaces); None if they come from a search."""
     used, varies = spaces.used, bool(spaces.totals.any())
     n_used = int(used.sum())
     if isinstance(grid, str):

@@ -1,4 +1,4 @@
-"""Groups of columns, however the user names them."""
+"""Groups of columns, in all the ways in which users can specify them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what users hand to `fit` to a source of rows, or a sentence that says what is wrong."""
+"""Turn what users pass to `fit` into a source of rows, or raise an error that says why not."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from fwkmeans.typing import Description, FloatArray, Source
 
 
 class Input(NamedTuple):
-    """What a user handed to a method."""
+    """What a user passed to a method."""
 
     source: Source
-    coding: Coding | None  # of its categorical columns; None: there are none
-    rows: Any  # as a callable `init` gets them: checked numbers, or X itself beside categories
+    coding: Coding | None  # of its categorical columns; None if there are none
+    rows: Any  # as a callable `init` gets them: checked numbers, or X itself if it has categories
 
 
 def open_rows(
@@ -51,8 +51,8 @@ def open_rows(
 ) -> Input:
     """Return the rows: in memory, or in blocks for paths and large memory maps.
 
-    `coding` is that of the fitted model. With `reset` it is learned from X, and the names and the
-    number of the columns are remembered by scikit-learn's `validate_data`.
+    `coding` is that of the fitted model. With `reset` it is learned from X instead, and
+    scikit-learn's `validate_data` remembers the names and the number of the columns.
     """
     n_threads = effective_n_threads(estimator.n_jobs)
     if isinstance(X, str | os.PathLike) or _is_large_map(X):
@@ -102,10 +102,9 @@ def open_rows(
 def describe_rows(
     estimator: Any, source: Source, view: Callable[..., Source], *, reset: bool
 ) -> tuple[Source, Description]:
-    """Describe a table; return it as the algorithm sees it, too.
+    """Return the rows as the algorithm sees them, and their description.
 
-    `view` is what the algorithm makes of the rows. Missing cells are refused or allowed where the
-    user left them.
+    `view` turns a source into what the algorithm sees. Missing cells of X are checked before that.
     """
     table, faults = describe(source)
     seen = source_of_gaps(estimator, source, view, faults, reset=reset)
@@ -117,7 +116,7 @@ def describe_rows(
 def source_of_gaps(
     estimator: Any, source: Source, view: Callable[..., Source], faults: Faults, *, reset: bool
 ) -> Source:
-    """Return the view in which rows with missing cells count M / m_i times, if there are any."""
+    """Return the rows as the algorithm sees them; those with missing cells count M / m_i times."""
     layout = source.layout
     none = np.zeros(layout.categorical.size)
     infinite = layout.features(faults.infinite.astype(np.float64), none)
@@ -158,11 +157,11 @@ def _refuse_empty_rows(observed: Observed) -> None:
 
 
 def _learn_coding(estimator: Any, X: Any, weights: FloatArray | None) -> Coding | None:
-    """Return how the table's categories are coded; None if it has numbers only."""
+    """Return the codes of the categories of a table; None if it has only numbers."""
     if not is_frame(X) and X.dtype.kind in "fiuc" and _by_dtype(estimator):
         return None
     if not len(X):
-        return None  # refused later on, with the words of scikit-learn
+        return None  # raises scikit-learn's error later on
     coding = Coding.learn(
         X,
         estimator.categorical_features,
@@ -231,7 +230,7 @@ def _open_levels(
     *,
     reset: bool,
 ) -> Input:
-    """Return a source whose categories are levels already: their numbers are their names."""
+    """Return a source that already has levels; the levels are also the names of the categories."""
     _check_columns(estimator, source, reset=reset)
     if not hasattr(estimator, "categorical_features"):
         raise ValueError(
@@ -261,7 +260,7 @@ def _refuse_empty(estimator: Any, X: Any) -> None:
 
 
 def _level_options(estimator: Any, *, reset: bool) -> dict[str, Any]:
-    """Return what is asked of categories never seen, and of missing ones."""
+    """Return how unknown and missing categories are treated."""
     unknown = "ignore" if reset else estimator.handle_unknown
     return {"unknown": unknown, "own_missing": _own_missing(estimator)}
 

@@ -1,4 +1,4 @@
-"""Algorithms and parameters as people write them."""
+"""Names of algorithms and values of parameters, as users type them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["find_algorithm", "parse_value"]
 
 
 def find_algorithm(name: str) -> str:
-    """Return the survey's name of an algorithm, from any spelling of it or of its class.
+    """Return the survey's name of an algorithm, given any spelling of it or of its class.
 
-    A beginning that only one of them has is enough.
+    The beginning of a name is enough if it is unique.
     """
 
     def key(text: str) -> str:

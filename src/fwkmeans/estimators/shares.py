@@ -1,4 +1,4 @@
-"""Feature weights as they count, where groups of features have weights of their own."""
+"""Feature weights that can be compared, for algorithms that also have weights of groups."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def has_group_weights(model: Any) -> bool:
 def counted_weights(model: Any) -> FloatArray:
     """Return the weights of a fitted model that can be compared between features: (K, M).
 
-    These are its feature weights. Where groups have weights too it is the product of both, divided
-    by its sum: a feature that is alone in a group of little weight would otherwise look heavy.
+    These are its feature weights. If groups have weights too, it is the product of both, divided by
+    its sum. Otherwise the only feature of a group with little weight would seem important.
     """
     weights = np.asarray(model.feature_weights_, dtype=np.float64)
     if not has_group_weights(model):

@@ -1,12 +1,12 @@
-"""A word about columns in units that cannot be compared.
+"""The warning about columns whose units cannot be compared.
 
 All algorithms here depend on the units of the columns. With one column of iris, wine or Gaussian
-clusters multiplied by 1000, clusterings from the same initial centers agree with those before by an
-adjusted Rand index of .25 to .7 (K-Means, FWSA), 0 to .6 (EW-KM, FG-K-Means), 0 to .3 (iMWK-Means,
-whose smoothing is in units of the data) and .2 to 1 (CK-Means). Power weights (AWK, WK-Means, IK-P:
-.6 to 1) and those of SYNCLUS (.8 to 1) absorb units exactly once they are learned, but the first
-distances are unweighted and decide where a run ends. So none of them is exempt. Who gives initial
-weights has looked at the units, and is not told.
+clusters multiplied by 1000, clusterings from the same initial centers agree with the original ones
+by an adjusted Rand index of .25 to .7 (K-Means, FWSA), 0 to .6 (EW-KM, FG-K-Means), 0 to .3
+(iMWK-Means, whose smoothing is in units of the data) and .2 to 1 (CK-Means). Power weights (AWK,
+WK-Means, IK-P: .6 to 1) and those of SYNCLUS (.8 to 1) absorb units exactly once they are learned,
+but the first distances are unweighted and decide where a run ends. So none of them is exempt. Users
+who pass initial weights have thought about the units, and are not warned.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from fwkmeans.typing import Description
 
 __all__ = ["MOST", "warn_of_unequal_spreads"]
 
-#: How many times as widely as another a column may spread.
+#: The largest ratio of the spreads of two columns that does not lead to a warning.
 MOST = 100.0
 
 _said: set[tuple[Any, ...]] = set()  # classes and columns
 
 
 def warn_of_unequal_spreads(estimator: Any, table: Description) -> None:
-    """Warn if a numeric column spreads over 100 times as widely as another, and say what to do.
+    """Warn if a numeric column spreads more than 100 times as widely as another.
 
-    Both standard deviation and range must differ that much, so that no standardization leads to a
-    warning. Constant and categorical columns and spherical spaces do not count. It is said once for
-    each class and set of columns, except to those who ask for all warnings.
+    Both the standard deviation and the range must differ that much, so that standardized columns
+    never lead to a warning. Constant and categorical columns and spherical spaces do not count. The
+    warning is shown once for each class and set of columns, unless all warnings are enabled.
     """
     how = getattr(estimator, "weight_init", "uniform")
     if not isinstance(how, str) or how == "inverse-variance":
@@ -65,10 +65,10 @@ def warn_of_unequal_spreads(estimator: Any, table: Description) -> None:
 
 
 def _warn_once(what: tuple[Any, ...], message: str) -> None:
-    """Warn at the line of the caller; once, where Python's filters say once in some way.
+    """Warn at the line of the caller, and only once unless Python's filters ask for more.
 
-    Python's own records are of no use here: every use of `warnings.catch_warnings`, as in
-    scikit-learn's validation, makes it forget all of them.
+    Python's own record of warnings does not help: every `warnings.catch_warnings`, as in
+    scikit-learn's validation, clears it.
     """
     frame = caller_outside()
     module = str(frame.f_globals.get("__name__", "__main__"))

@@ -1,4 +1,4 @@
-"""Where the starts of a fit begin, how many there are, and how many run together."""
+"""The starts of a fit: initial centers and weights, their number, and how many run together."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from fwkmeans.typing import Description, FloatArray, Source, Weights
 
 logger = logging.getLogger("fwkmeans")
 
-#: Bytes that the states of the starts running together may take.
+#: The largest size in bytes of the state of all starts that run together.
 BATCH_BYTES = 16 * 2**20
 
 
 class Problem(NamedTuple):
-    """All that the starts of a fit share."""
+    """What all starts of a fit share."""
 
     source: Source
     recipe: Recipe  # bound to the table
     table: Description
     n_clusters: int
-    given: Any  # the rows as `init` gets them, if it is a callable
+    given: Any  # the rows as a callable `init` gets them
     centers: FloatArray | None = None  # (K, P) if they are the same for all starts
     weights: FloatArray | None = None  # (K, M) that come with them
 
@@ -42,7 +42,7 @@ class Problem(NamedTuple):
 
     @property
     def n_together(self) -> int:
-        """How many starts fit into the memory that a batch may take."""
+        """Number of starts that may run together, so that a batch does not take too much memory."""
         source, dissimilarity = self.source, self.recipe.dissimilarity
         layout, n_rows = source.layout, source.n_rows
         segments = max(1, min(64, n_rows // 1024))
@@ -53,18 +53,18 @@ class Problem(NamedTuple):
             return max(1, by_state)
         table = n_rows * layout.n_features * source.dtype.itemsize
         by_labels = min(4 * BATCH_BYTES, table // 16) // (4 * n_rows)
-        if dissimilarity.needs_labels:  # small tables may have many
+        if dissimilarity.needs_labels:  # many starts are fine for small tables
             by_labels = max(by_labels, BATCH_BYTES // (4 * n_rows))
         return max(1, min(by_state, by_labels))
 
 
 def is_anomalous(init: Any) -> bool:
-    """Tell whether anomalous patterns start the clusters."""
+    """Tell whether clusters start from anomalous patterns."""
     return isinstance(init, str) and init == "anomalous"
 
 
 def draws_nothing(estimator: Any) -> bool:
-    """Tell whether another start would be the same."""
+    """Tell whether nothing is drawn at random, so that all starts would be the same."""
     how = getattr(estimator, "weight_init", "uniform")
     random_weights = isinstance(how, str) and how == "random"
     return _is_given(estimator.init) or (is_anomalous(estimator.init) and not random_weights)
@@ -75,7 +75,7 @@ def _is_given(init: Any) -> bool:
 
 
 def n_starts_of(estimator: Any) -> int:
-    """Return how many starts are run; warn if it is one although more were asked for."""
+    """Return the number of starts; warn if it is 1 although the user asked for more."""
     only_one, n_init = draws_nothing(estimator), estimator.n_init
     if isinstance(n_init, str):
         return 1 if only_one else 10
@@ -87,7 +87,7 @@ def n_starts_of(estimator: Any) -> int:
 
 
 def with_patterns(estimator: Any, problem: Problem, exponent: float | None) -> Problem:
-    """Return the problem with the start that anomalous patterns decide."""
+    """Return the problem with the start from anomalous patterns."""
     n_clusters = estimator.n_clusters
     smallest = getattr(estimator, "min_pattern_size", 1 if n_clusters is not None else 2)
     start = anomalous_start(
@@ -127,7 +127,7 @@ def with_patterns(estimator: Any, problem: Problem, exponent: float | None) -> P
 
 
 def initial_centers_of(estimator: Any, problem: Problem, seeds: Seeds, starts: range) -> FloatArray:
-    """Return the centers that some starts begin with: (R, K, P)."""
+    """Return the initial centers of some starts: (R, K, P)."""
     table, init = problem.table, estimator.init
     if problem.centers is not None:
         return np.repeat(problem.centers[None], len(starts), axis=0)
@@ -145,7 +145,7 @@ def initial_centers_of(estimator: Any, problem: Problem, seeds: Seeds, starts: r
 def initial_weights_of(
     estimator: Any, problem: Problem, seeds: Seeds, starts: range, how: Any = None
 ) -> Weights:
-    """Return the weights that some starts begin with; `how` is `weight_init` unless given."""
+    """Return the initial weights of some starts; `how` is `weight_init` unless given."""
     how = getattr(estimator, "weight_init", "uniform") if how is None else how
     if problem.weights is not None and isinstance(how, str) and how == "uniform":
         how = problem.weights
@@ -155,7 +155,7 @@ def initial_weights_of(
 
 
 def _checked_centers(estimator: Any, centers: Any, table: Description) -> FloatArray:
-    """Return centers that a user gave, or say what is wrong with them."""
+    """Return centers that a user passed, or raise an error that says what is wrong with them."""
     shape = (estimator.n_clusters, estimator.n_features_in_)
     names = getattr(centers, "columns", None)
     expected = getattr(estimator, "feature_names_in_", None)
@@ -196,6 +196,6 @@ def _mixed_centers(estimator: Any, centers: Any, table: Description) -> FloatArr
             "the categories of X. Give centers whose categories occur."
         )
     if not np.isfinite(points).all() or (levels < 0).any():
-        raise ValueError("init has missing or infinite cells; give centers without gaps.")
+        raise ValueError("init has missing or infinite cells; pass complete centers.")
     layout = table.layout
     return layout.centers(points, indicators(levels, layout, np.zeros(layout.n_levels)))

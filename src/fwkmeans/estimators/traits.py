@@ -1,4 +1,4 @@
-"""What an algorithm is like: the survey's eight characteristics, as estimators declare them."""
+"""The survey's eight characteristics of an algorithm, as estimators declare them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Traits(NamedTuple):
-    """The eight characteristics that the survey holds desirable."""
+    """The eight characteristics that the survey considers desirable."""
 
     no_parameter: bool
     deterministic: bool
@@ -18,7 +18,7 @@ class Traits(NamedTuple):
     weighs_groups: bool
 
 
-#: What each of them says, in the survey's order.
+#: The meaning of each, in the survey's order.
 MEANING = {
     "no_parameter": "No extra parameter to choose",
     "deterministic": "Deterministic",

@@ -1,4 +1,4 @@
-"""Many fits of one estimator: starts and values of a parameter."""
+"""Many fits of one estimator: many starts at many values of a parameter."""
 
 from fwkmeans.selection.sweep import Sweep, sweep
 

@@ -1,4 +1,4 @@
-"""Many starts of an algorithm at many values of a parameter, as batches."""
+"""Many starts of an algorithm at many values of a parameter, run as batches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fwkmeans.typing import (
     Weights,
 )
 
-# What decides how X is read, or how all starts run together: the same for all values.
+# These decide how X is read or how all starts run, so they are the same for all values.
 _COMMON = (
     "categorical_features",
     "missing",
@@ -46,10 +46,10 @@ _COMMON = (
 
 
 class Sweep(NamedTuple):
-    """How every start ended; the first axis are the values, the second the starts."""
+    """How every start ended; the first axis is the values, the second the starts."""
 
     labels: LabelArray  # (V, R, N)
-    objective: FloatArray  # (V, R) what an estimator chooses the best start by
+    objective: FloatArray  # (V, R) an estimator keeps the start with the lowest one
     n_iter: IntArray  # (V, R)
     converged: BoolArray  # (V, R)
 
@@ -57,7 +57,7 @@ class Sweep(NamedTuple):
 class _Line(NamedTuple):
     """The starts at one value of the parameter."""
 
-    at: int  # number of the value
+    at: int  # index of the value
     problem: Problem
     seeds: Seeds
 
@@ -74,25 +74,25 @@ def sweep(
 ) -> Sweep:
     """Run an estimator from many starts at many values of one of its parameters.
 
-    All starts at all values step together, as far as memory allows. To the bit, the starts at a
-    value are those of ``estimator.set_params(parameter=value, n_init=n_starts,
-    random_state=random_state)``, whose fit would keep the best one by the objective.
+    All starts at all values run together, as far as memory allows. The starts at a value are, to
+    the bit, those of ``estimator.set_params(parameter=value, n_init=n_starts,
+    random_state=random_state)``, whose fit would keep the one with the lowest objective.
 
     Parameters
     ----------
     estimator : estimator of this package
-        The algorithm; it is not changed.
+        The algorithm. The estimator is not changed.
     X : array-like or frame of shape (n_samples, n_features)
         The rows.
     parameter : str, default=None
-        Name of the parameter that takes the values, one of the algorithm itself (not `init`,
-        `max_iter`, `tol` and the like); None for none.
+        Name of the parameter that takes the values. It must be a parameter of the algorithm itself,
+        not `init`, `max_iter`, `tol` and the like. None means that no parameter changes.
     values : sequence, default=(None,)
         The values.
     n_starts : int, default=100
-        Number of starts at each value. If nothing is drawn at random there is only one.
+        Number of starts at each value. If nothing is random, there is only one.
     random_states : sequence of int, default=None
-        Seed of the starts at each value; None: the estimator's `random_state` for all.
+        Seed of the starts at each value; None means the `random_state` of the estimator for all.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weight of each row.
 
@@ -114,7 +114,7 @@ def sweep(
     """
     check_scalar(n_starts, "n_starts", Integral, min_val=1)
     if not len(values):
-        raise ValueError("values is empty; give at least one.")
+        raise ValueError("values is empty; pass at least one.")
     if parameter in _COMMON:
         raise ValueError(
             f"parameter={parameter!r} must be the same for all values, and cannot be swept."
@@ -123,7 +123,7 @@ def sweep(
         random_states = [estimator.random_state] * len(values)
     if len(random_states) != len(values):
         raise ValueError(
-            f"random_states has {len(random_states)} entries for {len(values)} values; give one "
+            f"random_states has {len(random_states)} entries for {len(values)} values; pass one "
             "for each."
         )
     model = clone(estimator)
@@ -133,7 +133,7 @@ def sweep(
     given = model._opened(X, sample_weight, reset=True)
     source, table = model._described(given, reset=True)
     with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # every start tells how it ended
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the result says how every start ended
         lines = []
         for at, (value, state) in enumerate(zip(values, random_states, strict=True)):
             if parameter is not None:
@@ -160,7 +160,7 @@ def sweep(
 def _run(
     model: BaseFeatureWeightedKMeans, lines: list[_Line], n_starts: int
 ) -> Iterator[tuple[tuple[IntArray, IntArray], LabelArray, Outcome]]:
-    """Yield the starts of each batch: which they are, their labels, and how they ended."""
+    """Yield, for each batch, which starts it has, their labels, and how they ended."""
     for family in _families(lines):
         room = family[0].problem.n_together
         flat = [(line, start) for line in family for start in range(n_starts)]
@@ -199,7 +199,7 @@ def _run_together(
 
 
 def _labels(problem: Problem, outcome: Outcome) -> LabelArray:
-    """Return the labels by the centers in the type of the rows, as an estimator shows them."""
+    """Return the labels for centers in the dtype of the rows, as an estimator returns them."""
     source, recipe, layout = problem.source, problem.recipe, problem.table.layout
     points = layout.points(outcome.centers).astype(source.dtype).astype(np.float64)
     centers = layout.centers(points, layout.frequencies(outcome.centers))
@@ -210,7 +210,7 @@ def _labels(problem: Problem, outcome: Outcome) -> LabelArray:
 
 
 def _families(lines: list[_Line]) -> list[list[_Line]]:
-    """Return the values together that differ in numbers of the weight rule alone."""
+    """Group the values whose recipes differ only in numbers of the weight rule."""
     families: dict[str, list[_Line]] = {}
     for line in lines:
         recipe = line.problem.recipe
@@ -223,7 +223,7 @@ def _families(lines: list[_Line]) -> list[list[_Line]]:
 
 
 def _stacked(rules: list[tuple[WeightRuleProtocol, int]]) -> WeightRuleProtocol:
-    """Return one rule for all starts, whose numbers are those of each where they differ."""
+    """Return one rule for all starts; a number that differs becomes an array, one per start."""
     together = copy.copy(rules[0][0])
     parameters = [_parameters(rule) for rule, _ in rules]
     n_starts = [n for _, n in rules]
@@ -253,7 +253,7 @@ def _one_by_one(
     random_states: Sequence[int],
     sample_weight: Any,
 ) -> Sweep:
-    """Return the same for an estimator whose fit is more than a batch of starts."""
+    """Return the same result for an estimator whose fit is more than one batch of starts."""
     fits = []
     for value, state in zip(values, random_states, strict=True):
         if parameter is not None:
