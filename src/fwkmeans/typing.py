@@ -365,6 +365,6 @@ class WeightRuleProtocol(Protocol):
     def objective(
         self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
     ) -> FloatArray: ...
-    def yardstick(
+    def tolerance_scale(
         self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
     ) -> FloatArray: ...

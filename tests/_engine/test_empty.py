@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fwkmeans import FeatureWeightedKMeans, KMeans
 from fwkmeans._engine import Recipe, assignment_of, bind_parts
 from fwkmeans._engine.empty import relocate_empty_clusters
-from fwkmeans._engine.tally import Tally
+from fwkmeans._engine.statistics import RunningStatistics
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.sources import ChunkedSource, MemorySource, describe
@@ -29,8 +29,8 @@ RULES = {
 }
 
 
-def tally_of(source, recipe, assignment):
-    return Tally(source, recipe.dissimilarity, assignment.centers.shape[0])
+def running_of(source, recipe, assignment):
+    return RunningStatistics(source, recipe.dissimilarity, assignment.centers.shape[0])
 
 
 def slow_relocation(X, weight, rule, table, centers, weights):
@@ -84,7 +84,7 @@ def test_relocation_equals_the_slow_loop(rule, weighted, chunked):
     assert (statistics.rows == 0).any(axis=1).sum() >= r - 2
 
     moved, moved_weights, statistics, hopeless = relocate_empty_clusters(
-        recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
+        recipe, table, assignment, weights, statistics, running_of(source, recipe, assignment)
     )
     for start in range(r):
         one = slice(start, start + 1)
@@ -114,7 +114,7 @@ def test_nothing_moves_when_every_row_is_its_center(rule, offset):
     assignment = assignment_of(rule, centers, weights)
     statistics = source.reduce(recipe.dissimilarity.accumulation(assignment))
     moved, _, after, hopeless = relocate_empty_clusters(
-        recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
+        recipe, table, assignment, weights, statistics, running_of(source, recipe, assignment)
     )
     np.testing.assert_array_equal(hopeless, [True])
     np.testing.assert_array_equal(moved.centers, centers)
@@ -140,7 +140,7 @@ def test_full_clusters_cost_no_pass():
     statistics = source.reduce(recipe.dissimilarity.accumulation(assignment))
     before = Counting.passes
     result = relocate_empty_clusters(
-        recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
+        recipe, table, assignment, weights, statistics, running_of(source, recipe, assignment)
     )
     assert Counting.passes == before
     assert result[0] is assignment
@@ -170,7 +170,7 @@ def test_relocation_never_raises_the_objective():
 
     statistics = source.reduce(recipe.dissimilarity.accumulation(assignment))
     moved, *_ = relocate_empty_clusters(
-        recipe, table, assignment, weights, statistics, tally_of(source, recipe, assignment)
+        recipe, table, assignment, weights, statistics, running_of(source, recipe, assignment)
     )
     assert np.all(objectives(moved) < objectives(assignment))
 

@@ -288,7 +288,7 @@ among(
         "stale reference",
         "mean = statistics.reference + statistics.sums",
         "mean = before + statistics.sums",
-        "tests/_engine/test_tally.py tests/_core/test_updates.py",
+        "tests/_engine/test_statistics.py tests/_core/test_updates.py",
     ),
     (
         "mean-minimises-everything",
@@ -514,7 +514,7 @@ among(
     ),
 )
 among(
-    "_engine/tally.py",
+    "_engine/statistics.py",
     (
         "updates-forget-squares",
         "dropped join",

@@ -119,7 +119,7 @@ class TestLine:
         )
         assert best <= found.fun * (1 + 1e-6) + 1e-12
 
-    def test_yardstick_is_the_slope_times_the_dispersion(self, rng, weighted):
+    def test_the_tolerance_scale_is_the_slope_times_the_dispersion(self, rng, weighted):
         problem = Problem(rng, weighted=weighted)
         weights, context = problem.weights(problem.w), problem.context(problem.w)
         within = problem.within(problem.w)
@@ -128,8 +128,8 @@ class TestLine:
             rule.objective(np.array([within * (1 + sign * step)]), weights, context)[0]
             for sign in (1, -1)
         )
-        yardstick = rule.yardstick(np.array([within]), weights, context)[0]
-        assert yardstick == pytest.approx((high - low) / (2 * step), rel=1e-4)
+        tolerance_scale = rule.tolerance_scale(np.array([within]), weights, context)[0]
+        assert tolerance_scale == pytest.approx((high - low) / (2 * step), rel=1e-4)
 
 
 @pytest.mark.parametrize("centred", [False, True])

@@ -3,7 +3,7 @@
 from fwkmeans._engine.loop import Outcome, Run, alternate, first_lowest
 from fwkmeans._engine.recipe import Recipe, bind_parts, check_recipe
 from fwkmeans._engine.state import assignment_of
-from fwkmeans._engine.tally import keeps_labels
+from fwkmeans._engine.statistics import keeps_labels
 
 __all__ = [
     "Outcome",

@@ -12,7 +12,7 @@ import numpy as np
 
 from fwkmeans._engine.recipe import Recipe
 from fwkmeans._engine.state import assignment_of
-from fwkmeans._engine.tally import Tally
+from fwkmeans._engine.statistics import RunningStatistics
 from fwkmeans.sources import centers_of
 from fwkmeans.typing import (
     Assignment,
@@ -30,7 +30,7 @@ def relocate_empty_clusters(
     assignment: Assignment,
     weights: Weights,
     statistics: Statistics,
-    tally: Tally,
+    running: RunningStatistics,
 ) -> tuple[Assignment, Weights, Statistics, BoolArray]:
     """Repair every start, at most K times; the last result marks starts with an empty cluster."""
     hopeless = np.zeros(statistics.rows.shape[0], dtype=np.bool_)
@@ -40,7 +40,7 @@ def relocate_empty_clusters(
         if not starts.size:
             break
         stuck = assignment.take(starts)
-        distance, rows = tally.source.reduce(
+        distance, rows = running.source.reduce(
             recipe.dissimilarity.farthest(stuck, statistics.rows[starts] > 1)
         )
         worst = centers_of(rows, table)
@@ -54,7 +54,7 @@ def relocate_empty_clusters(
         centers[moved, clusters] = worst[found]
         weights = _with_initial(weights, moved, clusters, recipe, table)
         assignment = assignment_of(recipe.weighting, centers, weights)
-        statistics = tally.recount(assignment, moved, statistics)
+        statistics = running.recount(assignment, moved, statistics)
     return assignment, weights, statistics, hopeless
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from fwkmeans._engine.empty import relocate_empty_clusters, without_rows
 from fwkmeans._engine.recipe import Recipe
 from fwkmeans._engine.state import assignment_of
-from fwkmeans._engine.tally import Tally
+from fwkmeans._engine.statistics import RunningStatistics
 from fwkmeans.typing import (
     Assignment,
     BoolArray,
@@ -104,8 +104,8 @@ def alternate(
         Maximum number of iterations.
     tol : float
         If no step can raise the objective, a run ends when the objective changes by at most ``tol``
-        times the rule's yardstick (usually the weighted dispersion). Otherwise it ends when labels
-        stay the same and weights move by at most ``tol``. With 0 it ends when nothing moves, or,
+        times the rule's `tolerance_scale` (usually the weighted dispersion). Otherwise it ends when
+        labels stay the same and weights move by at most ``tol``. With 0 it ends when nothing moves, or,
         if several centers are equally good, when the objective stays the same. A run that goes in
         circles ends at the best point of the circle. A run whose sums overflow ends with an
         infinite objective.
@@ -124,13 +124,13 @@ def alternate(
     prints: list[IntArray] = []
     monotone, unique = recipe.monotone, center_rule.unique
     assignment = assignment_of(recipe.weighting, centers, weights)
-    tally = Tally(source, dissimilarity, n_starts)
+    running = RunningStatistics(source, dissimilarity, n_starts)
     for iteration in range(1, max_iter + 1):
-        statistics = tally.count(assignment)
+        statistics = running.count(assignment)
         assignment, weights, statistics, has_empty = relocate_empty_clusters(
-            recipe, table, assignment, weights, statistics, tally
+            recipe, table, assignment, weights, statistics, running
         )
-        rows = tally.source  # has the labels in row memory, if they are kept
+        rows = running.source  # has the labels in row memory, if they are kept
         centers = center_rule.update(statistics, assignment, rows)
         centers = _beyond_rounding(centers, assignment.centers, table)
         dispersion = dissimilarity.dispersion(statistics, assignment, centers, rows, table)
@@ -141,7 +141,7 @@ def alternate(
         updated = _as_weights(recipe.weighting.update(dispersion, context), weights, recipe)
         updated = without_rows(updated, statistics, recipe, table)
         moved = assignment_of(recipe.weighting, centers, updated)
-        yardstick, objective = evaluate(recipe, moved, dispersion, updated, context)
+        tolerance_scale, objective = evaluate(recipe, moved, dispersion, updated, context)
         failed |= ~np.isfinite(objective)
         objective = np.where(failed, np.inf, objective)  # such a start ends, the others continue
         history.append(_on_all_starts(objective, active, n_starts))
@@ -156,7 +156,7 @@ def alternate(
         if monotone and iteration > 1 and (tol > 0 or not unique):
             fall = np.abs(history[-2][active] - objective)
             enough = tol if unique else max(tol, _NO_FALL)
-            stopped |= (fall <= enough * yardstick) & ((yardstick > 0) | same_labels)
+            stopped |= (fall <= enough * tolerance_scale) & ((tolerance_scale > 0) | same_labels)
         if not monotone and recipe.weighting.memoryless:
             prints.append(_on_all_starts(statistics.fingerprint, active, n_starts))
             stopped |= _best_of_circle(prints, history, active)
@@ -183,7 +183,7 @@ def alternate(
             break
         if stopped.any():
             going = ~stopped
-            tally.keep(going)
+            running.keep(going)
             active, fingerprint = active[going], fingerprint[going]
             assignment, weights = assignment.take(going), weights.take(going)
             recipe = recipe.take(going)
@@ -202,7 +202,7 @@ def evaluate(
     part = assignment.scale * recipe.dissimilarity.combine(assignment.weights, dispersion)
     by_rows = part + assignment.scale * (assignment.offsets * context.mass).sum(axis=-1)
     objective = recipe.weighting.objective(by_rows, weights, context)
-    return recipe.weighting.yardstick(part, weights, context), objective
+    return recipe.weighting.tolerance_scale(part, weights, context), objective
 
 
 def _blank(n_starts: int, centers: FloatArray, weights: Weights) -> Outcome:

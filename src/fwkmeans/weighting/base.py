@@ -125,7 +125,7 @@ class WeightRule(BaseEstimator, ABC):
         """Return the objective from the sum over rows of weighted dissimilarity plus offset."""
         return weighted_dispersion
 
-    def yardstick(
+    def tolerance_scale(
         self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
     ) -> FloatArray:
         """Return the unit of `tol`: a run ends when the objective falls by at most tol units."""

@@ -155,7 +155,7 @@ class StressWeights(WeightRule):
         lines = self.lines(weighted_dispersion, weights, context)
         return np.asarray([line.stress for line in lines], dtype=np.float64)
 
-    def yardstick(
+    def tolerance_scale(
         self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
     ) -> FloatArray:
         """Return the weighted dispersion times the slope of the stress."""

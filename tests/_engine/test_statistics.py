@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import fwkmeans._engine.tally as tally_module
+import fwkmeans._engine.statistics as statistics_module
 from fwkmeans import AWKMeans, EWKMeans, KMeans, WKMeans
 from fwkmeans._engine.state import assignment_of
-from fwkmeans._engine.tally import Tally, keeps_labels
+from fwkmeans._engine.statistics import RunningStatistics, keeps_labels
 from fwkmeans.dissimilarities import Minkowski, SquaredEuclidean
 from fwkmeans.sources import ChunkedSource, MemorySource, describe
 from fwkmeans.weighting import UniformWeights
@@ -14,7 +14,7 @@ from fwkmeans.weighting import UniformWeights
 
 @pytest.fixture(autouse=True)
 def small_tables_count(monkeypatch):
-    monkeypatch.setattr(tally_module, "_WORTHWHILE", 1)
+    monkeypatch.setattr(statistics_module, "_WORTHWHILE", 1)
 
 
 def assignments(source, table, n_steps, seed=0):
@@ -35,12 +35,12 @@ def test_books_equal_counting_anew(weighted):
     source = MemorySource(X, rng.integers(0, 3, 800).astype(float) if weighted else None)
     table, _ = describe(source)
     euclid = SquaredEuclidean().bind(table)
-    tally = Tally(source, euclid, 3)
+    running = RunningStatistics(source, euclid, 3)
     updates = 0
     for assignment in assignments(source, table, 40):
-        statistics = tally.count(assignment)
+        statistics = running.count(assignment)
         whole = source.reduce(euclid.accumulation(assignment, statistics.reference))
-        updates += int((tally._age > 0).sum())
+        updates += int((running._age > 0).sum())
         np.testing.assert_array_equal(statistics.rows, whole.rows)
         np.testing.assert_array_equal(statistics.fingerprint, whole.fingerprint)
         for part in ("mass", "sums", "squares"):
@@ -54,11 +54,11 @@ def test_an_emptied_cluster_leaves_nothing_behind():
     source = MemorySource(X)
     table, _ = describe(source)
     weights = UniformWeights().initial(1, 3, table)
-    tally = Tally(source, SquaredEuclidean().bind(table), 1)
+    running = RunningStatistics(source, SquaredEuclidean().bind(table), 1)
     for centers in ([[0.0], [10.0], [0.17]], [[0.0], [10.0], [0.16]], [[0.1], [10.0], [0.4]]):
         state = assignment_of(UniformWeights(), np.asarray([centers]), weights)
-        statistics = tally.count(state)
-        tally._total = statistics._replace(changed=np.zeros(1, dtype=np.int64))  # force an update
+        statistics = running.count(state)
+        running._total = statistics._replace(changed=np.zeros(1, dtype=np.int64))  # force an update
     empty = statistics.rows == 0
     assert empty.any()
     assert not statistics.mass[empty].any()
@@ -82,7 +82,7 @@ def test_fits_agree_with_and_without_books(estimator, dtype, monkeypatch):
     X = np.random.default_rng(5).normal(size=(3000, 6)).astype(dtype)
     options = {"init": X[:5].copy(), "tol": 0, "max_iter": 40}
     kept = estimator(5, **options).fit(X)
-    monkeypatch.setattr(tally_module, "_WORTHWHILE", 10**9)
+    monkeypatch.setattr(statistics_module, "_WORTHWHILE", 10**9)
     counted = estimator(5, **options).fit(X)
     np.testing.assert_array_equal(kept.labels_, counted.labels_)
     np.testing.assert_allclose(kept.feature_weights_, counted.feature_weights_, atol=1e-9)

@@ -30,7 +30,7 @@ def _updates(source: Source) -> bool:
     return source.resident and source.n_rows >= _WORTHWHILE and not source.gaps
 
 
-class Tally:
+class RunningStatistics:
     """The statistics of a batch of starts, and the source with their labels in row memory.
 
     Whether the statistics of a start are updated or counted again depends on that start alone, so
