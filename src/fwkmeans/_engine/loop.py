@@ -105,10 +105,10 @@ def alternate(
     tol : float
         If no step can raise the objective, a run ends when the objective changes by at most ``tol``
         times the rule's `tolerance_scale` (usually the weighted dispersion). Otherwise it ends when
-        labels stay the same and weights move by at most ``tol``. With 0 it ends when nothing moves, or,
-        if several centers are equally good, when the objective stays the same. A run that goes in
-        circles ends at the best point of the circle. A run whose sums overflow ends with an
-        infinite objective.
+        labels stay the same and weights move by at most ``tol``. With 0 it ends when
+        nothing moves, or, if several centers are equally good, when the objective stays the
+        same. A run that goes in circles ends at the best point of the circle. A run whose
+        sums overflow ends with an infinite objective.
 
     Returns
     -------
