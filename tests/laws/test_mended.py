@@ -17,12 +17,14 @@ from fwkmeans import (
     KMeans,
     WKMeans,
 )
-from fwkmeans._tabular.layout import Layout
+from fwkmeans._tabular.coding import Coding
+from fwkmeans._tabular.layout import numeric_layout
 from fwkmeans.datasets import load_uci
+from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.preprocessing import TableEncoder
 from fwkmeans.selection import sweep
-from fwkmeans.sources import ChunkedSource, MemorySource
-from fwkmeans.typing import Statistics
+from fwkmeans.sources import BlockSource, ChunkedSource, MemorySource
+from fwkmeans.typing import Block, Layout, Statistics
 from fwkmeans.weighting import UniformWeights
 from laws.configurations import assert_identical, make_rows
 
@@ -241,3 +243,101 @@ def test_statistics_are_added_scaled_moved_and_taken(cells, rng):
     assert_close(two.put(second, whole).take(second), whole)
     assert_close(two.put(second, whole).take(np.array([True, False])), whole)
     assert not np.array_equal(two.mass[1], whole.mass[0])  # nothing was changed in place
+
+
+# ---- sources of one's own -----------------------------------------------------------------------
+
+
+class Halves(BlockSource):
+    """The rows in two blocks."""
+
+    def __init__(self, X, layout=None, levels=None):
+        self.X, self.levels, self.n_threads = X, levels, 1
+        self.layout = numeric_layout(X.shape[1]) if layout is None else layout
+
+    n_blocks = 2
+
+    @property
+    def n_rows(self):
+        return len(self.X)
+
+    @property
+    def dtype(self):
+        return self.X.dtype
+
+    def blocks(self):
+        middle = len(self.X) // 2
+        for piece in (slice(0, middle), slice(middle, None)):
+            levels = None if self.levels is None else self.levels[piece]
+            first = piece.start
+            yield Block(self.X[piece], None, first, 1, levels, self.gaps, self.stretch)
+
+    def mapped(self, transform):
+        return self._with(X=transform(self.X))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS.values())
+def test_anybody_s_source_can_be_fitted(algorithm, rng):
+    X, weight = make_rows(rng, 80, 4), rng.random(80)
+    options = {"random_state": 0, "n_init": 1, "init": "random", "max_iter": 20}
+    expected = algorithm(3, **options).fit(X, sample_weight=weight)
+    model = algorithm(3, **options).fit(Halves(X), sample_weight=weight)
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    np.testing.assert_array_equal(model.predict(Halves(X)), expected.labels_)
+    np.testing.assert_allclose(model.transform(Halves(X)), expected.transform(X), rtol=1e-8)
+    assert model.score(Halves(X), sample_weight=weight) == pytest.approx(-expected.inertia_)
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN or other missing values"):
+        model.predict(Halves(X))
+
+
+def test_anybody_s_source_may_have_levels(rng):
+    X, levels = make_rows(rng, 60, 2), rng.integers(0, 3, (60, 1)).astype(np.int32)
+    layout = Layout(np.array([0, 1]), np.array([2]), np.array([0, 4]))
+    options = {"random_state": 0, "n_init": 1}
+    expected = AWKMeans(3, **options).fit(MemorySource(X, levels=levels, layout=layout))
+    model = AWKMeans(3, **options).fit(Halves(X, layout, levels))
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+
+
+def test_a_callable_init_is_not_given_rows_that_nobody_has(rng):
+    def init(rows, n_clusters, random_state):
+        return rows[:n_clusters]
+
+    X = make_rows(rng, 30, 3)
+    for source in (Halves(X), ChunkedSource(X, seen=doubled)):
+        with pytest.raises(ValueError, match="init is a callable, which needs all rows at once"):
+            KMeans(2, init=init).fit(source)
+
+
+def test_the_coding_of_a_file_is_not_forgotten(rng):
+    X = np.column_stack([make_rows(rng, 60, 2), rng.integers(0, 3, 60)])
+    source = ChunkedSource(X, block_bytes=300, coding=Coding.learn(X, [2]))
+    expected = AWKMeans(3, categorical_features=[2], random_state=0, n_init=1).fit(X)
+    model = AWKMeans(3, random_state=0, n_init=1).fit(source)
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    assert list(model.category_frequencies_[2]) == [0.0, 1.0, 2.0]
+    with pytest.raises(ValueError, match="categorical columns; EWKMeans needs numbers"):
+        EWKMeans(2).fit(source)
+
+
+@pytest.mark.parametrize(
+    ("levels", "layout", "message"),
+    [
+        (np.zeros((9, 1), int), None, r"levels has shape \(9, 1\); expected \(9, 0\)"),
+        (np.zeros((8, 1), int), True, r"levels has shape \(8, 1\); expected \(9, 1\)"),
+        (np.full((9, 1), 7), True, "counted through all categorical columns"),
+    ],
+)
+def test_levels_that_cannot_be_are_refused(levels, layout, message, rng):
+    layout = layout and Layout(np.array([0, 1]), np.array([2]), np.array([0, 4]))
+    with pytest.raises(ValueError, match=message):
+        MemorySource(rng.random((9, 2)), levels=levels, layout=layout)
+    with pytest.raises(TypeError, match="rows is list; expected a matrix"):
+        MemorySource([[1.0, 2.0]])
+    with pytest.raises(ValueError, match="as many rows and columns as before"):
+        KMeans(2).fit(ChunkedSource(rng.random((9, 2)), seen=_first_row))
+
+
+def _first_row(rows):
+    return rows[:1]

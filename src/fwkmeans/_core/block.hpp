@@ -102,7 +102,7 @@ inline void fetch_ahead(const Scratch<T>& block, index from, index to, index who
     for (; begin < end; begin += 64) __builtin_prefetch(begin, 0, 2);
 }
 
-// splitmix64 of the row's index: the fingerprint of a labelling is the sum of key x (label + 1).
+// splitmix64 of the row's index: the fingerprint of a labeling is the sum of key x (label + 1).
 template <class T>
 void draw_keys(const Rows<T>& table, Scratch<T>& block) {
     for (index i = 0; i < block.n_rows; ++i) {

@@ -25,7 +25,7 @@ template <class T>
 using Out = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Table = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
-using Labelled = nb::ndarray<std::int32_t, nb::ndim<2>, nb::device::cpu>;  // starts x rows
+using Labeled = nb::ndarray<std::int32_t, nb::ndim<2>, nb::device::cpu>;  // starts x rows
 using Known = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::device::cpu>;  // the same, to read
 
 // ---- segments, tasks, interruption --------------------------------------------------------------
@@ -116,12 +116,12 @@ class Scratch {
     }
 
    private:
-    struct Uninitialised {
+    struct Uninitialized {
         char byte;
-        Uninitialised() {}  // leaves the byte alone: pages nobody uses are never touched
+        Uninitialized() {}  // leaves the byte alone: pages nobody uses are never touched
     };
     std::size_t bytes_;
-    std::vector<Uninitialised> memory_;
+    std::vector<Uninitialized> memory_;
 };
 
 // body(first start, last start, segment, rows begin, rows end, worker, cancel) over all starts and
@@ -243,7 +243,7 @@ std::vector<char> prepare_all(const Starts& starts, int n_threads) {
 
 template <class T>
 void assign_and_accumulate(Table<T> X, nb::tuple block, nb::tuple assigning, In<double> reference,
-                           std::optional<Labelled> last_labels, In<std::uint8_t> update,
+                           std::optional<Labeled> last_labels, In<std::uint8_t> update,
                            Out<double> mass, Out<std::int64_t> rows, Out<double> sums,
                            Out<double> squares, std::optional<Out<double>> observed,
                            std::optional<Out<double>> counts, Out<std::uint64_t> fingerprint,

@@ -1,4 +1,4 @@
-// A thread pool of the process: tasks are taken one by one, so that a busy neighbour costs one task
+// A thread pool of the process: tasks are taken one by one, so that a busy neighbor costs one task
 // and not a share of all. No OpenMP: libgomp breaks in forked children, clashes with other copies in
 // the process and collapses when a core is contended (benchmarks/bench_contention.py).
 #pragma once

@@ -200,7 +200,7 @@ inline void add_slopes(const Scratch<T>& block, const double* sample_weight, ind
     D equal = load<D>(out.equal + v), below = load<D>(out.below + v), above = load<D>(out.above + v);
     D below_mass = load<D>(out.below_mass + v), above_mass = load<D>(out.above_mass + v);
     D low = load<D>(out.low + v), high = load<D>(out.high + v);
-    const bool neighbours = p < 2;
+    const bool neighbors = p < 2;
     // two rows at a time: their powers do not wait for one another
     for (index at = begin; at < end; at += 2) {
         const index i[2] = {block.order[at], block.order[at + 1 < end ? at + 1 : at]};
@@ -224,7 +224,7 @@ inline void add_slopes(const Scratch<T>& block, const double* sample_weight, ind
             const auto counts = s[r] > zero;
             low = (counts & (y[r] < low)) ? y[r] : low;
             high = (counts & (y[r] > high)) ? y[r] : high;
-            if (!neighbours) continue;
+            if (!neighbors) continue;
             equal += y[r] == c ? s[r] : zero;
             const auto under = counts & (y[r] < c), over = counts & (y[r] > c);
             const auto nearer_below = under & (y[r] > below), nearer_above = over & (y[r] < above);

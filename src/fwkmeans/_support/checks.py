@@ -84,10 +84,13 @@ def at_least_zero(*, batched: bool = False) -> Constraint:
     return number("a number >= 0", lambda numbers: numbers >= 0, batched=batched)
 
 
+_NO_ARRAYS = (str, bytes, Mapping, set, frozenset)
+
+
 def several(words: str) -> Constraint:
     """Return the constraint to be an array, list, frame or the like."""
     return Constraint(
-        lambda value: hasattr(value, "__len__") and not isinstance(value, str | bytes), (words,)
+        lambda value: hasattr(value, "__len__") and not isinstance(value, _NO_ARRAYS), (words,)
     )
 
 

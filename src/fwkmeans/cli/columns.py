@@ -204,9 +204,9 @@ def _check_number(
         )
     used = "no column is" if not columns else f"only the column {next(iter(columns))!r} is"
     others = [one for one in table.column_names if one not in columns]
-    why = f" ({_said(left_out)})" if left_out else f" ({quoted(others)} are set aside)"
+    why = _said(left_out).rstrip(".") if left_out else f"{quoted(others)} are set aside"
     raise InputError(
-        f"Of {name} {used} left to cluster by{why.rstrip('.)')}): weights of features need two or "
+        f"Of {name} {used} left to cluster by ({why}): weights of features need two or "
         "more; overrule with --numeric or --categorical, or give another table."
     )
 

@@ -38,7 +38,7 @@ SHARED: Mapping[str, Constraint] = {
     "tol": number("a finite number >= 0", lambda tol: tol >= 0),
     "missing": one_of("error", "ignore", "rescale"),
     "missing_category": one_of("same", "own"),
-    "handle_unknown": one_of("ignore", "error"),
+    "handle_unknown": one_of("ignore", "error").but("'ignore' is what 'mismatch' was."),
     "n_jobs": JOBS,
     "verbose": BOOLEAN | integer(0),
     "random_state": RANDOM_STATE,
@@ -48,7 +48,7 @@ SHARED: Mapping[str, Constraint] = {
 def check_parameters(estimator: Any) -> None:
     """Raise an error that says which parameter is wrong, what is expected and what to do."""
     check_against(estimator, {**SHARED, **_own(type(estimator))})
-    _check_who_counts_the_clusters(estimator)
+    _check_number_of_clusters(estimator)
 
 
 def accepts(estimator: type, name: str, value: Any) -> bool:
@@ -58,7 +58,7 @@ def accepts(estimator: type, name: str, value: Any) -> bool:
     return has_it and (name not in known or known[name].holds(value))
 
 
-def _check_who_counts_the_clusters(estimator: Any) -> None:
+def _check_number_of_clusters(estimator: Any) -> None:
     """Raise if the number of clusters is neither given nor found."""
     anomalous = isinstance(estimator.init, str) and estimator.init == "anomalous"
     if estimator.n_clusters is None and not anomalous:

@@ -22,6 +22,7 @@ from fwkmeans._tabular.columns import (
     read_numeric,
     refuse_text,
 )
+from fwkmeans._tabular.layout import numeric_layout
 from fwkmeans.estimators.constraints import accepts
 from fwkmeans.sources import (
     BLOCK_BYTES,
@@ -57,19 +58,13 @@ def open_rows(
     n_threads = effective_n_threads(estimator.n_jobs)
     if isinstance(X, str | os.PathLike) or _is_large_map(X):
         X = ChunkedSource(X)
-    if isinstance(X, ChunkedSource):
-        _check_columns(estimator, X, reset=reset)
-        given = X.sample_weight if sample_weight is None else sample_weight
-        weights = check_sample_weight(given, X.n_rows)
-        if reset and hasattr(estimator, "categorical_features"):
-            coding = _coding_of_blocks(estimator, X, weights)
-        options = {} if coding is None else _level_options(estimator, reset=reset)
-        return Input(X.with_(weights, n_threads, coding, **options), coding, X.rows)
-    if isinstance(X, MemorySource):
+    if isinstance(X, MemorySource) and X.layout.is_numeric:
         sample_weight = X.sample_weight if sample_weight is None else sample_weight
-        if X.levels is not None:
-            return _open_levels(estimator, X, sample_weight, n_threads, coding, reset=reset)
         X = X.rows
+    if isinstance(X, ChunkedSource) and X.coding is None:
+        return _open_blocks(estimator, X, sample_weight, n_threads, coding, reset=reset)
+    if isinstance(X, BlockSource):
+        return _open_source(estimator, X, sample_weight, n_threads, coding, reset=reset)
     _refuse_sparse(estimator, X)
     _refuse_others(X)
     _refuse_repeated_names(X)
@@ -168,7 +163,7 @@ def _learn_coding(estimator: Any, X: Any, weights: FloatArray | None) -> Coding 
         own_missing=_own_missing(estimator),
         sample_weight=weights,
     )
-    _refuse_hollow(estimator, coding, column_names(X))
+    _refuse_empty_columns(estimator, coding, column_names(X))
     return coding if coding.categorical.size else None
 
 
@@ -185,16 +180,16 @@ def _coding_of_blocks(
         estimator.categorical_features,
         own_missing=_own_missing(estimator),
     )
-    _refuse_hollow(estimator, coding, None)
+    _refuse_empty_columns(estimator, coding, None)
     return coding if coding.categorical.size else None
 
 
-def _refuse_hollow(estimator: Any, coding: Coding, names: Any) -> None:
-    hollow = np.zeros(coding.n_features, dtype=np.bool_)
-    hollow[coding.categorical] = [not categories for categories in coding.categories]
-    if hollow.any():
+def _refuse_empty_columns(estimator: Any, coding: Coding, names: Any) -> None:
+    empty = np.zeros(coding.n_features, dtype=np.bool_)
+    empty[coding.categorical] = [not categories for categories in coding.categories]
+    if empty.any():
         raise ValueError(
-            f"Nothing is observed in {describe_columns(hollow, names)} of X: every cell (of a row "
+            f"Nothing is observed in {describe_columns(empty, names)} of X: every cell (of a row "
             "with weight) is missing. Drop the column."
         )
 
@@ -221,34 +216,57 @@ def _open_mixed(
     return Input(source, coding, X)
 
 
-def _open_levels(
+def _open_blocks(
     estimator: Any,
-    source: MemorySource,
+    source: ChunkedSource,
     sample_weight: Any,
     n_threads: int,
     coding: Coding | None,
     *,
     reset: bool,
 ) -> Input:
-    """Return a source that already has levels; the levels are also the names of the categories."""
+    """Return the blocks of an array, whose categories the estimator finds by itself."""
     _check_columns(estimator, source, reset=reset)
-    if not hasattr(estimator, "categorical_features"):
+    given = source.sample_weight if sample_weight is None else sample_weight
+    weights = check_sample_weight(given, source.n_rows)
+    if reset and hasattr(estimator, "categorical_features"):
+        coding = _coding_of_blocks(estimator, source, weights)
+    options = {} if coding is None else _level_options(estimator, reset=reset)
+    rows = source.rows if source.seen is None else None
+    return Input(source.with_(weights, n_threads, coding, **options), coding, rows)
+
+
+def _open_source(
+    estimator: Any,
+    source: BlockSource,
+    sample_weight: Any,
+    n_threads: int,
+    coding: Coding | None,
+    *,
+    reset: bool,
+) -> Input:
+    """Return a source of any kind; its categories are levels already, their names are numbers."""
+    _check_columns(estimator, source, reset=reset)
+    layout, own = source.layout, getattr(source, "coding", None)
+    if not layout.is_numeric and not hasattr(estimator, "categorical_features"):
         raise ValueError(
             f"The source has categorical columns; {type(estimator).__name__} needs numbers. Encode "
             "them, for example with fwkmeans.preprocessing.TableEncoder."
         )
-    layout = source.layout
-    if reset:
+    if reset and layout.is_numeric:
+        coding = None
+    elif reset:
         names = tuple(tuple(range(n - 1)) for n in np.diff(layout.offsets).tolist())
-        coding = Coding(layout.n_features, layout.numeric, layout.categorical, names)
-    elif coding is None or not all(map(np.array_equal, coding.layout, layout)):
+        numbered = Coding(layout.n_features, layout.numeric, layout.categorical, names)
+        coding = numbered if own is None else own
+    fitted = numeric_layout(layout.n_features) if coding is None else coding.layout
+    if not all(map(np.array_equal, fitted, layout)):
         raise ValueError(
             f"The levels of the source are not those that {type(estimator).__name__} was fitted "
             "with. Give a source with the same layout."
         )
     weights = check_sample_weight(sample_weight, source.n_rows)
-    given = MemorySource(source.rows, weights, n_threads, levels=source.levels, layout=layout)
-    return Input(given, coding, source.rows)
+    return Input(source.with_weights(weights, n_threads), coding, None)
 
 
 def _refuse_empty(estimator: Any, X: Any) -> None:

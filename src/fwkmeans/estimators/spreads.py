@@ -55,7 +55,7 @@ def warn_of_unequal_spreads(estimator: Any, table: Description) -> None:
     names = getattr(estimator, "feature_names_in_", None)
     first, second = (at if names is None else repr(str(names[at])) for at in (wide, narrow))
     _warn_once(
-        (who, counts.size if names is None else tuple(names)),
+        (who, counts.size if names is None else tuple(names), wide, narrow),
         f"Column {first} of X spreads {ratio:.3g} times as widely as column {second} (standard "
         f"deviations {deviation[wide]:.3g} and {deviation[narrow]:.3g}). {who} compares rows in "
         "the units that columns have, so that those with large numbers decide the clusters. If "

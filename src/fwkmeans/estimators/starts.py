@@ -136,6 +136,11 @@ def initial_centers_of(estimator: Any, problem: Problem, seeds: Seeds, starts: r
         return draw(problem.source, problem.n_clusters, seeds, starts, table)
     if not callable(init):
         return _checked_centers(estimator, init, table)[None]
+    if problem.given is None:
+        raise ValueError(
+            "init is a callable, which needs all rows at once; this source gives them in blocks. "
+            "Give an array of centers, or one of the names that init can be."
+        )
     call: Callable[..., Any] = init
     states = (check_random_state(seed) for seed in seeds.integers("centers", starts))
     drawn = (call(problem.given, estimator.n_clusters, random_state=state) for state in states)

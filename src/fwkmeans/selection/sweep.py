@@ -76,7 +76,8 @@ def sweep(
 
     All starts at all values run together, as far as memory allows. The starts at a value are, to
     the bit, those of ``estimator.set_params(parameter=value, n_init=n_starts,
-    random_state=random_state)``, whose fit would keep the one with the lowest objective.
+    random_state=random_state)``, whose fit would keep the one with the lowest objective. (For
+    `ConvexKMeans`, which chooses by another criterion, every start is a fit of its own.)
 
     Parameters
     ----------
@@ -113,6 +114,8 @@ def sweep(
     (3, 20, 150)
     """
     check_scalar(n_starts, "n_starts", Integral, min_val=1)
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        raise TypeError(f"values={values!r}: expected a sequence of values of the parameter.")
     if not len(values):
         raise ValueError("values is empty; pass at least one.")
     if parameter in _COMMON:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,16 @@ from numpy.typing import NDArray
 
 from fwkmeans._core import OPERATIONS
 from fwkmeans._tabular.layout import Layout
-from fwkmeans.typing import Block, Part, Reduction, RowArray, RowMemory, Whole
+from fwkmeans.typing import (
+    Block,
+    BlockReduction,
+    FloatArray,
+    Part,
+    Reduction,
+    RowArray,
+    RowMemory,
+    Whole,
+)
 
 
 class _Nothing:
@@ -105,6 +115,11 @@ class BlockSource(ABC):
         memories = ({k: v for k, v in m.items() if k != name} for m in self._memory or ())
         return self._with(_memory=tuple(memories) or None)
 
+    def with_weights(self, sample_weight: FloatArray | None, n_threads: int) -> Self:
+        """Return the source with other weights in row memory (None: its own) and threads."""
+        source = self._with(n_threads=n_threads)
+        return source if sample_weight is None else source.run(_PutWeights(sample_weight))[1]
+
     def with_gaps(self, *, stretch: bool) -> Self:
         """Return the source in which missing cells are left out of every sum."""
         return self._with(gaps=True, stretch=stretch)
@@ -121,6 +136,17 @@ class BlockSource(ABC):
         for name, value in changes.items():
             setattr(changed, name, value)
         return changed
+
+
+@dataclass(frozen=True)
+class _PutWeights(BlockReduction[None]):
+    """Put sample weights beside the blocks."""
+
+    sample_weight: FloatArray
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
+        weight = self.sample_weight[block.first_row : block.first_row + len(block.rows)]
+        return None, {**memory, "weight": weight}
 
 
 def on_block(

@@ -154,7 +154,15 @@ class ChunkedSource(BlockSource):
         if not self.layout.is_numeric:
             cells = cells[:, self.layout.numeric]
         cells = in_whole_steps(np.asarray(cells, dtype=self.dtype))
-        return cells if self.seen is None else self.seen(cells)
+        if self.seen is None:
+            return cells
+        seen = self.seen(cells)
+        if seen.shape != cells.shape:
+            raise ValueError(
+                f"seen made an array of shape {seen.shape} of one of shape {cells.shape}; expected "
+                "as many rows and columns as before."
+            )
+        return in_whole_steps(np.asarray(seen, dtype=self.dtype))
 
     def _levels(self, cells: RowArray) -> LabelArray | None:
         if self.coding is None or self.layout.is_numeric:
@@ -216,7 +224,7 @@ def open_npy(path: str | os.PathLike[str]) -> RowArray:
         with path.open("rb") as file:
             is_npy = file.read(6) == b"\x93NUMPY"
         if not is_npy:
-            raise ValueError("it does not begin like one")
+            raise ValueError("its first bytes are not those of a .npy file")
         rows: RowArray = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError) as error:
         raise ValueError(

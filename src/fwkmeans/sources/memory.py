@@ -32,7 +32,9 @@ class MemorySource(BlockSource):
     n_threads : int, default=1
         Number of threads of the compiled core. The result does not depend on it.
     levels : ndarray of shape (n_rows, n_categorical), int32, default=None
-        Level of each categorical cell, -1 where it is missing.
+        Level of each categorical cell, -1 where it is missing. Levels are counted through all
+        categorical columns: those of column j run from ``layout.offsets[j]`` to
+        ``layout.offsets[j + 1] - 1``, the last of which is for categories never seen.
     layout : Layout, default=None
         Which features are numeric and which are categorical; None means that all are numeric.
     gaps, stretch : bool, default=False
@@ -53,11 +55,12 @@ class MemorySource(BlockSource):
         gaps: bool = False,
         stretch: bool = False,
     ) -> None:
+        _check_rows(rows)
         self.rows = in_whole_steps(rows)
         self.sample_weight: FloatArray | None = sample_weight
         self.n_threads = n_threads
-        self.levels = None if levels is None else np.ascontiguousarray(levels, dtype=np.int32)
         self.layout = numeric_layout(rows.shape[1]) if layout is None else layout
+        self.levels = None if levels is None else _checked_levels(levels, self.layout, len(rows))
         self.gaps, self.stretch = gaps, stretch
 
     @property
@@ -87,3 +90,30 @@ class MemorySource(BlockSource):
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
         """Return the source with a function applied to the rows, which are copied."""
         return self._with(rows=transform(self.rows))
+
+
+def _check_rows(rows: RowArray) -> None:
+    if not isinstance(rows, np.ndarray) or rows.ndim != 2 or rows.dtype.kind != "f":
+        got = (
+            f"an array of shape {rows.shape} and type {rows.dtype}"
+            if isinstance(rows, np.ndarray)
+            else type(rows).__name__
+        )
+        raise TypeError(f"rows is {got}; expected a matrix of float32 or float64 numbers.")
+
+
+def _checked_levels(levels: LabelArray, layout: Layout, n_rows: int) -> LabelArray:
+    """Return the levels, or raise an error that says what is wrong with them."""
+    levels = np.ascontiguousarray(levels, dtype=np.int32)
+    if levels.shape != (n_rows, layout.categorical.size):
+        raise ValueError(
+            f"levels has shape {levels.shape}; expected {(n_rows, layout.categorical.size)}: one "
+            "column for each categorical column of the layout. Give that layout, too."
+        )
+    inside = (levels >= layout.offsets[:-1]) & (levels < layout.offsets[1:])
+    if not (inside | (levels == -1)).all():
+        raise ValueError(
+            "levels are counted through all categorical columns: those of column j run from "
+            "layout.offsets[j] to layout.offsets[j + 1] - 1, and -1 is a missing cell."
+        )
+    return levels

@@ -210,7 +210,7 @@ class StressWeights(WeightRule):
         squared = between**2 / max(filled - 1, 1) + (0.0 if self.centred else total**2)
         scaled = weights * units_of(table) ** 2
         size = 0.0
-        for number, gram in enumerate(self._centred_gram(table)):
+        for number, gram in enumerate(self._centered_gram(table)):
             z = scaled[groups == number]
             size += float(shares[number] * ((gram * z).sum(axis=-1) * z).sum())
         if squared <= 0:  # there is nothing that a line could explain
@@ -225,7 +225,7 @@ class StressWeights(WeightRule):
     def _problems(self, table: Description) -> list[tuple[IntArray, NonnegativeQuadratic]]:
         groups = self._groups(table.scatter.size)
         problems = []
-        for number, gram in enumerate(self._centred_gram(table)):
+        for number, gram in enumerate(self._centered_gram(table)):
             members = np.flatnonzero(groups == number)
             varying = table.scatter[members] > 0
             if varying.any():
@@ -233,7 +233,7 @@ class StressWeights(WeightRule):
                 problems.append((members[varying], quadratic))
         return problems
 
-    def _centred_gram(self, table: Description) -> list[FloatArray]:
+    def _centered_gram(self, table: Description) -> list[FloatArray]:
         if self.gram is None:
             raise ValueError(
                 "StressWeights has not seen the rows; call observe(source, table) first."
