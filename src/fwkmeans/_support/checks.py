@@ -96,6 +96,7 @@ def several(words: str) -> Constraint:
 
 BOOLEAN = Constraint(lambda value: isinstance(value, bool | np.bool_), ("True", "False"))
 CALLABLE = Constraint(callable, ("a callable",))
+MAPPING = Constraint(lambda value: isinstance(value, Mapping), ("a mapping",))
 NONE = Constraint(lambda value: value is None, ("None",))
 
 JOBS = NONE | Constraint(

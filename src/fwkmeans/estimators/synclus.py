@@ -9,7 +9,7 @@ import numpy as np
 
 from fwkmeans._engine import Recipe, Run
 from fwkmeans._init import Seeds
-from fwkmeans._support.checks import NONE, one_of, several
+from fwkmeans._support.checks import MAPPING, NONE, one_of, several
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
@@ -153,7 +153,7 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
 
     _constraints: ClassVar = {
         **StressWeights._constraints,
-        "group_weights": NONE | several("one weight for each group"),
+        "group_weights": NONE | MAPPING | several("one weight for each group"),
         "weight_init": one_of("uniform", "inverse-variance", "random")
         | several("an array of weights"),
         "missing": one_of("error").but(

@@ -11,7 +11,7 @@ from fwkmeans.typing import Description, Effective, FloatArray, WeightContext, W
 from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.simplex import ZERO, power
 
-BETA = number("a finite number <= 0 or >= 1", lambda b: (b <= 0) | (b >= 1), batched=True).but(
+BETA = number("a number <= 0 or >= 1, and finite", lambda b: (b <= 0) | (b >= 1), batched=True).but(
     "Between 0 and 1 the formula of the weights maximizes the criterion."
 )
 SMOOTHING = one_of("frozen", "refresh", "inside") | at_least_zero(batched=True)
