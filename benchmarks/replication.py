@@ -101,17 +101,18 @@ def ewkm_lines(names, n_starts):
 def tie_lines(names):
     yield "iMWK-Means: ARI at the best p, ties to the first and to the last cluster"
     yield "".join(f"{word:<26}" for word in ["table", "published", "first", "last"])
-    values = [round(0.1 * step, 1) for step in range(10, 51)]
+    contender = parse_contender("iMWK-Means")
+    values = contender.values
     for name in names:
         spec = parse_table(name)
         data = prepare(spec, 0, 0, 0, False)
         first, last = [], []
         for p in values:
-            begin = IMWKMeans(spec.n_clusters, p=p, max_iter=1).fit(data.rows)
-            one = IMWKMeans(spec.n_clusters, p=p).fit(data.rows)
+            begin = contender.model(spec.n_clusters).set_params(p=p, max_iter=1).fit(data.rows)
+            one = contender.model(spec.n_clusters).set_params(p=p).fit(data.rows)
             first.append(adjusted_rand(one.labels_[None], data.classes)[0])
             turned = IMWKMeans(
-                spec.n_clusters,
+                begin.n_clusters_,
                 p=p,
                 init=begin.cluster_centers_[::-1],
                 weight_init=begin.feature_weights_[::-1],

@@ -1,9 +1,9 @@
 """Write the tables of the documentation from a file of results of ``fwkmeans survey``.
 
 ``python docs/survey/make_tables.py survey.sqlite`` writes beside itself: ``decision.rst`` and
-``fixed.rst`` (which algorithm should I use?), ``agreement.rst``, ``noise_draws.rst`` and
-``variants.rst`` (replication), and the whole comparison: ``survey.md``, and ``content.json``, of
-which the build makes a page.
+``fixed.rst`` (which algorithm should I use?), ``agreement.rst``, ``noise_draws.rst``,
+``variants.rst`` and ``exponents.rst`` (replication), and the whole comparison: ``survey.md``, and
+``content.json``, of which the build makes a page.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from fwkmeans._engine import first_lowest
 from fwkmeans.survey import COMPARED, Cell, Store
 from fwkmeans.survey.compare import Place, Results, summarize_cells
-from fwkmeans.survey.content import survey_content
+from fwkmeans.survey.content import survey_content, title_of
 from fwkmeans.survey.markdown import render_markdown
 from fwkmeans.survey.published import published
 
@@ -61,6 +61,7 @@ def main(path: str) -> None:
         "agreement.rst": agreement(content),
         "noise_draws.rst": noise_draws(results),
         "variants.rst": variants(results),
+        "exponents.rst": exponents(results),
     }
     for name, lines in pages.items():
         (HERE / name).write_text("\n".join([*lines, ""]), encoding="utf-8")
@@ -201,6 +202,31 @@ def variants(results: Results) -> Iterable[str]:
                 ]
             )
     header = ["reading", "of 13 agree", "mean difference", "median", "largest"]
+    return table(header, rows)
+
+
+PLAIN = "iMWK-Means[few_patterns=fill,pattern_ties=first]"  # with the estimator's own defaults
+
+
+def exponents(results: Results) -> Iterable[str]:
+    """Show iMWK-Means on every real table, with the options of its author and without."""
+    rows = []
+    for real in sorted((*NUMERIC, *CATEGORICAL)):
+        theirs = published()[real, False, "iMWK-Means"]
+        ours = results.figures.get((Place(real, False), "iMWK-Means"))
+        plain = results.figures.get((Place(real, False), PLAIN))
+        if ours is None or ours.curve is None or plain is None:
+            return ["None."]
+        nearest = np.abs(ours.curve.values - theirs.parameter).argmin()
+        rows.append(
+            [
+                title_of(real),
+                *(f"{one.max:.2f} at {one.parameter:.1f}" for one in (theirs, ours)),
+                f"{ours.curve.mean[nearest]:.2f}",
+                f"{plain.max:.2f} at {plain.parameter:.1f}",
+            ]
+        )
+    header = ["table", "published", "author's options", "at the published p", "default options"]
     return table(header, rows)
 
 
