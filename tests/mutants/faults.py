@@ -357,10 +357,10 @@ among(
         "SlopesAt(points, power[: len(points)], np.arange(len(points)))",
     ),
     (
-        "minkowski-steps-of-other-starts",
+        "minkowski-brackets-of-other-starts",
         "stale batch",
-        "kept.steps = [step[starts] for step in self.steps]",
-        "kept.steps = [step[: starts.sum()] for step in self.steps]",
+        "setattr(kept, name, getattr(self, name)[starts])",
+        "setattr(kept, name, getattr(self, name)[: starts.sum()])",
     ),
 )
 
