@@ -101,6 +101,7 @@ def test_what_is_left_of_a_large_sum_is_counted_anew(distance, heavy):
         assignment = assignment_of(UniformWeights(), centers, weights)
         statistics = tally.count(assignment)
         tally._total = statistics._replace(changed=np.zeros(1, dtype=np.int64))  # force an update
+        tally.keep(np.array([True]))  # as when another start has ended
     assert statistics.rows.tolist() == [[500, 1, 1]]
     whole = source.reduce(euclid.accumulation(assignment))
     np.testing.assert_allclose(statistics.squares[0, 0], whole.squares[0, 0], rtol=1e-13)

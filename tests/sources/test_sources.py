@@ -70,6 +70,10 @@ def test_chunks_equal_memory_for_every_reduction(table, assignment, dtype, block
     np.testing.assert_array_equal(chunk_labels, labels)
     assert chunk_objective == pytest.approx(objective, rel=1e-13)
 
+    for source in (memory, chunks):
+        _, mass = source.reduce(euclid.labeling(one))
+        np.testing.assert_allclose(mass, np.bincount(labels, weight, K), rtol=1e-14)
+
     distances = distances_by(memory, euclid, one)
     assert distances.shape == (N, K)
     assert distances.dtype == dtype
