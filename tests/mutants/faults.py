@@ -667,10 +667,10 @@ among(
         "tests/_init tests/laws/test_hostile_source.py",
     ),
     (
-        "near-rows-already-taken",
-        "forgotten weight",
-        "(last.labels == 1) & (_weight_of(block) > 0)",
-        "last.labels == 1",
+        "near-rows-of-other-blocks-only",
+        "forgotten case",
+        "near[here, own[here]] = False",
+        "near[here] = False",
     ),
     (
         "mark-the-first-row",
@@ -1064,7 +1064,7 @@ among(
         "stale label",
         "            all_labels[starts] = labels\n",
         "            pass\n",
-        "tests/_engine tests/laws",
+        "tests/_engine tests/laws/test_reference_agreement.py",
     ),
     (
         "labels-of-the-first-starts",

@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.sources import BLOCK_BYTES, ChunkedSource, MemorySource, describe, rows_at
+from fwkmeans.sources import (
+    BLOCK_BYTES,
+    ChunkedSource,
+    MemorySource,
+    describe,
+    join_in_tree,
+    rows_at,
+)
 from fwkmeans.typing import Assignment
-from row_memory import distances_by, labels_by
+from row_memory import Put, distances_by, labels_by
 
 N, M, K, R = 101, 3, 4, 2
 
@@ -151,3 +158,37 @@ def test_other_weights_leave_the_view_of_the_rows_alone(rng):
     view = ChunkedSource(X, block_bytes=200).mapped(np.abs)
     again = view.with_(rng.random(30), 2)
     np.testing.assert_array_equal(np.vstack([b.rows for b in again.blocks()]), np.abs(X))
+
+
+def test_a_view_of_a_view_is_one_after_the_other(rng):
+    X = rng.normal(size=(30, 3))
+    for source in (MemorySource(X), ChunkedSource(X, block_bytes=200)):
+        view = source.mapped(np.abs).mapped(np.sqrt)
+        np.testing.assert_array_equal(
+            np.vstack([b.rows for b in view.blocks()]), np.sqrt(np.abs(X))
+        )
+
+
+@pytest.mark.parametrize(
+    ("parts", "tree"),
+    [
+        ("a", "a"),
+        ("abc", "((ab)c)"),
+        ("abcde", "(((ab)(cd))e)"),
+        ("abcdefg", "(((ab)(cd))((ef)g))"),
+    ],
+)
+def test_parts_are_joined_with_their_neighbors_in_order(parts, tree):
+    assert join_in_tree(parts, lambda before, after: f"({before}{after})") == tree
+
+
+def test_row_memory_is_replaced_gathered_and_forgotten_by_name(rng):
+    X, old, new = np.zeros((30, 2)), rng.random(30), rng.random(30)
+    _, first = ChunkedSource(X, block_bytes=80).run(Put("one", old, 0))
+    _, both = first.run(Put("two", old, 0))
+    _, changed = both.run(Put("one", new, 0))
+    np.testing.assert_array_equal(first.gather("one"), old)  # the source before is as it was
+    np.testing.assert_array_equal(changed.gather("one"), new)
+    np.testing.assert_array_equal(changed.forget("one").gather("two"), old)
+    with pytest.raises(KeyError, match="one"):
+        changed.forget("one").gather("one")
