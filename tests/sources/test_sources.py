@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fwkmeans._tabular.layout import Layout
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.sources import (
     BLOCK_BYTES,
@@ -13,6 +14,7 @@ from fwkmeans.sources import (
     rows_at,
 )
 from fwkmeans.typing import Assignment
+from hostile_source import HostileSource
 from row_memory import Put, distances_by, labels_by
 
 N, M, K, R = 101, 3, 4, 2
@@ -158,6 +160,18 @@ def test_other_weights_leave_the_view_of_the_rows_alone(rng):
     view = ChunkedSource(X, block_bytes=200).mapped(np.abs)
     again = view.with_(rng.random(30), 2)
     np.testing.assert_array_equal(np.vstack([b.rows for b in again.blocks()]), np.abs(X))
+
+
+def test_drawn_rows_have_their_own_levels(rng):
+    layout = Layout(np.array([0, 2]), np.array([1]), np.array([0, 9]))
+    rows, levels = rng.normal(size=(20, 2)), rng.integers(0, 8, (20, 1)).astype(np.int32)
+    numbers = np.array([7, 3, 19, 3, 0])
+    memory = MemorySource(rows, levels=levels, layout=layout)
+    for source in (memory, HostileSource(memory, seed=5)):
+        drawn, weight = rows_at(source, numbers)
+        np.testing.assert_array_equal(drawn.numbers, rows[numbers])
+        np.testing.assert_array_equal(drawn.levels, levels[numbers])
+        assert weight is None
 
 
 def test_a_view_of_a_view_is_one_after_the_other(rng):
