@@ -970,7 +970,6 @@ among(
         "forgotten case",
         "found[absent, own] = otherwise[own]",
         "found[absent, own] = 0.0",
-        "tests/laws/test_missing.py",
     ),
 )
 
@@ -1026,7 +1025,7 @@ among(
         "stale rows",
         "return Entities(self.numbers[which], self.levels[which])",
         "return Entities(self.numbers[which], self.levels[: len(which)])",
-        "tests/sources tests/_init tests/laws/test_mixed.py",
+        "tests/sources",
     ),
     (
         "weights-remember-other-starts",

@@ -9,11 +9,12 @@ from fwkmeans.sources import (
     BLOCK_BYTES,
     ChunkedSource,
     MemorySource,
+    centers_of,
     describe,
     join_in_tree,
     rows_at,
 )
-from fwkmeans.typing import Assignment
+from fwkmeans.typing import Assignment, Entities
 from hostile_source import HostileSource
 from row_memory import Put, distances_by, labels_by
 
@@ -172,6 +173,17 @@ def test_drawn_rows_have_their_own_levels(rng):
         np.testing.assert_array_equal(drawn.numbers, rows[numbers])
         np.testing.assert_array_equal(drawn.levels, levels[numbers])
         assert weight is None
+
+
+def test_where_a_drawn_row_has_a_gap_the_center_of_the_table_stands_in():
+    layout = Layout(np.array([0, 2]), np.array([1]), np.array([0, 4]))
+    rows, levels = np.array([[1.0, np.nan], [2.0, 5.0]]), np.array([[1], [-1]], dtype=np.int32)
+    table, _ = describe(MemorySource(rows, levels=levels, layout=layout, gaps=True))
+    shares = np.array([0.2, 0.5, 0.3, 0.0])
+    table = table._replace(center=layout.centers(np.array([1.5, 7.0]), shares))
+    centers = centers_of(Entities(rows, levels), table)
+    np.testing.assert_array_equal(layout.points(centers), [[1.0, 7.0], [2.0, 5.0]])
+    np.testing.assert_array_equal(layout.frequencies(centers), [[0.0, 1.0, 0.0, 0.0], shares])
 
 
 def test_a_view_of_a_view_is_one_after_the_other(rng):
