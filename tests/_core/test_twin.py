@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from _core.problems import assert_same_statistics, make_problem
-from fwkmeans._core import kernels_for, twin
-from fwkmeans.typing import Pass
+from fwkmeans._core import array_kernels, kernels_for, twin
+from fwkmeans.typing import Block, Pass
 
 
 @pytest.fixture(params=["array_api_strict", "torch"])
@@ -121,3 +121,15 @@ def test_dissimilarity_is_the_formula():
 @pytest.mark.parametrize("dtype", [np.float16, np.int64, np.dtype(">f8"), np.dtype(">f4")])
 def test_rows_of_other_types_are_served_by_the_twin(dtype):
     assert kernels_for(np.ones((3, 2), dtype=dtype)) is twin
+
+
+def test_observed_cells_of_all_pieces_are_counted(rng, monkeypatch):
+    monkeypatch.setattr(array_kernels, "_PIECE", 7)
+    rows, levels = rng.normal(size=(30, 2)), rng.integers(-1, 3, (30, 2)).astype(np.int32)
+    rows[rng.random((30, 2)) < 0.3] = np.nan
+    weight = rng.integers(0, 2, 30).astype(float)
+    observed = array_kernels.observed_cells(Block(rows, weight, levels=levels))
+    there, known = ~np.isnan(rows), levels >= 0
+    np.testing.assert_array_equal(observed.in_row, np.c_[there, known].sum(axis=1))
+    np.testing.assert_array_equal(observed.in_number, there[weight > 0].sum(axis=0))
+    np.testing.assert_array_equal(observed.in_category, known[weight > 0].sum(axis=0))

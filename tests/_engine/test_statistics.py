@@ -37,8 +37,14 @@ def test_books_equal_counting_anew(weighted):
     euclid = SquaredEuclidean().bind(table)
     running = RunningStatistics(source, euclid, 3)
     updates = 0
-    for assignment in assignments(source, table, 40):
+    last = np.array([False, True, True])
+    for step, assignment in enumerate(assignments(source, table, 40)):
+        if step == 12:
+            running.keep(last)  # the first start has ended
+        if step >= 12:
+            assignment = assignment.take(last)
         statistics = running.count(assignment)
+        assert step != 12 or (running._age > 0).all()  # by its own labels no start loses digits
         whole = source.reduce(euclid.accumulation(assignment, statistics.reference))
         updates += int((running._age > 0).sum())
         np.testing.assert_array_equal(statistics.rows, whole.rows)
@@ -46,7 +52,7 @@ def test_books_equal_counting_anew(weighted):
         for part in ("mass", "sums", "squares"):
             kept, counted = getattr(statistics, part), getattr(whole, part)
             np.testing.assert_allclose(kept, counted, rtol=1e-10, atol=1e-10)
-    assert updates > 60  # most of 3 x 40 counts were updates
+    assert updates > 60  # most of 3 x 12 + 2 x 28 counts were updates
 
 
 def test_an_emptied_cluster_leaves_nothing_behind():
@@ -55,15 +61,52 @@ def test_an_emptied_cluster_leaves_nothing_behind():
     table, _ = describe(source)
     weights = UniformWeights().initial(1, 3, table)
     running = RunningStatistics(source, SquaredEuclidean().bind(table), 1)
-    for centers in ([[0.0], [10.0], [0.17]], [[0.0], [10.0], [0.16]], [[0.1], [10.0], [0.4]]):
+    for centers in ([[0.0], [10.0], [0.17]], [[0.0], [10.0], [0.16]], [[0.1], [10.0], [0.16]]):
         state = assignment_of(UniformWeights(), np.asarray([centers]), weights)
         statistics = running.count(state)
         running._total = statistics._replace(changed=np.zeros(1, dtype=np.int64))  # force an update
+    assert running._age.tolist() == [2]
     empty = statistics.rows == 0
     assert empty.any()
     assert not statistics.mass[empty].any()
     assert not statistics.sums[empty].any()
     assert not statistics.squares[empty].any()
+
+
+def test_sums_about_a_far_point_are_taken_anew():
+    """No label changes, but squares about where the centers were would cancel."""
+    rng = np.random.default_rng(2)
+    X = np.repeat([[0.0], [10.0]], 50, axis=0) + 0.1 * rng.normal(size=(100, 1))
+    source = MemorySource(X)
+    table, _ = describe(source)
+    weights = UniformWeights().initial(1, 2, table)
+    running = RunningStatistics(source, SquaredEuclidean().bind(table), 1)
+    for centers in ([[0.0], [10.0]], [[0.01], [10.0]], [[3.0], [7.0]]):
+        statistics = running.count(assignment_of(UniformWeights(), np.asarray([centers]), weights))
+        running._total = statistics._replace(changed=np.zeros(1, dtype=np.int64))  # few of them
+        expected = [[0.0], [10.0]] if centers[0][0] < 1 else centers
+        np.testing.assert_array_equal(statistics.reference[0], expected)
+
+
+@pytest.mark.parametrize(("distance", "heavy"), [(3e6, 1.0), (20.0, 1e12)])
+def test_what_is_left_of_a_large_sum_is_counted_anew(distance, heavy):
+    rng = np.random.default_rng(4)
+    X = np.r_[rng.normal(size=(500, 1)), [[distance], [-distance]]]
+    source = MemorySource(X, np.r_[np.ones(500), heavy, heavy])
+    table, _ = describe(source)
+    weights = UniformWeights().initial(1, 3, table)
+    euclid = SquaredEuclidean().bind(table)
+    running = RunningStatistics(source, euclid, 1)
+    for away in (100.0 * distance, distance):  # the far rows leave on both sides
+        centers = np.asarray([[[0.0], [away], [-away]]])
+        assignment = assignment_of(UniformWeights(), centers, weights)
+        statistics = running.count(assignment)
+        running._total = statistics._replace(changed=np.zeros(1, dtype=np.int64))  # force an update
+        running.keep(np.array([True]))  # as when another start has ended
+    assert statistics.rows.tolist() == [[500, 1, 1]]
+    whole = source.reduce(euclid.accumulation(assignment))
+    np.testing.assert_allclose(statistics.squares[0, 0], whole.squares[0, 0], rtol=1e-13)
+    assert statistics.mass[0, 0] == pytest.approx(500.0, rel=1e-13)
 
 
 def test_files_do_not_keep_labels(tmp_path):

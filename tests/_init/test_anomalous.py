@@ -293,3 +293,19 @@ def test_the_order_of_rows_does_not_matter_beside_categories(rng):
     for a, b in zip(*found, strict=True):
         assert a.mass == b.mass
         np.testing.assert_allclose(a.center, b.center, atol=1e-12)
+
+
+@pytest.mark.parametrize("block_bytes", [8, 24, 1 << 20])
+@pytest.mark.parametrize(
+    ("last_of_ties", "expected"), [(False, [0, 1, 3, 4, 6, 7, 2]), (True, [4, 3, 1, 0, 7, 6, 8])]
+)
+def test_rows_that_are_as_far_but_for_rounding_come_in_their_order(
+    last_of_ties, expected, block_bytes
+):
+    X = np.array(
+        [[-3.0], [3.0], [1.0], [np.nextafter(-3, -4)], [3.0], [0.0], [2.0], [-2.0], [-1.0]]
+    )
+    source = ChunkedSource(X, block_bytes=block_bytes)
+    search = anomalous_module._Search(source, *parts_of(source, 2.0), None, last_of_ties)
+    for n in (1, 3, 5, 7):
+        assert [row.place for row in search._farthest(n)] == expected[:n]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fwkmeans.centers import MeanCenter
-from fwkmeans.dissimilarities import DISSIMILARITIES, SquaredEuclidean
+from fwkmeans.dissimilarities import DISSIMILARITIES, Minkowski, SquaredEuclidean
 from fwkmeans.sources import ChunkedSource, MemorySource, describe
 from fwkmeans.typing import Assignment
 from row_memory import distances_by, labels_by
@@ -135,13 +135,29 @@ def test_distances_are_the_roots_with_the_scale():
 
 
 def test_farthest_row_is_the_first_over_blocks():
-    X = np.asarray([[0.0], [3.0], [1.0], [-3.0], [2.0], [3.0], [0.0]])
+    X = np.asarray([[0.0], [3.0], [1.0], [-3.0], [2.0], [-3.0], [0.0]])
     euclid = SquaredEuclidean().bind(describe(MemorySource(X))[0])
     reduction = euclid.farthest(assignment_at(np.zeros((2, 1, 1))), np.ones((2, 1), dtype=bool))
     for block_bytes in (8, 16, 24, 1000):
         distance, rows = ChunkedSource(X, block_bytes=block_bytes).reduce(reduction)
         np.testing.assert_array_equal(distance, [9.0, 9.0])
         np.testing.assert_array_equal(rows.numbers, [[3.0], [3.0]])
+
+
+@pytest.mark.parametrize("p", [1.5, 2.0, np.inf])
+def test_rounding_is_that_of_the_cluster_a_row_is_in(p):
+    """A row is hardly ever as far from its center as another cluster's weights would allow."""
+    X, places, _ = clusters(n=50)
+    assignment = assignment_at(places[None])
+    weights = assignment.weights * np.asarray([0.75, 1e-3, 1e-6])[:, None]
+    table = describe(MemorySource(X))[0]
+    minkowski = Minkowski(p).bind(table)
+    ulps = 1e-13 * table.span + 1e-15 * table.magnitude
+    for own in range(3):
+        got = minkowski.rounding(places[[own]], assignment._replace(weights=weights))
+        sizes = weights[0, own] * (ulps if np.isinf(p) else ulps**p)
+        expected = sizes.max() if np.isinf(p) else sizes.sum()
+        np.testing.assert_allclose(got, [expected], rtol=1e-12)
 
 
 def test_registry_and_contract():

@@ -9,7 +9,13 @@ from fwkmeans import FeatureWeightedKMeans
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.sources import MemorySource
 from hostile_source import HostileSource
-from laws.configurations import CONFIGURATIONS, FEW, assert_same_fit, make_rows, name_of
+from laws.configurations import (
+    FEW,
+    assert_same_fit,
+    each_representative,
+    make_rows,
+    name_of,
+)
 
 # reads the rows in one block where rounding decides which of two equal starts is the best
 ONE_START = {"n_init": 1, "random_state": 3, "max_iter": 20}
@@ -48,7 +54,7 @@ def assert_same(a, b, X):
     assert a.n_iter_ == b.n_iter_
 
 
-@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+@each_representative
 def test_every_algorithm_gives_the_same_fit(configuration, rng, through_hostile_source):
     X = make_rows(rng, 150, 4)
     weight = rng.random(150) * (rng.random(150) > 0.2)

@@ -173,8 +173,8 @@ among(
     (
         "radius-zero-gets-nothing",
         "forgotten case",
-        "return np.where(some, share(zero | ~some), weights)",
-        "return np.where(some & ~zero.any(), share(zero | ~some), weights)",
+        "weights = np.where(some, share(zero | ~some), weights)",
+        "weights = np.where(some & ~zero.any(), share(zero | ~some), weights)",
     ),
     ("radius-over-clusters", "axis", "inverse.sum(axis=-1,", "inverse.sum(axis=-2,"),
 )
@@ -230,22 +230,10 @@ among(
     "weighting/pairs.py",
     ("pairs-cross-term", "forgotten weight", "+ 4.0 * second**2", "+ 2.0 * second**2"),
     (
-        "pairs-without-sample-weight",
-        "forgotten weight",
-        "twice = squares if weight is None else weight[:, None] * squares",
-        "twice = squares",
-    ),
-    (
         "pairs-blocks-not-added",
         "dropped join",
-        "one.plus(other) for one, other in zip(total, part, strict=True)",
-        "one for one, other in zip(total, part, strict=True)",
-    ),
-    (
-        "pairs-pieces-not-added",
-        "dropped join",
-        "one.plus(part) for one, part in zip(total, parts, strict=True)",
-        "part for one, part in zip(total, parts, strict=True)",
+        "return tuple(map(CrossProducts.plus, before, after))",
+        "return before",
     ),
 )
 among(
@@ -357,16 +345,22 @@ among(
         "    return low / 2 + low / 2\n",
     ),
     (
-        "minkowski-labels-of-other-starts",
-        "stale label",
-        "labels = labels[~done]",
-        "labels = labels[: len(search.points)]",
-    ),
-    (
         "minkowski-first-guess-only",
         "forgotten case",
         "centers[going[done]] = search.found[done]",
         "centers[going[done]] = search.points[done]",
+    ),
+    (
+        "minkowski-labels-of-other-starts",
+        "stale label",
+        "SlopesAt(points, power[: len(points)], going)",
+        "SlopesAt(points, power[: len(points)], np.arange(len(points)))",
+    ),
+    (
+        "minkowski-brackets-of-other-starts",
+        "stale batch",
+        "setattr(kept, name, getattr(self, name)[starts])",
+        "setattr(kept, name, getattr(self, name)[: starts.sum()])",
     ),
 )
 
@@ -518,20 +512,56 @@ among(
     (
         "updates-forget-squares",
         "dropped join",
-        "    changes.squares[update] += total.squares[update]\n",
-        "",
+        "fingerprint=changes.fingerprint, changed=changes.changed)",
+        "fingerprint=changes.fingerprint, changed=changes.changed, squares=changes.squares)",
     ),
     (
         "updates-about-new-centers",
         "stale reference",
-        "reference = np.where(update[:, None, None], self._total.reference, reference)",
+        "reference = np.where(update[:, None, None], total.reference, reference)",
         "reference = reference + 0.0",
     ),
     (
-        "recount-keeps-labels",
+        "updates-add-fingerprints",
         "stale label",
-        "            self._labels[starts] = last.labels\n",
+        "sums = sums._replace(fingerprint=changes.fingerprint, changed=changes.changed)",
+        "sums = sums._replace(changed=changes.changed)",
+    ),
+    (
+        "updates-of-far-centers",
+        "forgotten case",
+        "return few & near & (self._age < _OLD)",
+        "return few & (self._age < _OLD)",
+    ),
+    (
+        "updates-lose-digits",
+        "forgotten case",
+        "return lost & update\n",
+        "return lost & ~update\n",
+    ),
+    (
+        "updates-leave-mass-behind",
+        "forgotten case",
+        "mass=np.where(full, sums.mass, 0.0),",
+        "mass=np.where(full, sums.mass, 1e-9),",
+    ),
+    (
+        "labels-kept-of-other-starts",
+        "stale label",
+        "self._kept = self._kept[going]",
+        "self._kept = self._kept[: going.sum()]",
+    ),
+    (
+        "labels-kept-not-numbered-again",
+        "stale label",
+        "        self._kept = np.arange(self._kept.size)\n",
         "",
+    ),
+    (
+        "peaks-of-other-starts",
+        "stale batch",
+        "self._peaks = [peak[going] for peak in self._peaks]",
+        "self._peaks = [0.0 * peak[going] for peak in self._peaks]",
     ),
 )
 among(
@@ -577,12 +607,6 @@ among(
         "kmeans_plusplus(rows, n_clusters, sample_weight=weights, random_state=seed)",
         "kmeans_plusplus(rows, n_clusters, random_state=seed)",
     ),
-    (
-        "random-rows-without-weight",
-        "forgotten weight",
-        "        indices = present[indices]\n    return centers_at",
-        "        indices = indices + 0\n    return centers_at",
-    ),
 )
 among(
     "_init/seeds.py",
@@ -607,8 +631,95 @@ among(
     (
         "farthest-by-rounding",
         "wrong tie",
-        "return order[np.lexsort((order, level))]",
+        "return order[np.lexsort((-order if last_of_ties else order, level))]",
         "return order",
+    ),
+    (
+        "farthest-last-of-equals",
+        "wrong tie",
+        "-order if last_of_ties else order, level",
+        "order if last_of_ties else -order, level",
+    ),
+    (
+        "farthest-first-of-many-equals",
+        "wrong tie",
+        "tied[-self.n :] if self.last_of_ties else tied[: self.n]",
+        "tied[: self.n]",
+    ),
+    (
+        "far-rows-of-one-block",
+        "dropped join",
+        "both = [*before, *after]",
+        "both = [*before]",
+    ),
+    (
+        "far-rows-counted-from-the-block",
+        "off by one",
+        "(near + block.first_row).tolist()",
+        "near.tolist()",
+        "tests/_init tests/laws/test_hostile_source.py",
+    ),
+    (
+        "largest-distances-of-one-block",
+        "dropped join",
+        "self._largest(np.concatenate([before, after]))",
+        "self._largest(before)",
+        "tests/_init tests/laws/test_hostile_source.py",
+    ),
+    (
+        "near-rows-of-other-blocks-only",
+        "forgotten case",
+        "near[here, own[here]] = False",
+        "near[here] = False",
+    ),
+    (
+        "mark-the-first-row",
+        "off by one",
+        "labels[0, self.index - block.first_row] = 1",
+        "labels[0, 0] = 1",
+    ),
+    (
+        "taken-rows-keep-their-weight",
+        "stale weights",
+        "weight[self.index - block.first_row] = 0.0",
+        "weight[self.index - block.first_row] *= 0.5",
+    ),
+    (
+        "weights-taken-in-place",
+        "changed in place",
+        "            weight = weight.copy()\n",
+        "",
+        "tests/_init tests/laws/test_hostile_source.py",
+    ),
+    (
+        "distances-taken-with-the-pattern",
+        "stale rows",
+        'np.asarray(memory["distance"][_weight_of(block) > 0]), memory',
+        'np.asarray(memory["distance"][: (_weight_of(block) > 0).sum()]), memory',
+    ),
+    (
+        "copied-rows-without-weight",
+        "forgotten weight",
+        "            weight,\n            levels=None if layout",
+        "            np.ones_like(weight),\n            levels=None if layout",
+    ),
+    (
+        "pattern-without-sample-weight",
+        "forgotten weight",
+        "np.where(marked, _weight_of(block), 0.0)",
+        "np.where(marked & (_weight_of(block) > 0), 1.0, 0.0)",
+    ),
+    (
+        "smallest-of-a-circle",
+        "sign",
+        "return max(circle,",
+        "return min(circle,",
+    ),
+    (
+        "filled-beside-the-last-center",
+        "off by one",
+        "table, centers[:at])",
+        "table, centers[: max(1, at - 1)])",
     ),
     (
         "anomalous-nearest-first",
@@ -621,12 +732,6 @@ among(
         "forgotten case",
         "sorted(patterns, key=lambda pattern: -pattern.mass)[:n_clusters]",
         "patterns[:n_clusters]",
-    ),
-    (
-        "pattern-without-sample-weight",
-        "forgotten weight",
-        "np.where(labels == 1, self.left, 0.0)",
-        "np.where((labels == 1) & (self.left > 0), 1.0, 0.0)",
     ),
 )
 
@@ -646,29 +751,33 @@ among(
         "None if self.sample_weight is None else self.sample_weight[piece]",
         "None if self.sample_weight is None else self.sample_weight[: len(self.rows[piece])]",
     ),
-    ("rows-in-order-of-the-file", "wrong order", "return cells[inverse]", "return cells"),
     (
         "reweighted-forgets-the-view",
         "stale rows",
-        "            seen=self.seen,\n        )\n        source.level_options",
-        "        )\n        source.level_options",
-        "tests/sources tests/estimators/test_convex.py",
+        "self._with(sample_weight=sample_weight, n_threads=n_threads)",
+        "self._with(sample_weight=sample_weight, n_threads=n_threads, seen=None)",
+    ),
+    (
+        "second-view-forgets-the-first",
+        "stale rows",
+        "transform if first is None else _Composed(first, transform)",
+        "transform",
+    ),
+    (
+        "spill-forgets-a-block",
+        "dropped join",
+        "        mapped[...] = array\n",
+        "        mapped[...] = 0 if self._end else array\n",
+    ),
+    (
+        "spill-over-the-last-block",
+        "off by one",
+        "self._end += -(-array.nbytes // _PAGE) * _PAGE",
+        "self._end += array.nbytes // _PAGE * _PAGE",
     ),
 )
 among(
     "sources/describe.py",
-    (
-        "moments-without-squares",
-        "dropped join",
-        "total.squares + part.squares,",
-        "total.squares,",
-    ),
-    (
-        "moments-minimum",
-        "sign",
-        "np.minimum(total.minimum, part.minimum)",
-        "np.maximum(total.minimum, part.minimum)",
-    ),
     (
         "second-look-elsewhere",
         "sign",
@@ -676,19 +785,10 @@ among(
         "reference = reference - drift",
     ),
     (
-        "observed-without-weight",
-        "forgotten weight",
-        "there &= (block.sample_weight[piece] > 0)[:, None]",
-        "there &= (block.sample_weight[piece] >= 0)[:, None]",
-        "tests/laws/test_missing.py::"
-        "test_a_column_observed_only_where_there_is_no_weight_raises_by_name",
-    ),
-    (
-        "observed-in-the-first-rows",
-        "off by one",
-        "at = block.first_row + begin\n",
-        "at = block.first_row\n",
-        "tests/estimators/test_gaps.py",
+        "moments-of-the-last-block",
+        "dropped join",
+        "return before.plus(after)",
+        "return after",
     ),
 )
 among(
@@ -702,7 +802,162 @@ among(
     ),
 )
 among(
+    "sources/base.py",
+    (
+        "tree-joins-the-wrong-way-round",
+        "wrong order",
+        "joined = join(pending.pop()[1], joined)",
+        "joined = join(joined, pending.pop()[1])",
+    ),
+    (
+        "tree-joins-the-rest-the-wrong-way-round",
+        "wrong order",
+        "whole = join(pending.pop()[1], whole)",
+        "whole = join(whole, pending.pop()[1])",
+    ),
+    (
+        "tree-is-a-list",
+        "wrong order",
+        "while pending and pending[-1][0] == size:",
+        "while pending:",
+    ),
+    (
+        "tree-forgets-the-rest",
+        "dropped join",
+        "    while pending:\n        whole =",
+        "    while len(pending) > 1:\n        whole =",
+    ),
+    (
+        "weights-in-memory-ignored",
+        "stale weights",
+        'if "weight" in memory:',
+        'if "weights" in memory:',
+        "tests/sources tests/_init tests/estimators/test_gaps.py",
+    ),
+    (
+        "memory-of-the-first-run",
+        "stale rows",
+        "return whole, self._with(_memory=tuple(memories))",
+        "return whole, self._with(_memory=self._memory or tuple(memories))",
+        "tests/sources tests/_init tests/_engine",
+    ),
+    (
+        "memory-gathered-backwards",
+        "wrong order",
+        "for memory in self._memory or () if memory]",
+        "for memory in reversed(self._memory or ()) if memory]",
+    ),
+    (
+        "forget-all-the-others",
+        "sign",
+        "if k != name}",
+        "if k == name}",
+        "tests/sources tests/estimators",
+    ),
+    (
+        "gaps-never-stretch",
+        "stale flag",
+        "return self._with(gaps=True, stretch=stretch)",
+        "return self._with(gaps=True)",
+        "tests/sources tests/estimators/test_gaps.py tests/laws/test_missing.py",
+    ),
+)
+among(
+    "sources/gaps.py",
+    (
+        "gaps-without-sample-weight",
+        "forgotten weight",
+        "weight = weight * block.sample_weight",
+        "weight = weight * 1.0",
+        "tests/laws/test_missing.py",
+    ),
+    (
+        "gaps-without-categories",
+        "off by one",
+        "(0 if block.levels is None else block.levels.shape[1])",
+        "0",
+        "tests/laws/test_missing.py tests/laws/test_mixed.py",
+    ),
+    (
+        "observed-in-the-first-rows",
+        "off by one",
+        "int(row) + block.first_row for row",
+        "int(row) for row",
+        "tests/sources/test_describe.py",
+    ),
+    (
+        "observed-in-the-first-block",
+        "dropped join",
+        "before.in_column + after.in_column,",
+        "before.in_column,",
+        "tests/sources/test_describe.py",
+    ),
+    (
+        "missing-in-the-first-block",
+        "dropped join",
+        "before.missing + after.missing,",
+        "before.missing,",
+        "tests/sources/test_describe.py",
+    ),
+    (
+        "hollow-rows-of-the-first-block",
+        "dropped join",
+        "before.n_empty + after.n_empty,",
+        "before.n_empty,",
+        "tests/sources/test_describe.py",
+    ),
+    (
+        "hollow-rows-out-of-order",
+        "wrong order",
+        "(before.empty + after.empty)[:_SHOWN]",
+        "(after.empty + before.empty)[:_SHOWN]",
+        "tests/sources/test_describe.py",
+    ),
+)
+among(
     "sources/entities.py",
+    (
+        "rows-drawn-among-all",
+        "forgotten weight",
+        "places = places if there is None else there[places]",
+        "places = places if there is None else there[:0].size + places",
+    ),
+    (
+        "rows-without-the-last-of-a-block",
+        "off by one",
+        "[begin, begin + n_there])",
+        "[begin, begin + n_there - 1])",
+    ),
+    (
+        "rows-before-counted-with-the-block",
+        "off by one",
+        "Present(whole[:, 0], ends - whole[:, 1], int(ends[-1]))",
+        "Present(whole[:, 0], ends, int(ends[-1]))",
+    ),
+    (
+        "rows-joined-backwards",
+        "wrong order",
+        "np.concatenate([numbers, later])",
+        "np.concatenate([later, numbers])",
+    ),
+    (
+        "weights-joined-backwards",
+        "wrong order",
+        "np.concatenate([before.sample_weight, after.sample_weight])",
+        "np.concatenate([after.sample_weight, before.sample_weight])",
+    ),
+    (
+        "rows-with-the-first-weights",
+        "stale weights",
+        "None if weight is None else weight[places]), memory",
+        "None if weight is None else weight[: places.size]), memory",
+    ),
+    (
+        "rows-in-order-of-the-file",
+        "wrong order",
+        "return Drawn(drawn.entities.take(inverse), weight)",
+        "return Drawn(drawn.entities.take(np.sort(inverse)), weight)",
+    ),
     (
         "missing-number-is-zero",
         "forgotten case",
@@ -715,58 +970,195 @@ among(
         "forgotten case",
         "found[absent, own] = otherwise[own]",
         "found[absent, own] = 0.0",
-        "tests/laws/test_missing.py",
-    ),
-)
-among(
-    "sources/memory.py",
-    (
-        "reweighted-keeps-gaps",
-        "stale flag",
-        "gaps=self.gaps if gaps is None else gaps,",
-        "gaps=self.gaps,",
-        "tests/sources tests/estimators/test_gaps.py",
-    ),
-    (
-        "subset-with-the-first-levels",
-        "stale rows",
-        "levels=None if self.levels is None else self.levels[indices],",
-        "levels=None if self.levels is None else self.levels[: len(indices)],",
-        "tests/_init tests/sources",
     ),
 )
 
 # ---- passes over the rows -----------------------------------------------------------------------
 
 among(
+    "typing.py",
+    (
+        "join-forgets-counts",
+        "dropped join",
+        "return Statistics._make([*sums, self.reference])",
+        "return Statistics._make([*sums, self.reference])._replace(counts=self.counts)",
+        "tests/sources tests/laws/test_hostile_source.py",
+    ),
+    (
+        "join-forgets-cells",
+        "dropped join",
+        "sums: list[Any] = [None if a is None else a + b for a, b in pairs]",
+        "sums: list[Any] = [None if a is None else a + b for a, b in pairs]\n"
+        "        sums[4] = self.cells",
+        "tests/sources tests/laws/test_hostile_source.py",
+    ),
+    (
+        "scaled-forgets-squares",
+        "forgotten weight",
+        "            squares=factor * self.squares,\n",
+        "",
+        "tests/test_typing.py",
+    ),
+    (
+        "about-without-half-of-the-product",
+        "forgotten weight",
+        "(2.0 * self.sums + self.observed * step) * step",
+        "(self.sums + self.observed * step) * step",
+        "tests/test_typing.py",
+    ),
+    (
+        "about-the-other-way",
+        "sign",
+        "step = self.reference - reference",
+        "step = reference - self.reference",
+        "tests/test_typing.py",
+    ),
+    (
+        "put-changes-the-whole-in-place",
+        "changed in place",
+        "[None if whole is None else whole.copy() for whole in self]",
+        "list(self)",
+        "tests/test_typing.py",
+    ),
+    (
+        "take-the-first-levels",
+        "stale rows",
+        "return Entities(self.numbers[which], self.levels[which])",
+        "return Entities(self.numbers[which], self.levels[: len(which)])",
+        "tests/sources",
+    ),
+    (
+        "weights-remember-other-starts",
+        "stale batch",
+        "{key: m[starts] for key, m in self.memory.items()}",
+        "{key: m[: len(m[starts])] for key, m in self.memory.items()}",
+        "tests/laws/test_batches.py",
+    ),
+)
+among(
     "_core/passes.py",
+    (
+        "labels-of-other-starts",
+        "stale label",
+        'all_labels = memory["labels"][kept]  # a copy',
+        'all_labels = memory["labels"][: kept.size].copy()',
+        "tests/_engine/test_statistics.py tests/laws/test_batches.py tests/centers",
+    ),
+    (
+        "labels-changed-in-place",
+        "changed in place",
+        'all_labels = memory["labels"][kept]  # a copy',
+        'all_labels = memory["labels"]',
+        "tests/_engine/test_statistics.py tests/laws/test_hostile_source.py",
+    ),
+    (
+        "labels-not-replaced",
+        "stale label",
+        'return part, {**memory, "labels": all_labels}',
+        'return part, {"labels": all_labels, **memory}',
+        "tests/_engine/test_statistics.py tests/laws/test_hostile_source.py",
+    ),
+    (
+        "recount-keeps-labels",
+        "stale label",
+        "            all_labels[starts] = labels\n",
+        "            pass\n",
+        "tests/_engine tests/laws/test_reference_agreement.py",
+    ),
+    (
+        "labels-of-the-first-starts",
+        "stale label",
+        "return labels if starts is None else labels[starts]",
+        "return labels if starts is None else labels[: starts.size]",
+        "tests/centers tests/laws/test_batches.py",
+    ),
     (
         "farthest-last-block-of-ties",
         "wrong tie",
-        "np.where(later_distance > distance,",
-        "np.where(later_distance >= distance,",
-        "tests/_engine/test_empty.py",
+        "farther = (after.distance > before.distance)[:, None]",
+        "farther = (after.distance >= before.distance)[:, None]",
+        "tests/_engine/test_empty.py tests/sources",
     ),
     (
-        "labelling-adds-largest",
+        "farthest-of-the-last-block",
         "dropped join",
-        "max(objective) if largest else sum(objective)",
-        "sum(objective)",
+        "distance = np.maximum(before.distance, after.distance)",
+        "distance = after.distance",
+        "tests/sources",
+    ),
+    (
+        "farthest-levels-of-the-first-block",
+        "dropped join",
+        "levels = np.where(farther, after.row.levels, before.row.levels)",
+        "levels = before.row.levels",
+        "tests/sources tests/_engine tests/laws/test_mixed.py tests/laws/test_hostile_source.py",
+    ),
+    (
+        "labeling-adds-largest",
+        "dropped join",
+        "max(before[0], after[0]) if largest else before[0] + after[0]",
+        "before[0] + after[0]",
         "tests/sources tests/laws/test_sources.py",
     ),
     (
-        "counts-of-the-first-block",
+        "labeling-mass-of-one-block",
         "dropped join",
-        "total.counts + part.counts,",
-        "total.counts,",
-        "tests/sources tests/laws/test_mixed.py",
+        "return objective, before[1] + after[1]",
+        "return objective, before[1]",
+        "tests/sources tests/laws/test_hostile_source.py",
+    ),
+    (
+        "labeling-mass-without-weight",
+        "forgotten weight",
+        "mass += np.bincount(labels[piece], weight, n_clusters)",
+        "mass += np.bincount(labels[piece], None, n_clusters)",
+        "tests/sources tests/laws/test_invariance.py tests/laws/test_objective.py",
     ),
     (
         "powers-add-largest",
         "dropped join",
-        "np.where(largest, np.maximum(total, part), total + part)",
-        "total + part",
-        "tests/sources tests/laws/test_sources.py",
+        "np.where(largest, np.maximum(before, after), before + after)",
+        "before + after",
+        "tests/_core/test_slopes.py",
+    ),
+)
+among(
+    "_core/array_kernels.py",
+    (
+        "pairs-without-sample-weight",
+        "forgotten weight",
+        "twice = squares if weight is None else weight[:, None] * squares",
+        "twice = squares",
+        "tests/weighting/test_pairs.py",
+    ),
+    (
+        "pairs-pieces-not-added",
+        "dropped join",
+        "total = parts if total is None else tuple(map(CrossProducts.plus, total, parts))",
+        "total = parts",
+        "tests/weighting/test_pairs.py",
+    ),
+    (
+        "observed-without-weight",
+        "forgotten weight",
+        "weighs = block.sample_weight[piece] > 0",
+        "weighs = block.sample_weight[piece] >= 0",
+        "tests/laws/test_missing.py::"
+        "test_a_column_observed_only_where_there_is_no_weight_raises_by_name",
+    ),
+    (
+        "observed-categories-of-the-last-piece",
+        "dropped join",
+        "in_category = in_category + xp.count_nonzero(known & weighs[:, None], axis=0)",
+        "in_category = xp.count_nonzero(known & weighs[:, None], axis=0)",
+        "tests/_core/test_twin.py tests/estimators/test_gaps.py",
+    ),
+    (
+        "observed-numbers-only",
+        "forgotten case",
+        "counts = counts + xp.count_nonzero(known, axis=1)",
+        "counts = counts + 0",
+        "tests/laws/test_missing.py tests/laws/test_mixed.py",
     ),
 )
 among(
@@ -790,11 +1182,40 @@ among(
         "xp.argmin(cost, axis=-1), d",
     ),
     (
-        "twin-neighbours-not-joined",
+        "twin-neighbors-not-joined",
         "dropped join",
         "return there + xp.where(other == nearest, other_mass, zero)",
         "return there",
         "tests/_core/test_slopes.py",
+    ),
+    (
+        "twin-curvature-of-one-part",
+        "dropped join",
+        "a.curvature + b.curvature,",
+        "a.curvature,",
+        "tests/_core/test_slopes.py",
+    ),
+    (
+        "twin-lowest-of-one-part",
+        "dropped join",
+        "xp.minimum(a.low, b.low),",
+        "a.low,",
+        "tests/_core/test_slopes.py",
+    ),
+    (
+        "moments-without-squares",
+        "dropped join",
+        "            minimum=xp.minimum(self.minimum, other.minimum),\n",
+        "            squares=self.squares,\n"
+        "            minimum=xp.minimum(self.minimum, other.minimum),\n",
+        "tests/sources",
+    ),
+    (
+        "moments-minimum",
+        "sign",
+        "xp.minimum(self.minimum, other.minimum)",
+        "xp.maximum(self.minimum, other.minimum)",
+        "tests/sources",
     ),
     (
         "twin-squares-without-weight",
@@ -906,7 +1327,7 @@ among(
         "tests/_core/test_mixed.py",
     ),
     (
-        "core-neighbours-not-added",
+        "core-neighbors-not-added",
         "dropped join",
         "below_mass += (under & (y[r] == below)) ? s[r] : zero;",
         "below_mass += (under & (y[r] == below)) ? zero : zero;",
@@ -1002,10 +1423,54 @@ among(
         "tests/_engine/test_empty.py",
     ),
     (
-        "core-neighbours-not-joined",
+        "core-neighbors-not-joined",
         "dropped join",
         "            mass += other_mass;",
         "            (void)other_mass;",
         "tests/_core/test_slopes.py",
+    ),
+)
+
+# ---- estimators ---------------------------------------------------------------------------------
+
+among(
+    "estimators/starts.py",
+    (
+        "pattern-weights-forgotten",
+        "stale weights",
+        "        how = problem.weights\n",
+        '        how = how + ""\n',
+        "tests/estimators/test_imwk.py tests/_init",
+    ),
+    (
+        "given-centers-run-ten-times",
+        "forgotten case",
+        "return 1 if only_one else 10",
+        "return 10",
+        "tests/estimators/test_conventions.py tests/estimators/test_imwk.py",
+    ),
+    (
+        "random-weights-run-once",
+        "forgotten case",
+        "(is_anomalous(estimator.init) and not random_weights)",
+        "is_anomalous(estimator.init)",
+        "tests/_init tests/estimators",
+    ),
+)
+among(
+    "estimators/inputs.py",
+    (
+        "view-makes-no-gaps",
+        "forgotten case",
+        "return seen.with_gaps(stretch=False) if changed else seen",
+        "return seen",
+        "tests/estimators/test_convex.py",
+    ),
+    (
+        "weights-below-zero",
+        "off by one",
+        "if not (weights > 0).any():",
+        "if not (weights >= 0).any():",
+        "tests/estimators/test_inputs.py tests/estimators/test_conventions.py tests/laws",
     ),
 )

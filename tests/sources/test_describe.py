@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from fwkmeans.sources import ChunkedSource, MemorySource, count_faults, describe
+from fwkmeans._tabular.layout import Layout
+from fwkmeans.sources import ChunkedSource, MemorySource, count_faults, count_observed, describe
+from hostile_source import HostileSource
 
 
 def expected_moments(X, weight=None):
@@ -140,3 +142,21 @@ def test_sums_begun_at_a_row_far_outside_are_taken_again_about_the_mean(rng):
         np.testing.assert_allclose(table.mean, X[1:].mean(axis=0), rtol=1e-12, atol=1e-14)
         scatter = ((X[1:] - X[1:].mean(axis=0)) ** 2).sum(axis=0)
         np.testing.assert_allclose(table.scatter, scatter, rtol=1e-8)
+
+
+def test_observed_cells_of_all_blocks_are_counted(rng):
+    rows, levels = rng.normal(size=(60, 2)), rng.integers(-1, 3, (60, 1)).astype(np.int32)
+    rows[rng.random((60, 2)) < 0.3] = np.nan
+    hollow = np.arange(4, 60, 7)
+    rows[hollow], levels[hollow] = np.nan, -1
+    weight = rng.integers(0, 2, 60).astype(float)
+    layout = Layout(np.array([0, 2]), np.array([1]), np.array([0, 4]))
+    memory = MemorySource(rows, weight, levels=levels, layout=layout)
+    there = np.c_[~np.isnan(rows[:, 0]), levels >= 0, ~np.isnan(rows[:, 1])]
+    hollow = np.flatnonzero(~there.any(axis=1))
+    for source in (memory, HostileSource(memory, seed=3)):
+        observed = count_observed(source)
+        np.testing.assert_array_equal(observed.in_column, there[weight > 0].sum(axis=0))
+        np.testing.assert_array_equal(observed.missing, [(levels < 0).sum()])
+        assert observed.n_empty == len(hollow) > 5
+        assert observed.empty == tuple(hollow[:5])

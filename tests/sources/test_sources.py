@@ -3,10 +3,20 @@
 import numpy as np
 import pytest
 
+from fwkmeans._tabular.layout import Layout
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.sources import BLOCK_BYTES, ChunkedSource, MemorySource, describe, rows_at
-from fwkmeans.typing import Assignment
-from row_memory import distances_by, labels_by
+from fwkmeans.sources import (
+    BLOCK_BYTES,
+    ChunkedSource,
+    MemorySource,
+    centers_of,
+    describe,
+    join_in_tree,
+    rows_at,
+)
+from fwkmeans.typing import Assignment, Entities
+from hostile_source import HostileSource
+from row_memory import Put, distances_by, labels_by
 
 N, M, K, R = 101, 3, 4, 2
 
@@ -69,6 +79,10 @@ def test_chunks_equal_memory_for_every_reduction(table, assignment, dtype, block
     assert chunk_labels.dtype == labels.dtype == np.int32
     np.testing.assert_array_equal(chunk_labels, labels)
     assert chunk_objective == pytest.approx(objective, rel=1e-13)
+
+    for source in (memory, chunks):
+        _, mass = source.reduce(euclid.labeling(one))
+        np.testing.assert_allclose(mass, np.bincount(labels, weight, K), rtol=1e-14)
 
     distances = distances_by(memory, euclid, one)
     assert distances.shape == (N, K)
@@ -147,3 +161,60 @@ def test_other_weights_leave_the_view_of_the_rows_alone(rng):
     view = ChunkedSource(X, block_bytes=200).mapped(np.abs)
     again = view.with_(rng.random(30), 2)
     np.testing.assert_array_equal(np.vstack([b.rows for b in again.blocks()]), np.abs(X))
+
+
+def test_drawn_rows_have_their_own_levels(rng):
+    layout = Layout(np.array([0, 2]), np.array([1]), np.array([0, 9]))
+    rows, levels = rng.normal(size=(20, 2)), rng.integers(0, 8, (20, 1)).astype(np.int32)
+    numbers = np.array([7, 3, 19, 3, 0])
+    memory = MemorySource(rows, levels=levels, layout=layout)
+    for source in (memory, HostileSource(memory, seed=5)):
+        drawn, weight = rows_at(source, numbers)
+        np.testing.assert_array_equal(drawn.numbers, rows[numbers])
+        np.testing.assert_array_equal(drawn.levels, levels[numbers])
+        assert weight is None
+
+
+def test_where_a_drawn_row_has_a_gap_the_center_of_the_table_stands_in():
+    layout = Layout(np.array([0, 2]), np.array([1]), np.array([0, 4]))
+    rows, levels = np.array([[1.0, np.nan], [2.0, 5.0]]), np.array([[1], [-1]], dtype=np.int32)
+    table, _ = describe(MemorySource(rows, levels=levels, layout=layout, gaps=True))
+    shares = np.array([0.2, 0.5, 0.3, 0.0])
+    table = table._replace(center=layout.centers(np.array([1.5, 7.0]), shares))
+    centers = centers_of(Entities(rows, levels), table)
+    np.testing.assert_array_equal(layout.points(centers), [[1.0, 7.0], [2.0, 5.0]])
+    np.testing.assert_array_equal(layout.frequencies(centers), [[0.0, 1.0, 0.0, 0.0], shares])
+
+
+def test_a_view_of_a_view_is_one_after_the_other(rng):
+    X = rng.normal(size=(30, 3))
+    for source in (MemorySource(X), ChunkedSource(X, block_bytes=200)):
+        view = source.mapped(np.abs).mapped(np.sqrt)
+        np.testing.assert_array_equal(
+            np.vstack([b.rows for b in view.blocks()]), np.sqrt(np.abs(X))
+        )
+
+
+@pytest.mark.parametrize(
+    ("parts", "tree"),
+    [
+        ("a", "a"),
+        ("abc", "((ab)c)"),
+        ("abcde", "(((ab)(cd))e)"),
+        ("abcdefg", "(((ab)(cd))((ef)g))"),
+    ],
+)
+def test_parts_are_joined_with_their_neighbors_in_order(parts, tree):
+    assert join_in_tree(parts, lambda before, after: f"({before}{after})") == tree
+
+
+def test_row_memory_is_replaced_gathered_and_forgotten_by_name(rng):
+    X, old, new = np.zeros((30, 2)), rng.random(30), rng.random(30)
+    _, first = ChunkedSource(X, block_bytes=80).run(Put("one", old, 0))
+    _, both = first.run(Put("two", old, 0))
+    _, changed = both.run(Put("one", new, 0))
+    np.testing.assert_array_equal(first.gather("one"), old)  # the source before is as it was
+    np.testing.assert_array_equal(changed.gather("one"), new)
+    np.testing.assert_array_equal(changed.forget("one").gather("two"), old)
+    with pytest.raises(KeyError, match="one"):
+        changed.forget("one").gather("one")
