@@ -627,7 +627,7 @@ among(
     ),
 )
 among(
-    "_init/anomalous.py",
+    "_init/pattern_passes.py",
     (
         "farthest-by-rounding",
         "wrong tie",
@@ -698,16 +698,25 @@ among(
         'np.asarray(memory["distance"][: (_weight_of(block) > 0).sum()]), memory',
     ),
     (
-        "copied-rows-without-weight",
-        "forgotten weight",
-        "            weight,\n            levels=None if layout",
-        "            np.ones_like(weight),\n            levels=None if layout",
-    ),
-    (
         "pattern-without-sample-weight",
         "forgotten weight",
         "np.where(marked, _weight_of(block), 0.0)",
         "np.where(marked & (_weight_of(block) > 0), 1.0, 0.0)",
+    ),
+    (
+        "anomalous-nearest-first",
+        "sign",
+        'np.argsort(-distance, kind="stable")',
+        'np.argsort(distance, kind="stable")',
+    ),
+)
+among(
+    "_init/anomalous.py",
+    (
+        "copied-rows-without-weight",
+        "forgotten weight",
+        "            weight,\n            levels=None if layout",
+        "            np.ones_like(weight),\n            levels=None if layout",
     ),
     (
         "smallest-of-a-circle",
@@ -720,12 +729,6 @@ among(
         "off by one",
         "table, centers[:at])",
         "table, centers[: max(1, at - 1)])",
-    ),
-    (
-        "anomalous-nearest-first",
-        "sign",
-        'np.argsort(-distance, kind="stable")',
-        'np.argsort(distance, kind="stable")',
     ),
     (
         "patterns-in-order-of-finding",
