@@ -46,7 +46,7 @@ _warned = False
 def kernels_for(rows: Any) -> ModuleType:
     """Return the module with the kernels for these rows."""
     global _warned
-    if type(rows) is not np.ndarray or rows.dtype not in (np.float64, np.float32):
+    if not isinstance(rows, np.ndarray) or rows.dtype not in (np.float64, np.float32):
         return twin
     if compiled is None and not _warned:
         _warned = True
