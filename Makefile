@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f \( -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name pyproject.toml \))
 
-.PHONY: help demo test lint types mutants bench survey docs clean setup test-oldest test-clang test-aarch64 wheel
+.PHONY: help demo test lint types mutants bench survey docs clean setup test-reference test-oldest test-clang test-aarch64 wheel
 help:  ## show this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 22
 

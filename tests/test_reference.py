@@ -9,6 +9,8 @@ from sklearn.cluster import KMeans
 
 import reference as ref
 
+pytestmark = pytest.mark.reference
+
 # ---------------------------------------- independent objectives (einsum, no shared code)
 
 
