@@ -22,6 +22,9 @@ from laws.configurations import RULE_LIST, RULES, name_of
 M = 4
 MASS = np.array([10.0, 25.0, 5.0])
 
+# SciPy before 1.12 says so whenever its search meets a bound
+pytestmark = pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")
+
 
 def table_of(scatter):
     scatter = np.asarray(scatter, dtype=np.float64)

@@ -225,7 +225,7 @@ def assign_and_accumulate(
             changed = xp.zeros(1, dtype=xp.int64, device=where)
             if last is not None:
                 before = xp.astype(last.labels[r, chunk.here], labels.dtype)
-                changed = changed + xp.astype(xp.count_nonzero(before != labels), xp.int64)
+                changed = changed + xp.sum(xp.astype(before != labels, xp.int64))
                 if last.update[r]:
                     earlier = _sums(chunk, before, reference[r, ...], n_levels, xp)
                     sums = [new - old for new, old in zip(sums, earlier, strict=True)]
