@@ -120,6 +120,8 @@ class Child:
             env=child_environment(),
             stdout=subprocess.PIPE,
             bufsize=0,
+            # a shell may have told its background jobs to ignore it
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
 
     def __enter__(self):

@@ -209,7 +209,13 @@ def test_an_interrupted_process_leaves_a_file_to_go_on_with(tmp_path):
     command = [sys.executable, "-m", "fwkmeans", "survey", "-t", "iris", "-t", "wine"]
     command += ["--starts", "10", "--seed", "3", "--jobs", "2", "--results", str(path)]
     process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, text=True
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+        # a shell may have told its background jobs to ignore it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     deadline = time.monotonic() + 120
     n_cells = 0
