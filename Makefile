@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f \( -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name pyproject.toml \))
 
-.PHONY: help demo test lint types mutants bench survey docs clean setup test-reference test-oldest test-clang test-aarch64 wheel
+.PHONY: help demo test lint types mutants fuzz bench survey docs clean setup test-reference test-oldest test-clang test-aarch64 wheel
 help:  ## show this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 22
 
@@ -48,6 +48,9 @@ types: $(VENV)/.dev  ## run mypy --strict
 
 mutants: $(VENV)/.dev  ## plant small faults in a copy; the tests must catch all (ONLY=name: one)
 	$(BIN)/python tests/mutants/plant.py --only '$(or $(ONLY),*)'
+
+fuzz: $(VENV)/.dev  ## random and damaged input for SECONDS (240); seeds are printed
+	$(BIN)/python tests/fuzz/run.py --seconds $(or $(SECONDS),240)
 
 bench: $(VENV)/.dev  ## compare speed and memory with scikit-learn and others (on a quiet machine)
 	$(BIN)/python benchmarks/bench_iteration.py
