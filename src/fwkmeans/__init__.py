@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fwkmeans.estimators import (
         SYNCLUS,
+        AutoKMeans,
         AWKMeans,
         ConvexKMeans,
         EWKMeans,
@@ -31,6 +32,7 @@ except PackageNotFoundError:  # a source tree that was never installed
 __all__ = [
     "SYNCLUS",
     "AWKMeans",
+    "AutoKMeans",
     "ConvexKMeans",
     "EWKMeans",
     "FGKMeans",

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from fwkmeans.estimators.auto import AutoKMeans
 from fwkmeans.estimators.awk import AWKMeans
 from fwkmeans.estimators.convex import ConvexKMeans
 from fwkmeans.estimators.ewk import EWKMeans
@@ -32,6 +33,7 @@ __all__ = [
     "ALGORITHMS",
     "SYNCLUS",
     "AWKMeans",
+    "AutoKMeans",
     "ConvexKMeans",
     "EWKMeans",
     "FGKMeans",

@@ -1,0 +1,44 @@
+"""A mixture model that finds groups of features: the engine of `AutoKMeans`.
+
+Rows are drawn from K clusters. Within a cluster the features fall into groups that are independent
+of one another. Numbers of a group follow a normal or a heavy-tailed (Student's t) distribution,
+categories have frequencies. Each group is of a type that says what its clusters share:
+
+noise
+    everything: the group says nothing about the clusters;
+tied
+    the spread, but not the center;
+vol
+    the shape, but neither the center nor the size;
+spec
+    nothing.
+
+The criterion is the logarithm of the likelihood with a weak prior, less half the number of
+parameters times the logarithm of the number of rows (BIC). Every row is spread a little (a normal
+kernel), so that equal values and rounding cannot make a density infinite.
+"""
+
+from fwkmeans._mixture.fitting import FAMILIES, Family, Fit, fit_family, polish
+from fwkmeans._mixture.parameters import Parameters, log_joint, m_step
+from fwkmeans._mixture.rows import Encoding, Rows, learn_encoding
+from fwkmeans._mixture.sample import Sample
+from fwkmeans._mixture.structure import NOISE, Structure, correlated_groups, leads
+
+__all__ = [
+    "FAMILIES",
+    "NOISE",
+    "Encoding",
+    "Family",
+    "Fit",
+    "Parameters",
+    "Rows",
+    "Sample",
+    "Structure",
+    "correlated_groups",
+    "fit_family",
+    "leads",
+    "learn_encoding",
+    "log_joint",
+    "m_step",
+    "polish",
+]

@@ -1,0 +1,119 @@
+"""What is known of a table before there are clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammaln
+
+from fwkmeans._mixture.rows import Encoding, Rows
+from fwkmeans.typing import BoolArray, FloatArray, IntArray
+
+#: Columns with at most so many values are rounded: the kernel covers the steps between them.
+FEW_VALUES = 15
+#: A value that so large a share of the rows has is an atom.
+ATOM = 0.25
+#: Exponents of the generalized normal distributions that noise may follow (2: normal).
+EXPONENTS = (0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0)
+#: Three points and weights that integrate over a normal kernel.
+NODES = ((-np.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (np.sqrt(3.0), 1 / 6))
+
+
+class Sample:
+    """Encoded rows with weights that sum to their number, and what noise would score on them.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows, all with weight.
+    encoding : Encoding
+        Their encoding.
+    weight : ndarray of shape (n_rows,)
+        Positive weights.
+    """
+
+    def __init__(self, rows: Rows, encoding: Encoding, weight: FloatArray) -> None:
+        self.rows, self.encoding = rows, encoding
+        self.n_rows = rows.n_rows
+        self.weight: FloatArray = weight * (self.n_rows / weight.sum())
+        self.log_n = float(np.log(self.n_rows))
+        self.n_numbers = rows.numbers.shape[1]
+        self.squares: FloatArray = rows.numbers**2
+        self.gappy: BoolArray = np.zeros(self.n_numbers, dtype=bool)
+        if rows.observed is not None:
+            self.gappy = np.asarray((rows.observed == 0).any(axis=0))
+        mass = self.observed_mass(self.weight[:, None])[0]
+        sums = self.weight @ self.squares
+        self.variance: FloatArray = np.divide(sums, mass, out=np.ones_like(sums), where=mass > 0)
+        self.kernel: FloatArray = self._kernel()
+        self.null: FloatArray = self._null()
+        self.has_atom: BoolArray = self._has_atom()
+        self.level_column: IntArray = encoding.level_column
+        self.n_categorical = encoding.categorical.size
+        self.n_levels = np.bincount(self.level_column, minlength=self.n_categorical)
+        counts = np.asarray(self.weight @ rows.levels)
+        totals = np.bincount(self.level_column, counts, minlength=self.n_categorical)
+        self.frequency: FloatArray = counts / np.maximum(totals, 1e-300)[self.level_column]
+        logs = counts * np.log(np.maximum(self.frequency, 1e-300))
+        self.level_null: FloatArray = np.bincount(
+            self.level_column, logs, minlength=self.n_categorical
+        ).astype(np.float64)
+        self.block_nulls: dict[tuple[float, ...], float] = {}
+
+    def observed_mass(self, responsibility: FloatArray) -> FloatArray:
+        """Return how much of each cluster is observed in each column, (K, M)."""
+        if self.rows.observed is None:
+            return np.repeat(responsibility.sum(axis=0)[:, None], self.n_numbers, axis=1)
+        return np.asarray(responsibility.T @ self.rows.observed)
+
+    def _kernel(self) -> FloatArray:
+        """Return the variance of the normal kernel in each column."""
+        kernel = self.variance * self.n_rows**-0.4
+        for v in range(self.n_numbers):
+            values = self._column(v)[0]
+            distinct = np.unique(values)
+            if distinct.size > 1:
+                gaps = np.diff(distinct)
+                step = np.median(gaps) if distinct.size <= FEW_VALUES else gaps.min()
+                kernel[v] = max(kernel[v], step**2 / 12)
+        return np.asarray(kernel)
+
+    def _has_atom(self) -> BoolArray:
+        """Tell which columns have one value in many rows, about which no density is smooth."""
+        found = np.zeros(self.n_numbers, dtype=bool)
+        for v in range(self.n_numbers):
+            values, weight = self._column(v)
+            _, number = np.unique(values, return_inverse=True)
+            mass = np.bincount(number.ravel(), weight)
+            found[v] = mass.size > 0 and mass.max() > ATOM * mass.sum()
+        return found
+
+    def _null(self) -> FloatArray:
+        """Return for each column the log-likelihood of the generalized normal that fits best."""
+        null = np.zeros(self.n_numbers)
+        for v in range(self.n_numbers):
+            values, weight = self._column(v)
+            root = np.sqrt(self.kernel[v])
+            points = np.concatenate([values + node * root for node, _ in NODES])
+            weights = np.concatenate([weight * share for _, share in NODES])
+            mean, middle = np.average(values, weights=weight), 0.5 * (points.min() + points.max())
+            null[v] = max(
+                _generalized_normal(points, weights, p, center)
+                for p in EXPONENTS
+                for center in ((mean,) if p <= 2 else (mean, middle, 0.5 * (mean + middle)))
+            )
+        return null
+
+    def _column(self, v: int) -> tuple[FloatArray, FloatArray]:
+        values = self.rows.numbers[:, v]
+        if not self.gappy[v]:
+            return values, self.weight
+        assert self.rows.observed is not None
+        here = self.rows.observed[:, v] > 0
+        return values[here], self.weight[here]
+
+
+def _generalized_normal(points: FloatArray, weight: FloatArray, p: float, center: float) -> float:
+    """Return the log-likelihood of density proportional to exp(-|x - center|^p / p a^p)."""
+    total = weight.sum()
+    spread = (p * (weight @ np.abs(points - center) ** p) / total) ** (1 / p)
+    return float(total * (np.log(p) - np.log(2 * spread) - gammaln(1 / p) - 1 / p))

@@ -1,0 +1,206 @@
+"""Groups of features and their types, for given memberships of the rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fwkmeans._mixture.blocks import INFINITE, block_null, score_of_type
+from fwkmeans._mixture.sample import Sample
+from fwkmeans._mixture.singles import moments, variances
+from fwkmeans.typing import FloatArray, IntArray
+
+NOISE, TIED, VOL, SPEC = "noise", "tied", "vol", "spec"
+#: Columns are grouped only if so large a share of the rows has them all.
+COMPLETE = 0.6
+
+
+class Group(NamedTuple):
+    """Two or more numeric columns that depend on each other within clusters."""
+
+    columns: tuple[int, ...]
+    type: str
+    tail: float  # degrees of freedom; infinite: normal
+
+
+class Structure(NamedTuple):
+    """The groups of the columns and their types."""
+
+    singles: tuple[str, ...]  # type of each numeric column; "" in a group
+    groups: tuple[Group, ...]
+    categories: tuple[str, ...]  # NOISE or SPEC
+
+
+def structure(
+    sample: Sample,
+    membership: FloatArray,
+    *,
+    types: tuple[str, ...],
+    tails: tuple[float, ...],
+    grouping: bool,
+) -> Structure:
+    """Return the groups and types of highest expected criterion.
+
+    Groups grow greedily. Each gets its best type, or falls apart into single columns if these
+    score better. Not everything may be noise: then the column that is least so counts.
+    """
+    weighted = membership * sample.weight[:, None]
+    n_clusters = membership.shape[1]
+    singles = [""] * sample.n_numbers
+    groups: list[Group] = []
+    doubts: list[tuple[float, str, int, Any]] = []  # score above noise, place, and type there
+    if sample.n_numbers:
+        best, noise, kind = _scores_of_singles(sample, weighted)
+        found = (
+            correlated_groups(sample, weighted)
+            if grouping
+            else [np.array([v]) for v in range(sample.n_numbers)]
+        )
+        for columns in found:
+            group, score = (
+                _best_group(sample, weighted, columns, types, tails)
+                if columns.size > 1
+                else (None, -INFINITE)
+            )
+            share = float(sample.rows.complete(columns).mean())
+            if group is None or np.maximum(best, noise)[columns].sum() * share > score:
+                for v in columns:
+                    singles[v] = NOISE if noise[v] > best[v] else kind[v]
+                    doubts.append((best[v] - noise[v], "single", int(v), kind[v]))
+                continue
+            null, tail = block_null(sample, columns, tails)
+            doubts.append((score - null, "group", len(groups), group))
+            groups.append(group._replace(type=NOISE, tail=tail) if null > score else group)
+    categories, excess = _categories(sample, weighted, n_clusters)
+    doubts += [(lead, "category", v, SPEC) for v, lead in enumerate(excess)]
+    used = {*singles, *(group.type for group in groups), *categories} - {"", NOISE}
+    if not used and doubts:
+        _, place, at, kind_there = max(doubts, key=lambda doubt: doubt[0])
+        {"single": singles, "group": groups, "category": categories}[place][at] = kind_there  # type: ignore[index]
+    return Structure(tuple(singles), tuple(groups), tuple(categories))
+
+
+def leads(sample: Sample, membership: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return how far each numeric and each categorical column alone scores above noise."""
+    weighted = membership * sample.weight[:, None]
+    best, noise, _ = _scores_of_singles(sample, weighted)
+    return best - noise, _categories(sample, weighted, membership.shape[1])[1]
+
+
+def _scores_of_singles(
+    sample: Sample, weighted: FloatArray
+) -> tuple[FloatArray, FloatArray, list[str]]:
+    """Return the scores of columns alone as clusters and as noise, and the better type."""
+    n_clusters = weighted.shape[1]
+    _, tied, _, own = variances(sample, n_clusters, moments(sample, weighted))
+    tied_score = tied - 0.5 * (n_clusters + 1) * sample.log_n
+    own_score = np.where(sample.has_atom, -INFINITE, own - n_clusters * sample.log_n)
+    kind = [SPEC if o > t else TIED for t, o in zip(tied_score, own_score, strict=True)]
+    return np.maximum(tied_score, own_score), sample.null - 1.5 * sample.log_n, kind
+
+
+def _best_group(
+    sample: Sample,
+    weighted: FloatArray,
+    columns: IntArray,
+    types: tuple[str, ...],
+    tails: tuple[float, ...],
+) -> tuple[Group, float]:
+    if sample.has_atom[columns].any():
+        types = (TIED,)
+    score, kind, tail = max(
+        (score_of_type(sample, weighted, columns, kind, tail), kind, tail)
+        for kind in types
+        for tail in tails
+    )
+    return Group(tuple(int(v) for v in columns), kind, tail), score
+
+
+def _categories(
+    sample: Sample, weighted: FloatArray, n_clusters: int
+) -> tuple[list[str], FloatArray]:
+    """Return the type of each categorical column, and how far it scores above noise."""
+    if not sample.n_categorical:
+        return [], np.empty(0)
+    _, logs = level_shares(sample, weighted)
+    free = sample.n_levels - 1
+    lead = logs - sample.level_null - 0.5 * (n_clusters - 1) * free * sample.log_n
+    return [SPEC if above >= 0 else NOISE for above in lead], lead
+
+
+def level_shares(sample: Sample, weighted: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return frequencies of levels in clusters, (K, L), and the log-likelihood of each column.
+
+    The table's own frequencies count as one more row of each cluster.
+    """
+    counts = np.asarray((sample.rows.levels.T @ weighted).T) + sample.frequency
+    column, n_columns = sample.level_column, sample.n_categorical
+    totals = np.stack([np.bincount(column, row, minlength=n_columns) for row in counts])
+    shares = counts / totals[:, column]
+    logs = (counts * np.log(np.maximum(shares, 1e-300))).sum(axis=0)
+    return shares, np.bincount(column, logs, minlength=n_columns).astype(np.float64)
+
+
+def correlated_groups(sample: Sample, weighted: FloatArray, most: int | None = None) -> list[Any]:
+    """Return groups of columns that correlate within the clusters, each an array of columns.
+
+    The two groups are joined whose joint normal density gains most over separate ones, beyond the
+    price of the correlations between them, until no pair gains.
+    """
+    n_columns, n = sample.n_numbers, float(sample.n_rows)
+    correlation, together = _within_correlation(sample, weighted)
+    with np.errstate(divide="ignore"):
+        gain = -0.5 * n * np.log(np.maximum(1 - correlation**2, 1e-300)) - 0.5 * sample.log_n
+    gain[together < COMPLETE * n] = -INFINITE
+    np.fill_diagonal(gain, -INFINITE)
+    linked = np.asarray(gain > 0)  # only groups with a linked pair of columns are tried
+    members: dict[int, list[int]] = {v: [v] for v in range(n_columns)}
+    log_det = np.zeros(n_columns)
+    best = gain.max(axis=1, initial=-INFINITE)
+    while members:
+        i = int(np.argmax(best))
+        if not best[i] > 0:
+            break
+        j = int(np.argmax(gain[i]))
+        joined = members[i] + members.pop(j)
+        members[i] = joined
+        log_det[i] = np.linalg.slogdet(correlation[np.ix_(joined, joined)])[1]
+        gain[[i, j], :] = gain[:, [i, j]] = -INFINITE
+        near = np.atleast_1d(linked[joined].any(axis=0))
+        complete = None if sample.rows.observed is None else sample.rows.complete(np.array(joined))
+        for h, others in members.items():
+            if h == i or not near[others].any():
+                continue
+            both = joined + others
+            if most is not None and len(both) > most:
+                continue
+            if complete is not None:
+                shared = complete & sample.rows.complete(np.array(others))
+                if shared.mean() < COMPLETE:
+                    continue
+            sign, value = np.linalg.slogdet(correlation[np.ix_(both, both)])
+            if sign > 0:
+                price = 0.5 * len(joined) * len(others) * sample.log_n
+                gain[i, h] = gain[h, i] = -0.5 * n * (value - log_det[i] - log_det[h]) - price
+        best = gain.max(axis=1, initial=-INFINITE)
+    return [np.array(sorted(columns)) for columns in members.values()]
+
+
+def _within_correlation(sample: Sample, weighted: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return correlations about the centers, and the mass of rows that have both columns."""
+    numbers, observed = sample.rows.numbers, sample.rows.observed
+    mass, means, _ = moments(sample, weighted)
+    if observed is None:
+        scatter = (numbers * sample.weight[:, None]).T @ numbers - (means * mass).T @ means
+        together = np.full(scatter.shape, float(sample.n_rows))
+    else:
+        together = (observed * sample.weight[:, None]).T @ observed
+        scatter = np.zeros_like(together)
+        for k in range(weighted.shape[1]):
+            rest = (numbers - means[k]) * observed
+            scatter += (rest * weighted[:, k : k + 1]).T @ rest
+        scatter *= sample.n_rows / np.maximum(together, 1.0)
+    np.fill_diagonal(scatter, np.diagonal(scatter) + sample.n_rows * sample.kernel)
+    root = np.sqrt(np.diagonal(scatter))
+    return np.asarray(scatter / root / root[:, None]), together

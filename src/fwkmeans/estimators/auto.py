@@ -1,0 +1,513 @@
+"""Clusters without a parameter: the number of clusters, the groups of features and their types."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from fwkmeans._engine import Recipe
+from fwkmeans._mixture import (
+    FAMILIES,
+    Fit,
+    Sample,
+    fit_family,
+    learn_encoding,
+    log_joint,
+    polish,
+)
+from fwkmeans._support.checks import check_parameters
+from fwkmeans._support.warn import warn_user
+from fwkmeans._tabular.layout import Layout
+from fwkmeans.centers import MeanCenter
+from fwkmeans.dissimilarities import SquaredEuclidean
+from fwkmeans.estimators.auto_explanation import Explanation, explanation_of, marginals_of
+from fwkmeans.estimators.auto_starts import Starts
+from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, logger
+from fwkmeans.estimators.categories import describe_categories
+from fwkmeans.estimators.constraints import SHARED
+from fwkmeans.estimators.docstrings import documented
+from fwkmeans.estimators.inputs import source_of_gaps
+from fwkmeans.estimators.traits import Traits
+from fwkmeans.exceptions import FewerClustersWarning
+from fwkmeans.sources import BlockSource, MemorySource, count_faults
+from fwkmeans.typing import (
+    Description,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    Source,
+    Weights,
+)
+from fwkmeans.weighting import FixedWeights
+
+#: Rows on which partitions, structures and the number of clusters are looked for.
+SAMPLE_ROWS = 2000
+#: Rows whose densities are computed at a time.
+ROWS_AT_A_TIME = 20_000
+#: Numbers of clusters that are tried, and after how many in vain the search ends.
+MOST_CLUSTERS, PATIENCE = 12, 2
+#: A candidate whose smallest cluster has less than this share of N / K is passed over.
+SMALLEST = 0.2
+
+
+class _Table(NamedTuple):
+    """The rows of `fit` in memory."""
+
+    numbers: FloatArray
+    levels: Any
+    layout: Layout
+    weight: FloatArray
+
+
+@documented(
+    "How much the feature's distribution in the cluster differs from that in the whole table, as a "
+    "share of the cluster's total; 0 for noise.",
+    n_clusters="""n_clusters : int or None, default=None
+    Number of clusters; None looks for it.""",
+    handle_unknown="""handle_unknown : {"ignore", "error"}, default="ignore"
+    What `predict`, `transform` and `score` do with a category that `fit` has not seen: count it as
+    a missing cell, or raise an error.""",
+    verbose="""verbose : int, default=0
+    With 1 the numbers of clusters and mixtures that are tried are logged to "fwkmeans".""",
+)
+class AutoKMeans(BaseFeatureWeightedKMeans):
+    r"""Clusters of a table as it is: nothing to choose, not even the number of clusters.
+
+    A mixture model with groups of features is fitted, and every row goes to its likeliest cluster.
+    Features may be numbers in any unit, categories, and have missing cells. Features that say
+    nothing about the clusters are found and count as noise; features that vary together within
+    clusters are found and form a group with a shape of its own.
+
+    Nothing is random: the same table gives the same result to the bit.
+
+    Parameters
+    ----------
+    {n_clusters}
+    {parameters}
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,), int32
+        Cluster of each row; equal to ``predict(X)``.
+    n_clusters_ : int
+        Number of clusters.
+    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+        Means of the rows of each cluster, in the units of X; NaN for categories.
+    feature_weights_ : ndarray of shape (n_clusters_, n_features), float64
+        How much the distribution of the feature in the cluster differs from that in the whole
+        table (its Kullback-Leibler divergence), as a share of the cluster's total. 0 for noise.
+    groups_ : list of ndarray
+        The features of each group; a feature that is alone is a group, too.
+    group_types_ : list of str
+        What clusters share in each group. "noise": everything; "tied": the spread; "vol": the
+        shape; "spec": nothing.
+    group_weights_ : ndarray of shape (n_clusters_, n_groups)
+        Sums of the weights of the features of each group.
+    noise_ : ndarray of shape (n_features,), bool
+        Features that say nothing about the clusters, constant ones included.
+    criterion_ : float
+        The criterion of the chosen mixture on the rows it was looked for with; higher is better.
+    criteria_ : dict
+        The criterion for every number of clusters that was tried.
+    candidates_ : dict
+        For each family of mixtures: its ``criterion`` and its ``agreement``, the mean adjusted Rand
+        index with the others. The one with the highest agreement was chosen.
+    chosen_ : str
+        Its name.
+    inertia_ : float
+        Minus the log-likelihood of the rows; equal to ``-score(X)``.
+    objective_history_ : ndarray of shape (n_iter_,)
+        Minus the criterion in every iteration of the chosen mixture. It falls, but where the
+        structure changes and where the chosen mixture is taken from a sample to all rows.
+    n_iter_ : int
+        Number of these iterations.
+    converged_ : bool
+        Whether the last iteration improved nothing.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if all columns of X have names that are strings.
+    category_frequencies_ : dict
+        For each categorical column, by name (or position), the frequencies of its categories in
+        each cluster, as a dict from category to an array of shape (n_clusters_,).
+    modes_ : dict
+        For each categorical column, a list with the most frequent category of each cluster.
+
+    See Also
+    --------
+    KMeans : All features count the same.
+    EWKMeans : Learned weights in each cluster, for a given number of clusters.
+
+    Notes
+    -----
+    The criterion is the log-likelihood of a mixture with a weak prior, less half the number of its
+    parameters times the logarithm of the number of rows (BIC). Given the structure, memberships
+    and parameters are found in turn (EM), and each step raises the criterion; rows that lack some
+    columns of a group are the exception, as they do not take part in estimating its shape. Given
+    the memberships, groups are joined greedily while the criterion gains.
+
+    No one mixture is right for all tables, and their criteria do not tell which: a rich one may
+    spend a cluster on a few odd rows and score best. So five families are fitted (normal groups on
+    plain and on compressed columns, heavy-tailed groups, groups with a common spread, and single
+    features), each from several partitions (Ward's in two scalings, and what K-Means and EW-KM
+    reach from it), and the one is taken that agrees most with the others. This choice, and that of
+    starts without tiny clusters, maximize no common criterion. The number of clusters is that of
+    the highest criterion of the family with common spreads.
+
+    A table of more than 2000 rows is studied on a fixed sample of as many; then the chosen mixture
+    is fitted to all rows.
+
+    Examples
+    --------
+    >>> from fwkmeans import AutoKMeans
+    >>> from fwkmeans.datasets import add_noise_features, load_uci
+    >>> X = add_noise_features(load_uci("wine").data, random_state=0)
+    >>> model = AutoKMeans().fit(X)
+    >>> model.n_clusters_
+    3
+    >>> int(model.noise_.sum())
+    13
+    """
+
+    traits = Traits(
+        no_parameter=True,
+        deterministic=True,
+        distance_bias=True,
+        several_weights=True,
+        finds_groups=True,
+        learns_all_weights=True,
+        categorical=True,
+        weighs_groups=True,
+    )
+
+    missing = "ignore"  # a missing cell says nothing; not a parameter
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        categorical_features: Any = "from_dtype",
+        missing_category: str = "same",
+        handle_unknown: str = "ignore",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.categorical_features = categorical_features
+        self.missing_category = missing_category
+        self.handle_unknown = handle_unknown
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def predict(self, X: Any) -> LabelArray:
+        """Return the likeliest cluster of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Number of the cluster of each row; the lowest on ties.
+        """
+        return np.asarray(self._log_joint(X).argmax(axis=1), dtype=np.int32)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each cluster for each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_clusters_)
+            They sum to one in each row.
+        """
+        joint = self._log_joint(X)
+        return np.asarray(np.exp(joint - logsumexp(joint, axis=1)[:, None]))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the log-likelihood of rows, in the features that are not noise.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weight of each row.
+
+        Returns
+        -------
+        score : float
+            On the rows of `fit` this is ``-inertia_``.
+        """
+        check_is_fitted(self)
+        table = self._table_of(self._opened(X, sample_weight, reset=False).source)
+        total = logsumexp(self._joint_of(table), axis=1)
+        return float(table.weight @ total)
+
+    def explain(self) -> Explanation:
+        """Return which features form groups, which are noise, and what separates the clusters.
+
+        Returns
+        -------
+        explanation : Explanation
+            ``print`` shows sentences; the attributes ``groups``, ``noise``, ``pairs`` and
+            ``number`` hold the same as lists of dicts.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            names = [f"column {v}" for v in range(self.n_features_in_)]
+        return explanation_of(self, [str(name) for name in names])
+
+    # ---- the fit --------------------------------------------------------------------------------
+
+    def _recipe(self, source: Source, table: Description) -> Recipe:
+        return Recipe(SquaredEuclidean(), MeanCenter(), FixedWeights())
+
+    def _check_parameters(self) -> None:
+        check_parameters(self, SHARED)
+
+    def _fit(self, X: Any, sample_weight: Any) -> None:
+        self._check_parameters()
+        given = self._opened(X, sample_weight, reset=True)
+        source, description = self._described(given, reset=True)
+        if self.n_clusters is not None and description.n_rows < self.n_clusters:
+            raise ValueError(
+                f"n_samples={description.n_rows} (rows with weight) should be >= "
+                f"n_clusters={self.n_clusters}. Ask for fewer clusters."
+            )
+        table = self._table_of(given.source)
+        with self._progress(), threadpool_limits(1, user_api="blas"):
+            # one thread: sums are then the same to the bit on any number of cores
+            search = _Search(table, self.n_jobs)
+            n_clusters = self.n_clusters
+            self.criteria_ = {}
+            if n_clusters is None:
+                self.criteria_ = search.criteria(min(MOST_CLUSTERS, search.n_rows))
+                n_clusters = max(self.criteria_, key=lambda n: (self.criteria_[n], -n))
+            best, self.candidates_, self.chosen_ = search.chosen(n_clusters)
+            sample, fit = search.on_all_rows(best)
+            self._set_mixture(sample, fit, table)
+            self._set_public(source, description, table)
+        if len(np.unique(self.labels_)) < n_clusters:
+            warn_user(
+                f"Number of distinct clusters ({len(np.unique(self.labels_))}) found smaller than "
+                f"n_clusters ({n_clusters}): the other clusters are the likeliest of no row. Ask "
+                "for fewer clusters.",
+                FewerClustersWarning,
+            )
+
+    def _set_mixture(self, sample: Sample, fit: Fit, table: _Table) -> None:
+        self._encoding, self._mixture = sample.encoding, fit.parameters
+        self._marginals = marginals = marginals_of(sample, fit, table.layout)
+        self.n_clusters_ = fit.membership.shape[1]
+        self.criterion_ = fit.criterion
+        self.objective_history_ = -np.array(fit.history)
+        self.n_iter_ = len(fit.history)
+        self.converged_ = True
+        if not self.criteria_:
+            self.criteria_ = {self.n_clusters_: fit.criterion}
+        total = marginals.divergence.sum(axis=1, keepdims=True)
+        self.feature_weights_ = np.divide(
+            marginals.divergence,
+            total,
+            out=np.full_like(marginals.divergence, 1.0 / table.layout.n_features),
+            where=total > 0,
+        )
+        self.groups_ = [group.columns for group in marginals.groups]
+        self.group_types_ = [group.type for group in marginals.groups]
+        self.group_weights_ = (
+            np.stack(
+                [self.feature_weights_[:, columns].sum(axis=1) for columns in self.groups_], axis=1
+            )
+            if self.groups_
+            else np.zeros((self.n_clusters_, 0))
+        )
+        self.noise_ = np.ones(table.layout.n_features, dtype=bool)
+        for group in marginals.groups:
+            self.noise_[group.columns] = group.type == "noise"
+
+    def _set_public(self, source: Source, description: Description, table: _Table) -> None:
+        joint = self._joint_of(table)
+        self.labels_ = np.asarray(joint.argmax(axis=1), dtype=np.int32)
+        self.inertia_ = -float(table.weight @ logsumexp(joint, axis=1))
+        layout, recipe = table.layout, self._recipe(source, description)
+        self._parts, self._table = self._bound(recipe, source, description)
+        self._memory = {}
+        member = np.eye(self.n_clusters_)[self.labels_] * table.weight[:, None]
+        points = _means(table.numbers, member, layout.numbers_of(description.mean))
+        centers = np.full((self.n_clusters_, layout.n_features), np.nan)
+        centers[:, layout.numeric] = points
+        self.cluster_centers_ = centers.astype(source.dtype)
+        self._frequencies = _frequencies(table.levels, member, layout)
+        scatter = np.asarray(self._table.scatter, dtype=np.float64) / max(
+            table.weight.sum(), 1e-300
+        )
+        self._metric = np.divide(
+            self.feature_weights_,
+            scatter,
+            out=np.zeros_like(self.feature_weights_),
+            where=scatter > 0,
+        )
+        self.category_frequencies_, self.modes_ = describe_categories(self, source)
+
+    def _weights(self) -> Weights:
+        return Weights(self._metric[None], self._memory)
+
+    # ---- rows -----------------------------------------------------------------------------------
+
+    def _table_of(self, source: Source) -> _Table:
+        """Return the rows of a source in memory."""
+        if isinstance(source, MemorySource):
+            rows, levels, weight = source.rows, source.levels, source.sample_weight
+        else:
+            blocks = list(cast(BlockSource, source).blocks())
+            rows = np.concatenate([block.rows for block in blocks])
+            levels = (
+                None
+                if source.layout.is_numeric
+                else np.concatenate([block.levels for block in blocks])
+            )
+            given = [block.sample_weight for block in blocks if block.sample_weight is not None]
+            weight = np.concatenate(given) if given else None
+        weight = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=np.float64)
+        return _Table(rows, levels, source.layout, weight)
+
+    def _log_joint(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        source = self._opened(X, None, reset=False).source
+        source_of_gaps(self, source, self._view, count_faults(source), reset=False)  # checks it
+        return self._joint_of(self._table_of(source))
+
+    def _joint_of(self, table: _Table) -> FloatArray:
+        out = np.empty((len(table.numbers), self.n_clusters_))
+        with threadpool_limits(1, user_api="blas"):
+            for first in range(0, len(out), ROWS_AT_A_TIME):
+                piece = slice(first, first + ROWS_AT_A_TIME)
+                levels = None if table.levels is None else table.levels[piece]
+                rows = self._encoding.encode(table.numbers[piece], levels)
+                out[piece] = log_joint(rows, self._mixture)[0]
+        return out
+
+
+class _Search:
+    """Mixtures of a table, on a sample of its rows."""
+
+    def __init__(self, table: _Table, n_jobs: int | None) -> None:
+        here = np.flatnonzero(table.weight > 0)
+        self._table, self._all = table, here
+        if here.size > SAMPLE_ROWS:
+            random = np.random.RandomState(0)  # a fixed sample
+            here = np.sort(random.choice(here, SAMPLE_ROWS, replace=False))
+        self.n_rows = here.size
+        self._samples = {
+            compress: self._sample(here, compress=compress) for compress in (False, True)
+        }
+        self._starts = Starts(self._samples[False], n_jobs)
+        self._tried: dict[tuple[str, int], Fit] = {}
+
+    def _sample(self, at: IntArray, *, compress: bool) -> Sample:
+        table = self._table
+        levels = None if table.levels is None else table.levels[at]
+        encoding = learn_encoding(
+            table.numbers[at], levels, table.layout, table.weight[at], compress=compress
+        )
+        return Sample(encoding.encode(table.numbers[at], levels), encoding, table.weight[at])
+
+    def criteria(self, most: int) -> dict[int, float]:
+        """Return the criterion of the family "tied" for numbers of clusters, until it falls."""
+        found: dict[int, float] = {}
+        for n_clusters in range(1, most + 1):
+            found[n_clusters] = self._best("tied", n_clusters).criterion
+            logger.info("%d clusters: criterion %.6g", n_clusters, found[n_clusters])
+            if n_clusters - max(found, key=lambda n: found[n]) >= PATIENCE:
+                break
+        return found
+
+    def chosen(self, n_clusters: int) -> tuple[Fit, dict[str, dict[str, float]], str]:
+        """Return the mixture that agrees most with the others."""
+        fits = {family.name: self._best(family.name, n_clusters) for family in FAMILIES}
+        agreement = {
+            name: float(
+                np.mean(
+                    [
+                        adjusted_rand_score(fit.labels, other.labels)
+                        for key, other in fits.items()
+                        if key != name
+                    ]
+                )
+            )
+            for name, fit in fits.items()
+        }
+        best = max(agreement, key=lambda name: agreement[name])
+        about = {
+            name: {"criterion": fit.criterion, "agreement": agreement[name]}
+            for name, fit in fits.items()
+        }
+        logger.info("the family %r agrees most with the others (%.2f)", best, agreement[best])
+        self._compress = _FAMILY[best].compress
+        return fits[best], about, best
+
+    def on_all_rows(self, fit: Fit) -> tuple[Sample, Fit]:
+        """Return the mixture, fitted to all rows."""
+        sample = self._samples[self._compress]
+        if self.n_rows == self._all.size:
+            return sample, fit
+        table, at = self._table, self._all
+        levels = None if table.levels is None else table.levels[at]
+        rows = sample.encoding.encode(table.numbers[at], levels)
+        full = Sample(rows, sample.encoding, table.weight[at])
+        return full, polish(full, fit, max_iter=30)
+
+    def _best(self, name: str, n_clusters: int) -> Fit:
+        """Return the best mixture of a family over all starts."""
+        key = (name, n_clusters)
+        if key not in self._tried:
+            family = _FAMILY[name]
+            sample = self._samples[family.compress]
+            fits = [
+                fit_family(sample, labels, n_clusters, family)
+                for labels in self._starts.partitions(n_clusters)
+            ]
+            least = SMALLEST * self.n_rows / n_clusters
+            large = [
+                fit for fit in fits if np.bincount(fit.labels, minlength=n_clusters).min() >= least
+            ]
+            self._tried[key] = max(large or fits, key=lambda fit: fit.criterion)
+        return self._tried[key]
+
+
+_FAMILY = {family.name: family for family in FAMILIES}
+
+
+def _means(numbers: FloatArray, member: FloatArray, otherwise: FloatArray) -> FloatArray:
+    """Return the means of numeric columns in clusters; those of the table in empty ones."""
+    present = np.isfinite(numbers)
+    mass = member.T @ present
+    sums = member.T @ np.where(present, numbers, 0.0)
+    return np.where(mass > 0, sums / np.where(mass > 0, mass, 1.0), otherwise)
+
+
+def _frequencies(levels: Any, member: FloatArray, layout: Layout) -> FloatArray:
+    """Return the frequencies of levels in clusters."""
+    out = np.zeros((member.shape[1], layout.n_levels))
+    if levels is None:
+        return out
+    for column in levels.T:
+        here = column >= 0
+        np.add.at(out.T, column[here], member[here])
+    totals = layout.levels(layout.sums(out))
+    return np.asarray(np.divide(out, totals, out=np.zeros_like(out), where=totals > 0))

@@ -1,0 +1,194 @@
+"""What a mixture says about the features: weights, groups, noise, and what separates clusters."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fwkmeans._mixture import NOISE, Fit, Sample, leads
+from fwkmeans._support.text import count, joined
+from fwkmeans._tabular.layout import Layout
+from fwkmeans.typing import FloatArray, IntArray
+
+#: Columns that are named for a pair of clusters.
+MOST_COLUMNS = 3
+
+_TYPES = {
+    "tied": "clusters differ in where they are, not in how wide they are",
+    "vol": "clusters differ in where they are and how wide they are, not in their shape",
+    "spec": "clusters differ in where they are, how wide they are and in their shape",
+}
+
+
+class FeatureGroup(NamedTuple):
+    """Features that depend on one another within clusters, or one feature alone."""
+
+    columns: IntArray  # positions in the table
+    type: str  # "tied", "vol", "spec" or "noise"
+    tail: float  # degrees of freedom of Student's t; infinite for a normal distribution
+
+
+class Marginals(NamedTuple):
+    """Each feature's distribution in each cluster, compared."""
+
+    divergence: FloatArray  # (K, F) from the whole table
+    between: FloatArray  # (K, K, F) between two clusters, the same both ways
+    lead: FloatArray  # (F,) of the criterion above noise, for the feature alone; NaN if constant
+    groups: list[FeatureGroup]
+
+
+class Explanation(NamedTuple):
+    """Why the clusters of an `AutoKMeans` are what they are. ``print`` it to read it."""
+
+    groups: list[dict[str, Any]]  # columns, type, heavy_tails, weight
+    noise: list[dict[str, Any]]  # column, reason, lead
+    pairs: list[dict[str, Any]]  # clusters, columns, strength
+    number: list[dict[str, Any]]  # n_clusters, criterion, of those that were tried
+    text: str
+
+    def __str__(self) -> str:
+        """Return all of it in sentences."""
+        return self.text
+
+
+def marginals_of(sample: Sample, fit: Fit, layout: Layout) -> Marginals:
+    """Compare the distributions of every feature between clusters, and with the table."""
+    encoding, parameters = sample.encoding, fit.parameters
+    n_clusters, n_features = fit.membership.shape[1], layout.n_features
+    divergence = np.zeros((n_clusters, n_features))
+    between = np.zeros((n_clusters, n_clusters, n_features))
+    lead = np.full(n_features, np.nan)
+    number = layout.numeric[encoding.numbers] if encoding.numbers.size else np.empty(0, np.int64)
+    category = np.concatenate([layout.categorical, layout.numeric[encoding.pairs]])
+    numeric_lead, category_lead = leads(sample, fit.membership)
+    lead[number], lead[category] = numeric_lead, category_lead
+    shares = np.exp(parameters.log_shares)
+    parts = [(parameters.singles, parameters.means, parameters.variance)]
+    parts += [(block.columns, block.means, block.variance) for block in parameters.blocks]
+    for columns, means, variance in parts:
+        at = number[columns]
+        middle = shares @ means
+        whole = shares @ (variance + (means - middle) ** 2)
+        divergence[:, at] = 0.5 * (
+            (variance + (means - middle) ** 2) / whole - 1 - np.log(variance / whole)
+        )
+        apart = (means[:, None] - means[None]) ** 2
+        ratio = variance[:, None] / variance[None]
+        one = 1 / variance[:, None] + 1 / variance[None]
+        between[:, :, at] = 0.5 * (ratio + 1 / ratio + apart * one) - 1
+    logs = parameters.log_levels
+    for column, feature in enumerate(category):
+        own = sample.level_column == column
+        if fit.structure.categories[column] == NOISE:
+            continue
+        here = np.exp(logs[:, own])
+        table = shares @ here
+        divergence[:, feature] = (here * (logs[:, own] - np.log(table))).sum(axis=1)
+        pair = (here[:, None] - here[None]) * (logs[:, None, own] - logs[None, :, own])
+        between[:, :, feature] = pair.sum(axis=2)
+    return Marginals(np.maximum(divergence, 0.0), between, lead, _groups(fit, number, category))
+
+
+def _groups(fit: Fit, number: IntArray, category: IntArray) -> list[FeatureGroup]:
+    found = [
+        FeatureGroup(np.sort(number[np.array(group.columns)]), group.type, group.tail)
+        for group in fit.structure.groups
+    ]
+    found += [
+        FeatureGroup(number[v : v + 1], kind, np.inf)
+        for v, kind in enumerate(fit.structure.singles)
+        if kind
+    ]
+    found += [
+        FeatureGroup(category[v : v + 1], kind, np.inf)
+        for v, kind in enumerate(fit.structure.categories)
+    ]
+    return sorted(found, key=lambda group: int(group.columns[0]))
+
+
+def explanation_of(model: Any, names: list[str]) -> Explanation:
+    """Return the explanation of a fitted `AutoKMeans`."""
+    groups = [
+        {
+            "columns": [names[v] for v in group.columns],
+            "type": group.type,
+            "heavy_tails": bool(np.isfinite(group.tail) and group.type != NOISE),
+            "weight": weight,
+        }
+        for group, weight in zip(
+            model._marginals.groups, model.group_weights_.T.tolist(), strict=True
+        )
+        if group.type != NOISE
+    ]
+    groups.sort(key=lambda group: -float(np.mean(group["weight"])))
+    noise = [_noise(names[v], model._marginals.lead[v]) for v in np.flatnonzero(model.noise_)]
+    pairs = _pairs(model, names)
+    tried = [{"n_clusters": n, "criterion": value} for n, value in sorted(model.criteria_.items())]
+    text = _text(model, groups, noise, pairs, tried)
+    return Explanation(groups, noise, pairs, tried, text)
+
+
+def _noise(name: str, lead: float) -> dict[str, Any]:
+    if np.isnan(lead):
+        return {"column": name, "reason": "it has the same value in all rows", "lead": None}
+    if lead < 0:
+        reason = "its values are spread alike in all clusters"
+    else:
+        reason = "what it says is said by the other columns of its group"
+    return {"column": name, "reason": reason, "lead": float(lead)}
+
+
+def _pairs(model: Any, names: list[str]) -> list[dict[str, Any]]:
+    pairs = []
+    for a in range(model.n_clusters_):
+        for b in range(a + 1, model.n_clusters_):
+            apart = model._marginals.between[a, b]
+            order = np.argsort(-apart, kind="stable")[:MOST_COLUMNS]
+            told = [v for v in order if apart[v] > 0]
+            pairs.append(
+                {
+                    "clusters": (a, b),
+                    "columns": [names[v] for v in told],
+                    "strength": [float(apart[v]) for v in told],
+                }
+            )
+    return pairs
+
+
+def _text(
+    model: Any,
+    groups: list[dict[str, Any]],
+    noise: list[dict[str, Any]],
+    pairs: list[dict[str, Any]],
+    tried: list[dict[str, Any]],
+) -> str:
+    lines = [f"{count(model.n_clusters_, 'cluster')} from {count(model.n_features_in_, 'column')}."]
+    if model.n_clusters is None:
+        best = sorted(tried, key=lambda row: -float(row["criterion"]))
+        after = [
+            f"{row['n_clusters']} ({row['criterion'] - best[0]['criterion']:.0f})"
+            for row in best[1:4]
+        ]
+        lines.append(
+            f"The criterion is highest for {count(model.n_clusters_, 'cluster')}"
+            + (f"; next come {joined(after)}." if after else ".")
+        )
+    lines.append("")
+    for group in groups:
+        share = f"{100 * float(np.mean(group['weight'])):.0f}% of the weight"
+        together = " vary together within clusters;" if len(group["columns"]) > 1 else ":"
+        tails = ", and rows far out are expected" if group["heavy_tails"] else ""
+        lines.append(
+            f"{joined(group['columns'])}{together} {_TYPES[group['type']]}{tails} ({share})."
+        )
+    lines += [f"{row['column']} is noise: {row['reason']}." for row in noise]
+    lines.append("")
+    for pair in pairs:
+        a, b = pair["clusters"]
+        lines.append(
+            f"Clusters {a} and {b} differ most in {joined(pair['columns'])}."
+            if pair["columns"]
+            else f"No single column tells clusters {a} and {b} apart."
+        )
+    return "\n".join(lines).strip()

@@ -1,0 +1,87 @@
+"""Partitions from which `AutoKMeans` starts: always the same for the same rows."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.cluster.hierarchy import linkage
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from fwkmeans._mixture import Sample
+from fwkmeans.estimators.ewk import EWKMeans
+from fwkmeans.estimators.kmeans import KMeans
+from fwkmeans.typing import FloatArray, LabelArray
+
+
+class Starts:
+    """Ward's trees of the rows in two scalings, and what K-Means makes of them.
+
+    Parameters
+    ----------
+    sample : Sample
+        The rows, not compressed.
+    n_jobs : int or None
+        Number of threads.
+    """
+
+    def __init__(self, sample: Sample, n_jobs: int | None) -> None:
+        self._weight, self._n_jobs = sample.weight, n_jobs
+        numbers, levels = sample.rows.numbers, sample.rows.levels.toarray()
+        by_variance = numbers / np.sqrt(np.maximum(sample.variance, 1e-300))
+        shares = sample.frequency
+        per_column = np.bincount(
+            sample.level_column, shares * (1 - shares), minlength=sample.n_categorical
+        )
+        scale = np.sqrt(np.maximum(per_column, 1e-12))[sample.level_column]
+        self._by_range = np.hstack([numbers, levels])
+        self._by_variance = np.hstack([by_variance, levels / scale])
+        self._numbers = by_variance if numbers.shape[1] and levels.shape[1] else None
+        self._trees: dict[int, FloatArray] = {}
+
+    def partitions(self, n_clusters: int) -> list[LabelArray]:
+        """Return different partitions of the rows into so many clusters."""
+        if n_clusters == 1:
+            return [np.zeros(len(self._weight), dtype=np.int32)]
+        found = [self._ward(self._by_range, n_clusters)]
+        by_variance = self._ward(self._by_variance, n_clusters)
+        found.append(by_variance)
+        found += self._refined(self._by_variance, by_variance, n_clusters)
+        if self._numbers is not None:
+            alone = self._ward(self._numbers, n_clusters)
+            found += self._refined(self._numbers, alone, n_clusters)[:1]
+        return list({labels.tobytes(): labels for labels in map(_in_order, found)}.values())
+
+    def _ward(self, rows: FloatArray, n_clusters: int) -> LabelArray:
+        """Return Ward's partition of the rows."""
+        n_rows, key = len(rows), id(rows)
+        if key not in self._trees:
+            self._trees[key] = linkage(rows, "ward") if n_rows > 1 else np.empty((0, 4))
+        merges = self._trees[key][: max(0, n_rows - n_clusters), :2].astype(np.int64)
+        nodes = np.repeat(n_rows + np.arange(len(merges)), 2)
+        size = n_rows + len(merges)
+        graph = coo_matrix((np.ones(nodes.size), (nodes, merges.ravel())), shape=(size, size))
+        return np.asarray(connected_components(graph, directed=False)[1][:n_rows], dtype=np.int32)
+
+    def _refined(self, rows: FloatArray, labels: LabelArray, n_clusters: int) -> list[LabelArray]:
+        """Return what K-Means and EW-KM reach from a partition."""
+        member = np.eye(labels.max() + 1)[labels] * self._weight[:, None]
+        centers = (member.T @ rows) / np.maximum(member.sum(axis=0), 1e-300)[:, None]
+        if len(centers) < n_clusters:
+            return []
+        models = (
+            KMeans(n_clusters, init=centers, n_init=1, n_jobs=self._n_jobs),
+            EWKMeans(n_clusters, init=centers, n_init=1, dispersion="mean", n_jobs=self._n_jobs),
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return [model.fit(rows, sample_weight=self._weight).labels_ for model in models]
+
+
+def _in_order(labels: LabelArray) -> LabelArray:
+    """Return the labels numbered by the first row of each cluster."""
+    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
+    place = np.empty(first.size, dtype=np.int32)
+    place[np.argsort(first)] = np.arange(first.size)
+    return np.asarray(place[number.ravel()])
