@@ -65,6 +65,8 @@ def is_anomalous(init: Any) -> bool:
 
 def draws_nothing(estimator: Any) -> bool:
     """Tell whether nothing is drawn at random, so that all starts would be the same."""
+    if not hasattr(estimator, "init"):  # it has starts of its own
+        return True
     how = getattr(estimator, "weight_init", "uniform")
     random_weights = isinstance(how, str) and how == "random"
     return _is_given(estimator.init) or (is_anomalous(estimator.init) and not random_weights)

@@ -30,7 +30,7 @@ def run_starts(
         return None, "There is only one cluster, so all starts give the same."
     view = FittedView.of(estimator)
     if view.is_deterministic:
-        return None, "The algorithm starts from fixed centers, so every run is the same."
+        return None, "Nothing is drawn at random, so every run is the same."
     if starts < 1:
         return None, "Other starts were not run."
     affordable = int(MOST_WORK // _work(estimator, view, labels.size))
