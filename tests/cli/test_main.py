@@ -195,7 +195,7 @@ def large(tmp_path_factory):
     """Return a table that keeps an algorithm busy for long."""
     rng = np.random.default_rng(0)
     path = tmp_path_factory.mktemp("large") / "large.csv"
-    rows = rng.random((100_000, 12)).round(4)
+    rows = rng.random((20_000, 12)).round(4)
     header = ",".join(f"x{v}" for v in range(12))
     np.savetxt(path, rows, delimiter=",", header=header, comments="", fmt="%.4f")
     return path
