@@ -223,6 +223,24 @@ def test_ctrl_c_leaves_nothing(command, options, moment, large, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_ctrl_c_outside_of_the_command_says_nothing(moment):
+    code = (
+        "import atexit, os, signal, sys\n"
+        "stop = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+        "if sys.argv.pop(1) == 'after':\n"
+        "    atexit.register(stop)\n"
+        "else:\n"
+        "    sys.addaudithook(lambda event, given: event == 'import' and given[0] == 'click' and "
+        "stop())\n"
+        "from fwkmeans.__main__ import run\n"
+        "run()\n"
+    )
+    code, out, err = finish(start(moment, "--version", command=[sys.executable, "-c", code]))
+    assert (code, err) == (-signal.SIGINT, "")
+    assert out.startswith("fwkmeans, version" if moment == "after" else "")
+
+
 def test_ctrl_c_while_writing_keeps_what_was_there(run, iris_path, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt

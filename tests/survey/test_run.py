@@ -13,6 +13,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from fwkmeans._engine import first_lowest
+from fwkmeans._support.errors import InputError
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.survey import (
     COMPARED,
@@ -204,6 +205,31 @@ def test_other_files_are_refused(tmp_path):
         Store(tmp_path / "none.sqlite", create=False)
     with pytest.raises(FileNotFoundError, match="There is no folder"):
         Store(tmp_path / "a" / "none.sqlite")
+
+
+def test_a_damaged_file_of_results_is_said(whole, tmp_path):
+    """One changed bit anywhere in the cells, or a cell that is gone."""
+    path, _ = whole
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    damaged = tmp_path / "damaged.sqlite"
+    said = []
+    for _ in range(60):
+        changed = bytearray(content)
+        changed[rng.integers(len(changed))] ^= 1 << rng.integers(8)
+        damaged.write_bytes(changed)
+        try:
+            assert contents(damaged) == contents(path)  # where nothing is stored
+        except (InputError, OSError) as error:
+            said.append(str(error))
+    assert len(said) > 30
+    assert all("damaged.sqlite" in text for text in said)
+    damaged.write_bytes(content)
+    with sqlite3.connect(damaged) as connection:
+        connection.execute("DELETE FROM cells WHERE rowid=5")
+    connection.close()
+    with pytest.raises(ValueError, match=r"is damaged.*Move it away"):
+        Store(damaged)
 
 
 def start_survey(path):
