@@ -450,6 +450,8 @@ def _check_columns(model: Any) -> None:
 
 def _check_clusters(model: Any) -> None:
     check_parameters(model)
+    for name in ("dissimilarity", "center", "weighting"):  # of FeatureWeightedKMeans
+        _want(type(getattr(model, name, None)) in (type(None), *_PARTS), name)
     n_clusters = len(model.cluster_centers_)
     view = FittedView.of(model)
     coding, layout, recipe = view.coding, view.layout, view.recipe
