@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import fwkmeans
 from fwkmeans.cli import COMMANDS, main
@@ -176,10 +177,11 @@ def test_exit_codes_and_streams_of_a_real_process(iris_path, tmp_path):
 
 @pytest.mark.parametrize("command", ["fit", "compare"])
 def test_plain_terminals_get_plain_text(command, iris_path):
-    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    arguments = [*COMMAND, command, iris_path, "-k", "2", "-a", "awk", "--labels", "class"]
-    done = subprocess.run(arguments, env=environment, capture_output=True, check=True)
-    assert b"petal_width" in done.stdout
+    arguments = [command, iris_path, "-k", "2", "-a", "awk", "--labels", "class"]
+    done = CliRunner(charset="ascii").invoke(main, arguments)
+    assert done.exit_code == 0, done.exception
+    assert b"petal_width" in done.stdout_bytes
+    assert done.stdout_bytes.isascii()
 
 
 def test_a_reader_that_goes_away_is_no_traceback(iris_path):
