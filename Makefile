@@ -3,6 +3,8 @@
 FWKMEANS_PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# compiled files are kept: dozens of tests start a Python of their own
+unexport PYTHONDONTWRITEBYTECODE
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f \( -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name pyproject.toml \))
 
 .PHONY: help demo test lint types mutants fuzz bench survey docs clean setup test-reference test-oldest test-clang test-aarch64 wheel
@@ -35,7 +37,7 @@ demo: $(VENV)/.installed  ## run every algorithm on bundled data and write a rep
 
 test: $(VENV)/.dev  ## check style and types, and run the fast tests
 	$(MAKE) --no-print-directory lint types
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/.dev  ## run ruff, import-linter and codespell
 	$(BIN)/ruff check .

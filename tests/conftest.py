@@ -9,15 +9,33 @@ import pytest
 from fwkmeans.sources import ChunkedSource
 
 #: Folders whose tests share what takes long to make, such as a browser or a page.
-TOGETHER = ("cli", "plotting", "reports", "survey")
+TOGETHER = ("cli", "reports", "survey", "plotting")
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Let one process run all tests of such a folder, or else of a file (``pytest -n 2``)."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFolderOrFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file = nodeid.partition("::")[0]
+            folder = file.split("/")[-2]
+            return folder if folder in TOGETHER else file
+
+    config.option.loadscopereorder = False
+    return ByFolderOrFile(config, log)
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Let one process run the tests of such a folder (``-n 2 --dist loadgroup``)."""
-    for item in items:
-        if item.path.parent.name in TOGETHER:
-            item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
+    """Begin with what takes long in one process, so that none waits for the other at the end."""
+
+    def turn(item):
+        folder = item.path.parent.name
+        return 0 if folder in TOGETHER else 1 if folder == "tests" else 2
+
+    items.sort(key=turn)
 
 
 @pytest.fixture

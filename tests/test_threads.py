@@ -1,6 +1,8 @@
 """Threads, forks and workers: never a hang, always the same result."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,12 +11,15 @@ import joblib
 import numpy as np
 import pytest
 
-from _core.problems import python
+from _core.problems import child_environment, python
 from fwkmeans import EWKMeans, KMeans
 from fwkmeans._support.threads import effective_n_threads
 from fwkmeans.typing import Block, Pass
 
 compiled = pytest.importorskip("fwkmeans._core.compiled")
+
+
+linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux only")
 
 
 def table(n=20_000, m=8, seed=0):
@@ -148,6 +153,53 @@ def test_loky_workers_can_fit():
     python(PREPARE + LOKY, timeout=60)
 
 
+IDLE = """
+import os, time
+from test_threads import fitted, table
+n_threads = lambda: len(os.listdir("/proc/self/task"))
+X = table()
+fitted(X, 1)
+before = n_threads()
+fitted(X, 3)
+during, end = n_threads(), time.monotonic() + 20
+while n_threads() > before and time.monotonic() < end:
+    time.sleep(0.05)
+fitted(X, 2)  # new ones start
+print(during - before, n_threads() - before)
+"""
+
+
+@linux_only
+def test_idle_threads_end():
+    assert python(IDLE) == "2 1\n"
+
+
+@linux_only
+def test_without_threads_the_caller_does_the_work():
+    """A stack larger than the address space: no thread can be started."""
+    import resource
+
+    code = (
+        "from test_threads import assert_same, fitted, table\n"
+        "X = table()\n"
+        "assert_same(fitted(X, 8), fitted(X, 1))\n"
+        "import threading\n"
+        "threading.stack_size(0)\n"
+        "try:\n    threading.Thread(target=print).start()\n"
+        "except RuntimeError:\n    print('none')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=child_environment(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (2**50, -1)),
+    )
+    assert (done.returncode, done.stdout) == (0, "none\n"), done.stderr
+
+
 def test_joblib_threads_can_fit():
     X = table()
     alone = fitted(X)
@@ -181,7 +233,7 @@ def test_n_jobs_counts_from_both_ends(monkeypatch):
         assert type(effective_n_threads(n_jobs)) is int
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux only")
+@linux_only
 def test_affinity_is_respected(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     before = os.sched_getaffinity(0)

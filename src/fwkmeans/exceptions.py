@@ -7,6 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 __all__ = [
     "FewerClustersWarning",
     "InvalidParameterError",
+    "ModelFileError",
     "NoVaryingColumnError",
     "NotConvergedWarning",
     "UnequalSpreadWarning",
@@ -19,6 +20,10 @@ class InvalidParameterError(ValueError, TypeError):
     It is both a ValueError and a TypeError, like scikit-learn's, so that callers need not guess
     whether ``beta="2"`` is a wrong value or a wrong type.
     """
+
+
+class ModelFileError(ValueError):
+    """A model file is damaged, is not a model, or is of a later version."""
 
 
 class UnequalSpreadWarning(UserWarning):

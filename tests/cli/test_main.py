@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import fwkmeans
 from fwkmeans.cli import COMMANDS, main
@@ -176,10 +177,11 @@ def test_exit_codes_and_streams_of_a_real_process(iris_path, tmp_path):
 
 @pytest.mark.parametrize("command", ["fit", "compare"])
 def test_plain_terminals_get_plain_text(command, iris_path):
-    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    arguments = [*COMMAND, command, iris_path, "-k", "2", "-a", "awk", "--labels", "class"]
-    done = subprocess.run(arguments, env=environment, capture_output=True, check=True)
-    assert b"petal_width" in done.stdout
+    arguments = [command, iris_path, "-k", "2", "-a", "awk", "--labels", "class"]
+    done = CliRunner(charset="ascii").invoke(main, arguments)
+    assert done.exit_code == 0, done.exception
+    assert b"petal_width" in done.stdout_bytes
+    assert done.stdout_bytes.isascii()
 
 
 def test_a_reader_that_goes_away_is_no_traceback(iris_path):
@@ -195,7 +197,7 @@ def large(tmp_path_factory):
     """Return a table that keeps an algorithm busy for long."""
     rng = np.random.default_rng(0)
     path = tmp_path_factory.mktemp("large") / "large.csv"
-    rows = rng.random((100_000, 12)).round(4)
+    rows = rng.random((20_000, 12)).round(4)
     header = ",".join(f"x{v}" for v in range(12))
     np.savetxt(path, rows, delimiter=",", header=header, comments="", fmt="%.4f")
     return path
@@ -221,6 +223,24 @@ def test_ctrl_c_leaves_nothing(command, options, moment, large, tmp_path):
     assert "Stopped" in err
     assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_ctrl_c_outside_of_the_command_says_nothing(moment):
+    code = (
+        "import atexit, os, signal, sys\n"
+        "stop = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+        "if sys.argv.pop(1) == 'after':\n"
+        "    atexit.register(stop)\n"
+        "else:\n"
+        "    sys.addaudithook(lambda event, given: event == 'import' and given[0] == 'click' and "
+        "stop())\n"
+        "from fwkmeans.__main__ import run\n"
+        "run()\n"
+    )
+    code, out, err = finish(start(moment, "--version", command=[sys.executable, "-c", code]))
+    assert (code, err) == (-signal.SIGINT, "")
+    assert out.startswith("fwkmeans, version" if moment == "after" else "")
 
 
 def test_ctrl_c_while_writing_keeps_what_was_there(run, iris_path, tmp_path, monkeypatch):

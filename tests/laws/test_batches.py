@@ -161,7 +161,7 @@ def test_a_sweep_in_one_batch_equals_one_run_a_value(rule, fixed, swept, rng, dt
 )
 def test_the_size_of_batches_does_not_matter(configuration, init, rng, dtype, monkeypatch):
     X = make_rows(rng, 150, 4).astype(dtype)
-    common = {"init": init, "n_init": 7, "random_state": 5, "tol": 1e-6, "max_iter": 50}
+    common = {"init": init, "n_init": 7, "random_state": 5, "tol": 1e-6, "max_iter": 20}
     if configuration.algorithm not in ("K-Means", "CK-Means"):
         common["weight_init"] = "random"
     fits = []

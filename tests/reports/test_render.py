@@ -115,7 +115,7 @@ def test_large_tables_make_small_files():
 @pytest.mark.parametrize("name", ["iris", "hostile", "twenty_clusters"])
 def test_same_summary_gives_the_same_page(name):
     summary = summary_of(name)
-    text = render(summary)
+    text = page_of(name)
     assert text == render(summary)
     assert text == render(json.loads(json.dumps(summary)))
 

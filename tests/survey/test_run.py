@@ -6,12 +6,14 @@ import sqlite3
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from fwkmeans._engine import first_lowest
+from fwkmeans._support.errors import InputError
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.survey import (
     COMPARED,
@@ -24,6 +26,8 @@ from fwkmeans.survey import (
 )
 from fwkmeans.survey.run import random_state_of
 from fwkmeans.survey.tables import prepare
+
+linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
 GRID = (1.0, 1.5, 3.0)
 
@@ -203,12 +207,35 @@ def test_other_files_are_refused(tmp_path):
         Store(tmp_path / "a" / "none.sqlite")
 
 
-def test_an_interrupted_process_leaves_a_file_to_go_on_with(tmp_path):
-    """Ctrl-C in the middle of a run with several processes: exit code 130, whole units only."""
-    path = tmp_path / "survey.sqlite"
+def test_a_damaged_file_of_results_is_said(whole, tmp_path):
+    """One changed bit anywhere in the cells, or a cell that is gone."""
+    path, _ = whole
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    damaged = tmp_path / "damaged.sqlite"
+    said = []
+    for _ in range(60):
+        changed = bytearray(content)
+        changed[rng.integers(len(changed))] ^= 1 << rng.integers(8)
+        damaged.write_bytes(changed)
+        try:
+            assert contents(damaged) == contents(path)  # where nothing is stored
+        except (InputError, OSError) as error:
+            said.append(str(error))
+    assert len(said) > 30
+    assert all("damaged.sqlite" in text for text in said)
+    damaged.write_bytes(content)
+    with sqlite3.connect(damaged) as connection:
+        connection.execute("DELETE FROM cells WHERE rowid=5")
+    connection.close()
+    with pytest.raises(ValueError, match=r"is damaged.*Move it away"):
+        Store(damaged)
+
+
+def start_survey(path):
     command = [sys.executable, "-m", "fwkmeans", "survey", "-t", "iris", "-t", "wine"]
     command += ["--starts", "10", "--seed", "3", "--jobs", "2", "--results", str(path)]
-    process = subprocess.Popen(
+    return subprocess.Popen(
         command,
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -217,6 +244,51 @@ def test_an_interrupted_process_leaves_a_file_to_go_on_with(tmp_path):
         # a shell may have told its background jobs to ignore it
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
+
+
+def wait_for_workers(process):
+    """Wait until the survey has started its processes."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        found = [Path(f"/proc/{child}/cmdline") for child in children.read_text().split()]
+        n_workers = sum(b"LokyProcess" in one.read_bytes() for one in found if one.exists())
+        if n_workers == 2:
+            return
+        time.sleep(0.01)
+    raise AssertionError("there are no workers")
+
+
+def has_ended(group):
+    """Tell whether no process of a group is left, after some seconds."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@linux_only
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_workers_that_have_just_started_end_with_the_survey(number, tmp_path):
+    process = start_survey(tmp_path / "survey.sqlite")
+    wait_for_workers(process)
+    (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+    _, errors = process.communicate(timeout=60)  # workers hold the other end, too
+    assert has_ended(process.pid)
+    assert process.returncode == (130 if number == signal.SIGINT else -number)
+    assert "Traceback" not in errors
+    if number == signal.SIGINT:  # after SIGKILL joblib says that it cleans up
+        assert "Warning" not in errors
+
+
+def test_an_interrupted_process_leaves_a_file_to_go_on_with(tmp_path):
+    """Ctrl-C in the middle of a run with several processes: exit code 130, whole units only."""
+    path = tmp_path / "survey.sqlite"
+    process = start_survey(path)
     deadline = time.monotonic() + 120
     n_cells = 0
     while not n_cells and time.monotonic() < deadline and process.poll() is None:
@@ -232,6 +304,8 @@ def test_an_interrupted_process_leaves_a_file_to_go_on_with(tmp_path):
     assert process.returncode == 130, errors
     assert "goes on" in errors
     assert "Traceback" not in errors
+    assert "Warning" not in errors
+    assert has_ended(process.pid)
     with Store(path) as store:
         cells = store.cells()
     by_unit = {}

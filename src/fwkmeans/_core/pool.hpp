@@ -3,9 +3,11 @@
 // the process and collapses when a core is contended (benchmarks/bench_contention.py).
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #ifdef _WIN32  // no fork there
@@ -39,14 +41,15 @@ class Pool {
         std::call_once(hooked, call_around_fork, [] { guard.lock(); }, [] { guard.unlock(); });
         const std::lock_guard<std::mutex> lock(guard);
         if (!pool || owner != this_process()) {
-            pool = new Pool;  // never freed: its threads sleep until the process ends
+            pool = new Pool;  // never freed: a thread may still be about to end
             owner = this_process();
         }
         return *pool;
     }
 
     // body(task, worker) for every task, on at most n_threads threads of which the caller is number
-    // 0; worker < n_threads. A second caller at the same time does its tasks alone.
+    // 0; worker < n_threads. If the system gives no more threads, those there are do the work; they
+    // end when they were idle for a while. A second caller at the same time does its tasks alone.
     void run(std::ptrdiff_t n_tasks, int n_threads, const std::function<void(std::ptrdiff_t, int)>& body) {
         std::unique_lock<std::mutex> alone(one_caller_, std::try_to_lock);
         const std::ptrdiff_t useful = n_threads < n_tasks ? n_threads : n_tasks;
@@ -56,7 +59,7 @@ class Pool {
         }
         {
             const std::lock_guard<std::mutex> lock(mutex_);
-            while (n_workers_ < useful - 1) start_worker();
+            while (n_workers_ < useful - 1 && start_worker()) continue;
             body_ = &body;
             n_tasks_ = n_tasks;
             next_.store(0, std::memory_order_relaxed);
@@ -81,25 +84,39 @@ class Pool {
         }
     }
 
-    void start_worker() {
-        const int worker = ++n_workers_;
-        std::thread([this, worker] {
-            unsigned long seen = 0;
-            std::unique_lock<std::mutex> lock(mutex_);
-            for (;;) {
-                wake_.wait(lock, [&] { return job_ != seen && worker <= wanted_; });
-                seen = job_;
-                ++busy_;
-                const auto* body = body_;
-                const std::ptrdiff_t n_tasks = n_tasks_;
-                lock.unlock();
-                work(*body, n_tasks, worker);
-                lock.lock();
-                if (--busy_ == 0) done_.notify_one();
-            }
-        }).detach();
+    // Start the next worker, if the system has a thread for it; mutex_ is locked.
+    bool start_worker() {
+        const int worker = n_workers_ + 1;
+        try {
+            std::thread([this, worker] { serve(worker); }).detach();
+        } catch (const std::system_error&) {
+            return false;
+        }
+        n_workers_ = worker;
+        return true;
     }
 
+    void serve(int worker) {
+        unsigned long seen = 0;
+        std::unique_lock<std::mutex> lock(mutex_);
+        for (;;) {
+            if (!wake_.wait_for(lock, idle_, [&] { return job_ != seen && worker <= wanted_; })) {
+                if (worker < n_workers_) continue;  // the last one ends first
+                --n_workers_;
+                return;
+            }
+            seen = job_;
+            ++busy_;
+            const auto* body = body_;
+            const std::ptrdiff_t n_tasks = n_tasks_;
+            lock.unlock();
+            work(*body, n_tasks, worker);
+            lock.lock();
+            if (--busy_ == 0) done_.notify_one();
+        }
+    }
+
+    static constexpr std::chrono::milliseconds idle_{1000};
     std::mutex one_caller_, mutex_;
     std::condition_variable wake_, done_;
     const std::function<void(std::ptrdiff_t, int)>* body_ = nullptr;

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from fwkmeans._support.files import replacing
 
 MEMBER = "model.json"
-MOST_JSON = 2**28  # bytes; names and categories of a table are far below
+MOST_JSON = 2**23  # bytes; some 100 000 names and categories
+MOST_PLACES = 10**6  # in all ranges of a file together
 KIND = "kind"  # key of the JSON objects that stand for something else
 
 
@@ -104,8 +105,12 @@ def _state_of(random: np.random.RandomState) -> list[Any]:
 
 
 def _random_of(items: list[Any]) -> np.random.RandomState:
+    name, key, position, has_gauss, gauss = items
+    whole = type(position) is int and 0 <= position <= 624  # NumPy itself trusts it
+    if not whole or name != "MT19937" or key.dtype != np.uint32 or has_gauss not in (0, 1):
+        raise RefusedError("its random state is not one of NumPy.")
     random = np.random.RandomState()
-    random.set_state(tuple(items))
+    random.set_state((name, key, position, has_gauss, float(gauss)))
     return random
 
 
@@ -134,7 +139,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 def write_archive(path: str | os.PathLike[str], content: Any, writer: Writer) -> None:
     """Write JSON and the arrays that belong to it, as a whole or not at all."""
-    text = json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1)
+    text = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
         archive.writestr(MEMBER, text.encode())
         for name, array in writer.arrays.items():
@@ -166,8 +171,10 @@ def _cannot(value: Any, where: str) -> str:
 class Reader:
     """Builds values from an archive, or raises."""
 
-    def __init__(self, content: io.BytesIO, classes: dict[str, type]) -> None:
+    def __init__(self, content: io.BytesIO, classes: dict[str, type], max_json: int) -> None:
         self._classes = classes
+        self._max_json = max_json
+        self._n_places = 0
         size = content.getbuffer().nbytes
         if not zipfile.is_zipfile(content):
             raise RefusedError("it is not a model file of fwkmeans (not even a zip archive).")
@@ -186,14 +193,20 @@ class Reader:
         """Return the content of the JSON member."""
         if MEMBER not in self._members:
             raise RefusedError(f"it has no {MEMBER}, so it is not a model file of fwkmeans.")
-        if self._members[MEMBER].file_size > MOST_JSON:
-            raise RefusedError(f"its {MEMBER} is too large.")
+        size = self._members[MEMBER].file_size
+        if size > self._max_json:
+            raise RefusedError(
+                f"its {MEMBER} has {size} bytes, more than max_json={self._max_json}, and may take "
+                f"25 times as much memory. If you trust the file: load_model(path, max_json={size})"
+            )
         return json.loads(self._archive.read(MEMBER), parse_constant=_no_constant)
 
     def decode(self, node: Any) -> Any:
         """Return the value that a piece of JSON stands for."""
         if isinstance(node, list):
-            return [self.decode(one) for one in node]
+            for at, one in enumerate(node):  # in place, to hold it once
+                node[at] = self.decode(one)
+            return node
         if not isinstance(node, dict):
             return node
         kind = node[KIND]
@@ -206,7 +219,11 @@ class Reader:
         if kind == "scalar":
             return _typed(node["dtype"]).type(self.decode(node["value"]))
         if kind in _BUILDERS:
-            return _BUILDERS[kind]([self.decode(one) for one in node["items"]])
+            made = _BUILDERS[kind]([self.decode(one) for one in node["items"]])
+            self._n_places += len(made) if kind == "range" else 0
+            if self._n_places > MOST_PLACES:
+                raise RefusedError(f"it lists more than {MOST_PLACES} columns.")
+            return made
         if kind not in self._classes:
             raise RefusedError(f"it names {kind!r}, which is not a part of this fwkmeans.")
         fields = {name: self.decode(one) for name, one in node["fields"].items()}
@@ -248,6 +265,8 @@ def _read_npy(content: bytes, name: str) -> NDArray[Any]:
         raise RefusedError(f"its array {name!r} has the shape {shape} but {len(data)} bytes.")
     if not data:
         return np.empty(shape, dtype)
+    if dtype.kind == "b" and max(data) > 1:
+        raise RefusedError(f"its array {name!r} holds bytes that are no truth values.")
     array = np.frombuffer(bytearray(data), dtype)
     return array.reshape(shape, order="F" if by_column else "C")
 

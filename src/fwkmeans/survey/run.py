@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import as_completed
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import joblib
 import numpy as np
+from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 
 import fwkmeans
 from fwkmeans._support.threads import effective_n_threads
@@ -87,46 +89,73 @@ def run_survey(
         done = Done(n_units - len(todo), n_units, 0, n_fits, 0.0 if todo else 1.0, 0.0)
         if report:
             report(done)
-        for at, cells in _run_units(todo, min(effective_n_threads(n_jobs), max(1, len(todo)))):
-            now = time.perf_counter()
-            store.add(cells, now - last)
-            last = now
-            done = done._replace(
-                units=done.units + 1,
-                fits=done.fits + todo[at].n_fits,
-                work=done.work + work[at] / total,
-                seconds=time.perf_counter() - begin,
-            )
-            if report:
-                report(done)
+        n_processes = min(effective_n_threads(n_jobs), max(1, len(todo)))
+        with closing(_run_units(todo, n_processes)) as results:
+            for at, cells in results:
+                now = time.perf_counter()
+                store.add(cells, now - last)
+                last = now
+                done = done._replace(
+                    units=done.units + 1,
+                    fits=done.fits + todo[at].n_fits,
+                    work=done.work + work[at] / total,
+                    seconds=time.perf_counter() - begin,
+                )
+                if report:
+                    report(done)
     return done
 
 
-def _run_units(units: list[Unit], n_jobs: int) -> Iterator[tuple[int, list[Cell]]]:
-    if n_jobs == 1:
+def _run_units(
+    units: list[Unit], n_processes: int
+) -> Generator[tuple[int, list[Cell]], None, None]:
+    """Yield the number and the results of each unit, in any order; no process outlives this one."""
+    if n_processes == 1:
         yield from ((at, run_unit(unit)) for at, unit in enumerate(units))
         return
-    parallel = joblib.Parallel(n_jobs, return_as="generator_unordered", batch_size=1)
-    results = parallel(joblib.delayed(_run_numbered)(at, unit) for at, unit in enumerate(units))
+    share = str(max(1, effective_n_threads() // n_processes))
+    pool = ProcessPoolExecutor(
+        n_processes,
+        initializer=_end_with,
+        initargs=(os.getpid(),),
+        env={name: os.environ.get(name, share) for name in _NUMBERS_OF_THREADS},
+    )
     try:
-        yield from results
+        with _deaf_to_interrupts():  # the processes stay so: Ctrl-C is for this one alone
+            numbers = {pool.submit(run_unit, unit): at for at, unit in enumerate(units)}
+        for future in as_completed(numbers):
+            yield numbers.pop(future), future.result()
+    except BrokenProcessPool as error:
+        raise ChildProcessError(
+            "A process of the survey ended before its work was done; memory may have run out. What "
+            "was done is in the file of results. Run it again, with fewer jobs."
+        ) from error
     finally:
-        results.close()
+        pool.shutdown(kill_workers=True)
 
 
-def _run_numbered(at: int, unit: Unit) -> tuple[int, list[Cell]]:
-    _end_with_parent()
-    return at, run_unit(unit)
+_NUMBERS_OF_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-@cache
-def _end_with_parent() -> None:
-    """See to it, once, that this process ends when the one that started it is gone."""
-    parent = os.getppid()
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Keep Ctrl-C back until the end; processes that are started meanwhile never get one."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with(parent: int) -> None:
+    """See to it that this process ends when the one that started it is gone."""
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(1.0)
+            time.sleep(0.5)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

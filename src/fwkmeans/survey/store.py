@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 import sqlite3
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -98,33 +102,53 @@ class Store:
             raise
 
     def _check_format(self) -> None:
-        try:
+        with self._in_sentences():
             names = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
             if not names:
                 note = f"INSERT OR IGNORE INTO about VALUES ('format', '{_FORMAT}');"
                 self._connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {note} COMMIT;")
             found = self._connection.execute("SELECT text FROM about WHERE name='format'")
             text = (found.fetchone() or ("nothing",))[0]
-        except sqlite3.OperationalError as error:
-            if "no such table" in str(error):
-                raise InputError(
-                    f"{self.path.name} is not a file of results ({error}). Name another.",
-                    setting="results",
-                ) from error
-            raise OSError(
-                f"{self.path.name} cannot be used now ({error}). Is another run writing to it?"
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise InputError(
-                f"{self.path.name} is not a file of results ({error}). Name another.",
-                setting="results",
-            ) from error
         if text != _FORMAT:
             raise InputError(
                 f"{self.path.name} has the format {text!r}, this version reads {_FORMAT!r}. Name "
                 "another file.",
                 setting="results",
             )
+        with self._in_sentences():
+            (found,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if found != "ok":
+                raise sqlite3.DatabaseError(found)
+            stored = self.notes().get("fingerprint")
+            if stored is not None and stored != str(self._fingerprint()):
+                raise sqlite3.DatabaseError("its results are not those that were written")
+
+    @contextmanager
+    def _in_sentences(self) -> Iterator[None]:
+        """Say what is wrong with the file."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            text = str(error)
+            if isinstance(error, sqlite3.OperationalError) and "no such table" in text:
+                why = f"{self.path.name} is not a file of results ({text}). Name another."
+            elif isinstance(error, sqlite3.OperationalError) and "decode" not in text:
+                raise OSError(
+                    f"{self.path.name} cannot be used now ({text}). Is another run writing to it, "
+                    "and is there room on the disk?"
+                ) from error
+            elif "not a database" in text:
+                why = f"{self.path.name} is not a file of results ({text}). Name another."
+            else:
+                why = (
+                    f"{self.path.name} is damaged ({text}). Move it away and run the survey again."
+                )
+            raise InputError(why, setting="results") from error
+
+    def _fingerprint(self) -> int:
+        """Return a number that changes with every cell, whatever their order."""
+        rows = self._connection.execute("SELECT * FROM cells")
+        return functools.reduce(operator.xor, map(_crc, rows), 0)
 
     def missing_values(self, unit: Unit) -> tuple[float, ...]:
         """Return the values of the unit's parameter that are not in the file yet."""
@@ -154,20 +178,36 @@ class Store:
             for cell in cells
         ]
         places = ", ".join("?" * len(Cell._fields))
-        with self._connection:
-            self._connection.executemany(f"INSERT OR IGNORE INTO cells VALUES ({places})", rows)
+        with self._in_sentences(), self._connection:
+            added = 0
+            for row in rows:
+                done = self._connection.execute(
+                    f"INSERT OR IGNORE INTO cells VALUES ({places})", row
+                )
+                if done.rowcount == 1:
+                    added ^= _crc(
+                        self._connection.execute(
+                            "SELECT * FROM cells WHERE rowid=?", (done.lastrowid,)
+                        ).fetchone()
+                    )
             self._connection.execute(
                 "INSERT INTO about VALUES ('seconds', ?) ON CONFLICT (name) DO "
                 "UPDATE SET text = CAST(CAST(text AS REAL) + ? AS TEXT)",
                 (str(seconds), seconds),
             )
+            before = self.notes().get("fingerprint")
+            fingerprint = self._fingerprint() if before is None else int(before) ^ added
+            self._connection.execute(
+                "INSERT OR REPLACE INTO about VALUES ('fingerprint', ?)", (str(fingerprint),)
+            )
 
     def cells(self) -> list[Cell]:
         """Return everything, in the order of tables, noise, algorithms and values."""
-        rows = self._connection.execute(
-            f"SELECT {', '.join(Cell._fields)} FROM cells "
-            "ORDER BY data_set, number, noise, algorithm, value"
-        )
+        with self._in_sentences():
+            rows = self._connection.execute(
+                f"SELECT {', '.join(Cell._fields)} FROM cells "
+                "ORDER BY data_set, number, noise, algorithm, value"
+            ).fetchall()
         return [
             Cell._make(row)._replace(
                 ari=np.frombuffer(row[-3], "<f8"), objective=np.frombuffer(row[-2], "<f8")
@@ -198,6 +238,10 @@ def settings_of(unit: Unit) -> str:
     if unit.groups is not None and unit.contender.takes_groups:
         settings["groups"] = [list(group) for group in unit.groups]
     return json.dumps(settings, sort_keys=True)
+
+
+def _crc(row: tuple[Any, ...]) -> int:
+    return zlib.crc32(repr(row).encode())
 
 
 def _blob(values: Sequence[float] | FloatArray) -> bytes:
