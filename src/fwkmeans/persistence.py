@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwkmeans import __version__
 from fwkmeans._engine import Recipe
+from fwkmeans._mixture import Block, Encoding, Parameters
 from fwkmeans._support.archive import MOST_JSON, Reader, RefusedError, Writer, write_archive
 from fwkmeans._support.checks import check_parameters as check_against
 from fwkmeans._tabular.coding import Coding
@@ -35,7 +36,8 @@ from fwkmeans._tabular.columns import resolve_columns
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.centers import CENTER_RULES
 from fwkmeans.dissimilarities import DISSIMILARITIES
-from fwkmeans.estimators import ALGORITHMS, FeatureWeightedKMeans
+from fwkmeans.estimators import ALGORITHMS, AutoKMeans, FeatureWeightedKMeans
+from fwkmeans.estimators.auto_explanation import FeatureGroup, Marginals
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.constraints import check_parameters
 from fwkmeans.estimators.groups import resolve_groups
@@ -52,6 +54,7 @@ VERSION = 1
 
 _MODELS: tuple[type, ...] = (
     *ALGORITHMS.values(),
+    AutoKMeans,
     FeatureWeightedKMeans,
     Pipeline,
     RangeStandardizer,
@@ -62,7 +65,10 @@ _PARTS: tuple[type, ...] = (
     *DISSIMILARITIES.values(),
     *CENTER_RULES.values(),
 )
-_RECORDS: tuple[type, ...] = (Coding, Description, Layout, Recipe)
+_RECORDS: tuple[type, ...] = (
+    *(Coding, Description, Layout, Recipe),
+    *(Block, Encoding, Parameters, FeatureGroup, Marginals),  # of AutoKMeans
+)
 
 #: Every class that may be in a file, by its name there.
 _CLASSES: dict[str, type] = {cls.__name__: cls for cls in (*_MODELS, *_PARTS, *_RECORDS)}
@@ -302,6 +308,76 @@ def _memory_of_weights(value: Any, sizes: Mapping[str, int]) -> bool:
     )
 
 
+def _words(*known: str) -> Check:
+    """Return the check of a list with one of some words for each group."""
+
+    def holds(value: Any, sizes: Mapping[str, int]) -> bool:
+        fits = isinstance(value, list) and len(value) == sizes["groups"]
+        return fits and all(word in known for word in value)
+
+    return holds
+
+
+def _encoding(value: Any, sizes: Mapping[str, int]) -> bool:
+    if not isinstance(value, Encoding):
+        return False
+    n_numbers, n_pairs = len(value.numbers), len(value.pairs)
+    return (
+        all(one.shape == (n_numbers,) and np.isfinite(one).all() for one in value[:7])
+        and value.values.shape == (n_pairs, 2)
+        and all(one.dtype == np.int64 for one in (value.numbers, value.pairs, *value[9:]))
+        and len(value.level_column) == len(value.seen) + 2 * n_pairs
+        and all((one >= 0).all() for one in (value.numbers, value.pairs, value.seen))
+    )
+
+
+def _mixture(value: Any, sizes: Mapping[str, int]) -> bool:
+    if not isinstance(value, Parameters):
+        return False
+    n_clusters, n_single = sizes["clusters"], len(value.singles)
+    shapes = [(n_clusters,), (n_single,), (n_clusters, n_single), (n_clusters, n_single)]
+    return (
+        [one.shape for one in value[:4]] == shapes
+        and all(np.isfinite(one).all() for one in (*value[:4], value.log_levels, value.kernel))
+        and value.log_levels.shape[:1] == (n_clusters,)
+        and isinstance(value.blocks, tuple)
+        and all(_block(block, n_clusters, len(value.kernel)) for block in value.blocks)
+        and bool(np.all((value.singles >= 0) & (value.singles < len(value.kernel))))
+    )
+
+
+def _block(value: Any, n_clusters: int, n_numbers: int) -> bool:
+    if not isinstance(value, Block):
+        return False
+    size = len(value.columns)
+    return (
+        value.tail > 0
+        and bool(np.all((value.columns >= 0) & (value.columns < n_numbers)))
+        and value.means.shape == value.variance.shape == (n_clusters, size)
+        and value.whitening.shape in {(1, size, size), (n_clusters, size, size)}
+        and all(one.shape == (n_clusters,) for one in (value.volume, value.log_det, value.blur))
+        and all(np.isfinite(one).all() for one in value[2:])
+    )
+
+
+def _marginals(value: Any, sizes: Mapping[str, int]) -> bool:
+    if not isinstance(value, Marginals):
+        return False
+    n_clusters, n_features = sizes["clusters"], sizes["features"]
+    return (
+        value.divergence.shape == (n_clusters, n_features)
+        and value.between.shape == (n_clusters, n_clusters, n_features)
+        and value.lead.shape == (n_features,)
+        and len(value.groups) == sizes["groups"]
+        and all(
+            isinstance(group, FeatureGroup)
+            and isinstance(group.type, str)
+            and bool(np.all((group.columns >= 0) & (group.columns < n_features)))
+            for group in value.groups
+        )
+    )
+
+
 def _anything(value: Any, sizes: Mapping[str, int]) -> bool:
     return True  # checked with the rest of the model
 
@@ -354,6 +430,20 @@ _OWN: dict[str, dict[str, Check]] = {
         "groups_": _by_name("groups"),
     },
     "EWKMeans": {"gamma_": _real},
+    "AutoKMeans": {
+        "groups_": _by_name("groups"),
+        "group_types_": _words("noise", "tied", "vol", "spec"),
+        "group_weights_": _array("f8", "clusters", "groups", lowest=0),
+        "noise_": _array("?", "features"),
+        "criterion_": _real,
+        "criteria_": _anything,
+        "candidates_": _anything,
+        "chosen_": _anything,
+        "_metric": _array("f8", "clusters", "features", lowest=0),
+        "_encoding": _encoding,
+        "_mixture": _mixture,
+        "_marginals": _marginals,
+    },
     "RangeStandardizer": {
         "n_features_in_": _whole,
         "feature_names_in_?": _names,

@@ -18,6 +18,7 @@ parameters times the logarithm of the number of rows (BIC). Every row is spread 
 kernel), so that equal values and rounding cannot make a density infinite.
 """
 
+from fwkmeans._mixture.blocks import Block
 from fwkmeans._mixture.fitting import FAMILIES, Family, Fit, fit_family, polish
 from fwkmeans._mixture.parameters import Parameters, log_joint, m_step
 from fwkmeans._mixture.rows import Encoding, Rows, learn_encoding
@@ -27,6 +28,7 @@ from fwkmeans._mixture.structure import NOISE, Structure, correlated_groups, lea
 __all__ = [
     "FAMILIES",
     "NOISE",
+    "Block",
     "Encoding",
     "Family",
     "Fit",

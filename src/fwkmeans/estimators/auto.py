@@ -20,7 +20,6 @@ from fwkmeans._mixture import (
     log_joint,
     polish,
 )
-from fwkmeans._support.checks import check_parameters
 from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.centers import MeanCenter
@@ -29,7 +28,6 @@ from fwkmeans.estimators.auto_explanation import Explanation, explanation_of, ma
 from fwkmeans.estimators.auto_starts import Starts
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, logger
 from fwkmeans.estimators.categories import describe_categories
-from fwkmeans.estimators.constraints import SHARED
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.inputs import source_of_gaps
 from fwkmeans.estimators.traits import Traits
@@ -101,8 +99,9 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     feature_weights_ : ndarray of shape (n_clusters_, n_features), float64
         How much the distribution of the feature in the cluster differs from that in the whole
         table (its Kullback-Leibler divergence), as a share of the cluster's total. 0 for noise.
-    groups_ : list of ndarray
-        The features of each group; a feature that is alone is a group, too.
+    groups_ : dict
+        The features of each group, by the number of the group; a feature that is alone is a group,
+        too.
     group_types_ : list of str
         What clusters share in each group. "noise": everything; "tied": the spread; "vol": the
         shape; "spec": nothing.
@@ -277,9 +276,6 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     def _recipe(self, source: Source, table: Description) -> Recipe:
         return Recipe(SquaredEuclidean(), MeanCenter(), FixedWeights())
 
-    def _check_parameters(self) -> None:
-        check_parameters(self, SHARED)
-
     def _fit(self, X: Any, sample_weight: Any) -> None:
         self._check_parameters()
         given = self._opened(X, sample_weight, reset=True)
@@ -327,15 +323,10 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
             out=np.full_like(marginals.divergence, 1.0 / table.layout.n_features),
             where=total > 0,
         )
-        self.groups_ = [group.columns for group in marginals.groups]
+        self.groups_ = {g: group.columns for g, group in enumerate(marginals.groups)}
         self.group_types_ = [group.type for group in marginals.groups]
-        self.group_weights_ = (
-            np.stack(
-                [self.feature_weights_[:, columns].sum(axis=1) for columns in self.groups_], axis=1
-            )
-            if self.groups_
-            else np.zeros((self.n_clusters_, 0))
-        )
+        sums = [self.feature_weights_[:, at].sum(axis=1) for at in self.groups_.values()]
+        self.group_weights_ = np.stack(sums, axis=1)
         self.noise_ = np.ones(table.layout.n_features, dtype=bool)
         for group in marginals.groups:
             self.noise_[group.columns] = group.type == "noise"

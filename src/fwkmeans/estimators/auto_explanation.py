@@ -87,10 +87,13 @@ def marginals_of(sample: Sample, fit: Fit, layout: Layout) -> Marginals:
         divergence[:, feature] = (here * (logs[:, own] - np.log(table))).sum(axis=1)
         pair = (here[:, None] - here[None]) * (logs[:, None, own] - logs[None, :, own])
         between[:, :, feature] = pair.sum(axis=2)
-    return Marginals(np.maximum(divergence, 0.0), between, lead, _groups(fit, number, category))
+    return Marginals(
+        np.maximum(divergence, 0.0), between, lead, _groups(fit, number, category, n_features)
+    )
 
 
-def _groups(fit: Fit, number: IntArray, category: IntArray) -> list[FeatureGroup]:
+def _groups(fit: Fit, number: IntArray, category: IntArray, n_features: int) -> list[FeatureGroup]:
+    """Return all groups by their first column; columns that are constant are noise."""
     found = [
         FeatureGroup(np.sort(number[np.array(group.columns)]), group.type, group.tail)
         for group in fit.structure.groups
@@ -103,6 +106,10 @@ def _groups(fit: Fit, number: IntArray, category: IntArray) -> list[FeatureGroup
     found += [
         FeatureGroup(category[v : v + 1], kind, np.inf)
         for v, kind in enumerate(fit.structure.categories)
+    ]
+    seen = np.concatenate([number, category])
+    found += [
+        FeatureGroup(np.array([v]), NOISE, np.inf) for v in np.setdiff1d(range(n_features), seen)
     ]
     return sorted(found, key=lambda group: int(group.columns[0]))
 

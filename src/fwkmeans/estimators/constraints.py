@@ -60,6 +60,8 @@ def accepts(estimator: type, name: str, value: Any) -> bool:
 
 def _check_number_of_clusters(estimator: Any) -> None:
     """Raise if the number of clusters is neither given nor found."""
+    if not hasattr(estimator, "init"):  # it looks for the number by itself
+        return
     anomalous = isinstance(estimator.init, str) and estimator.init == "anomalous"
     if estimator.n_clusters is None and not anomalous:
         raise ValueError(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwkmeans._support.text import count, joined, number, percent, shortened, two_decimals
+from fwkmeans.estimators import AutoKMeans
 from fwkmeans.fitted import FittedView
 from fwkmeans.reports.stability import NEAR
 from fwkmeans.reports.table import Column
@@ -196,7 +197,8 @@ def _about_columns(found: Findings) -> list[str]:
         for c in columns
         if c.numbers is not None and c.varies
     ]
-    if not found.is_prepared and len(spreads) > 1 and max(spreads) > UNEQUAL_SPREADS * min(spreads):
+    is_prepared = found.is_prepared or isinstance(found.estimator, AutoKMeans)  # in any units
+    if not is_prepared and len(spreads) > 1 and max(spreads) > UNEQUAL_SPREADS * min(spreads):
         sentences.append(
             "The columns have very different ranges and were not standardized: weights then depend "
             "on units. Standardize them first, for example with RangeStandardizer."

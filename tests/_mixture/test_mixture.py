@@ -1,0 +1,249 @@
+"""The mixture against slow loops and densities of SciPy."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import optimize, stats
+
+from fwkmeans._mixture import (
+    FAMILIES,
+    Sample,
+    correlated_groups,
+    fit_family,
+    learn_encoding,
+    log_joint,
+    m_step,
+)
+from fwkmeans._mixture.blocks import block_null, fit_block, free_parameters
+from fwkmeans._mixture.sample import EXPONENTS
+from fwkmeans._mixture.structure import NOISE, SPEC, TIED, VOL, Group, Structure
+from fwkmeans._tabular.layout import Layout
+
+TYPES = [TIED, VOL, SPEC]
+
+
+def sample_of(numbers, codes=None, weight=None, *, compress=False):
+    numbers = np.asarray(numbers, dtype=float)
+    n_rows = len(numbers)
+    weight = np.ones(n_rows) if weight is None else weight
+    codes = np.zeros((n_rows, 0), dtype=int) if codes is None else np.asarray(codes)
+    offsets = np.concatenate([[0], np.cumsum(codes.max(axis=0, initial=-1) + 2)])
+    layout = Layout(
+        np.arange(numbers.shape[1]),
+        numbers.shape[1] + np.arange(codes.shape[1]),
+        offsets.astype(np.int64),
+    )
+    levels = np.where(codes >= 0, codes + offsets[:-1], -1).astype(np.int32)
+    levels = levels if codes.shape[1] else None
+    encoding = learn_encoding(numbers, levels, layout, weight, compress=compress)
+    return Sample(encoding.encode(numbers, levels), encoding, weight)
+
+
+def blobs(rng, n_rows=120, gap=4.0):
+    labels = np.arange(n_rows) % 3
+    numbers = rng.normal(size=(n_rows, 5)) @ np.triu(np.ones((5, 5)))
+    numbers[:, :3] += gap * labels[:, None] * [1, 2, -1]
+    return numbers, labels
+
+
+def memberships(rng, n_rows, n_clusters=3):
+    return rng.dirichlet(np.ones(n_clusters), size=n_rows)
+
+
+def test_encoded_numbers_are_in_units_of_their_range(rng):
+    X = rng.normal(size=(40, 3)) * [1, 1e12, 1e-9] + [0, 5e12, 3]
+    rows = sample_of(X).rows
+    assert_allclose(np.ptp(rows.numbers, axis=0), 1, rtol=1e-6)
+    assert_allclose(rows.numbers.mean(axis=0), 0, atol=1e-6)
+
+
+def test_columns_of_two_values_are_categories_and_constants_take_no_part(rng):
+    X = np.column_stack([rng.normal(size=30), np.arange(30) % 2 * 7.0, np.full(30, 4.0)])
+    sample = sample_of(X)
+    assert sample.encoding.numbers.tolist() == [0]
+    assert sample.encoding.pairs.tolist() == [1]
+    assert sample.rows.levels.toarray()[:4].tolist() == [[1, 0], [0, 1], [1, 0], [0, 1]]
+    # a third value of such a column says nothing
+    other = sample.encoding.encode(np.array([[0.0, 3.0, 4.0]]), None)
+    assert other.levels.nnz == 0
+
+
+def test_compression_bends_heavy_tails_only_and_keeps_the_order(rng):
+    X = np.column_stack([rng.normal(size=500), rng.standard_t(1.5, size=500)])
+    encoding = sample_of(X, compress=True).encoding
+    assert encoding.width[0] == 0 < encoding.width[1]
+    rows = encoding.encode(X, None).numbers
+    assert (np.argsort(rows[:, 1]) == np.argsort(X[:, 1])).all()
+
+
+def test_noise_follows_the_generalized_normal_that_fits_best(rng):
+    X = np.column_stack([rng.uniform(size=300), rng.normal(size=300), rng.laplace(size=300)])
+    sample = sample_of(X)
+    nodes, shares = np.polynomial.hermite_e.hermegauss(3)
+    for v in range(3):
+        points = sample.rows.numbers[:, v, None] + nodes * np.sqrt(sample.kernel[v])
+
+        def score(p, center, scale, points=points):
+            logs = stats.gennorm.logpdf(points, p, center, scale)
+            return float((logs * shares / shares.sum()).sum())
+
+        best = -np.inf
+        for p in EXPONENTS:
+            found = optimize.minimize(
+                lambda at, p=p: -score(p, at[0], np.exp(at[1])), [0.0, -1.0], method="Nelder-Mead"
+            )
+            best = max(best, -found.fun)
+        assert best - 1 < sample.null[v] < best + 1e-3
+
+
+@pytest.mark.parametrize("tail", [3.0, np.inf])
+@pytest.mark.parametrize("kind", TYPES)
+def test_densities_of_groups_are_those_of_scipy(rng, kind, tail):
+    sample = sample_of(blobs(rng)[0])
+    weighted = memberships(rng, 120)
+    columns = np.array([0, 2, 3])
+    numbers = sample.rows.numbers[:, columns]
+    block, _ = fit_block(sample, columns, kind, tail, numbers, weighted, None)
+    ours = block._replace(blur=0 * block.blur)  # SciPy knows no kernel
+    found = ours.log_densities(ours.squared_distances(numbers))
+    for k in range(3):
+        root = np.linalg.inv(block.whitening[k if kind == SPEC else 0])
+        shape = root @ root.T * block.volume[k]
+        law = (
+            stats.multivariate_normal(block.means[k], shape)
+            if np.isinf(tail)
+            else stats.multivariate_t(block.means[k], shape, df=tail)
+        )
+        assert_allclose(found[:, k], law.logpdf(numbers), rtol=1e-9)
+        assert_allclose(block.variance[k], np.diag(shape), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_no_other_shape_scores_better(rng, kind):
+    """The step is exact for tied and own shapes: every small change lowers the criterion."""
+    numbers, labels = blobs(rng)
+    sample = sample_of(numbers)
+    weighted = np.eye(3)[labels]
+    columns = np.array([0, 1, 2])
+    own = sample.rows.numbers[:, columns]
+    block, prior = fit_block(sample, columns, kind, np.inf, own, weighted, None)
+    best = (weighted * block.log_densities(block.squared_distances(own))).sum() + prior
+    for _ in range(20):
+        means = block.means + rng.normal(scale=1e-2, size=block.means.shape)
+        moved = block._replace(means=means)
+        score = (weighted * moved.log_densities(moved.squared_distances(own))).sum() + prior
+        assert score < best
+
+
+def test_parameters_are_counted():
+    assert free_parameters(3, TIED, 4) == 4 * 3 + 6
+    assert free_parameters(3, VOL, 4) == 4 * 3 + 6 + 3
+    assert free_parameters(3, SPEC, 4) == 4 * 3 + 4 * 6
+
+
+def test_the_criterion_is_the_sum_of_its_parts(rng):
+    """Shares, single columns, a group, a category and noise, computed row by row."""
+    numbers, _ = blobs(rng, 60)
+    codes = rng.integers(0, 3, size=(60, 2))
+    weight = rng.uniform(0.5, 2, size=60)
+    sample = sample_of(numbers, codes, weight)
+    structure = Structure((TIED, SPEC, NOISE, "", ""), (Group((3, 4), VOL, np.inf),), (SPEC, NOISE))
+    membership = memberships(rng, 60)
+    parameters, _, n_free = m_step(sample, membership, structure, [None])
+    joint, _ = log_joint(sample.rows, parameters)
+    kernel = sample.kernel
+    for i in (0, 17, 59):
+        for k in range(3):
+            total = parameters.log_shares[k]
+            for j, v in enumerate(parameters.singles):
+                law = stats.norm(parameters.means[k, j], np.sqrt(parameters.variance[k, j]))
+                total += law.logpdf(sample.rows.numbers[i, v])
+                total -= 0.5 * kernel[v] / parameters.variance[k, j]
+            (block,) = parameters.blocks
+            root = np.linalg.inv(block.whitening[0])
+            shape = root @ root.T * block.volume[k]
+            law = stats.multivariate_normal(block.means[k], shape)
+            total += law.logpdf(sample.rows.numbers[i, [3, 4]])
+            total -= 0.5 * np.trace(np.linalg.solve(shape, np.diag(kernel[[3, 4]])))
+            weighted = membership[:, k] * sample.weight
+            same = codes[:, 0] == codes[i, 0]
+            share = np.average(same, weights=sample.weight)
+            total += np.log((weighted[same].sum() + share) / (weighted.sum() + 1))
+            assert_allclose(joint[i, k], total, rtol=1e-9)
+    # shares 2; tied 3 + 1; own 6; noise 3; the group 6 + 3 + 2; categories 3 x 2 and 2
+    assert n_free == 2 + 4 + 6 + 3 + 11 + 6 + 2
+
+
+def test_rows_with_gaps_count_by_what_they_have(rng):
+    numbers, _ = blobs(rng, 60)
+    numbers[3, 4] = np.nan
+    numbers[7, [0, 3]] = np.nan
+    sample = sample_of(numbers)
+    structure = Structure((TIED, SPEC, SPEC, "", ""), (Group((3, 4), TIED, np.inf),), ())
+    parameters, _, _ = m_step(sample, memberships(rng, 60), structure, [None])
+    joint, _ = log_joint(sample.rows, parameters)
+    (block,) = parameters.blocks
+    for i, seen, group in ((3, [0, 1, 2], 0), (7, [1, 2], 1)):
+        total = parameters.log_shares.copy()
+        for v in seen:
+            total += (
+                stats.norm.logpdf(
+                    sample.rows.numbers[i, v],
+                    parameters.means[:, v],
+                    np.sqrt(parameters.variance[:, v]),
+                )
+                - 0.5 * sample.kernel[v] / parameters.variance[:, v]
+            )
+        own = block.variance[:, group]
+        v = block.columns[group]
+        total += stats.norm.logpdf(sample.rows.numbers[i, v], block.means[:, group], np.sqrt(own))
+        total -= 0.5 * sample.kernel[v] / own
+        assert_allclose(joint[i], total, rtol=1e-9)
+
+
+def test_groups_are_the_sources_even_if_interleaved(rng):
+    hidden = rng.normal(size=(400, 3))
+    numbers = np.repeat(hidden, 4, axis=1)[:, np.arange(12).reshape(3, 4).T.ravel()]
+    numbers = numbers + 0.5 * rng.normal(size=numbers.shape)
+    sample = sample_of(np.column_stack([numbers, rng.normal(size=400)]))
+    found = sorted(group.tolist() for group in correlated_groups(sample, np.ones((400, 1))))
+    assert found == [[0, 3, 6, 9], [1, 4, 7, 10], [2, 5, 8, 11], [12]]
+
+
+def test_a_group_of_noise_is_described_together_or_one_by_one(rng):
+    together = rng.normal(size=(200, 1)) + 0.1 * rng.normal(size=(200, 2))
+    assert block_null(sample_of(together), np.array([0, 1]), (np.inf,))[1] == np.inf
+    apart = rng.uniform(size=(200, 2))
+    assert block_null(sample_of(apart), np.array([0, 1]), (np.inf,))[1] == 0.0
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.05])
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_the_criterion_rises(rng, family, gaps):
+    """Within a structure it never falls on complete rows; with gaps it ends above its start."""
+    numbers, labels = blobs(rng, gap=2.0)
+    numbers = np.column_stack([numbers, rng.uniform(size=(120, 2)), rng.standard_t(2, size=120)])
+    numbers[rng.random(numbers.shape) < gaps] = np.nan
+    codes = (labels[:, None] + (rng.random((120, 2)) < 0.3)) % 3
+    sample = sample_of(numbers, codes, rng.uniform(0.5, 2, 120), compress=family.compress)
+    fit = fit_family(sample, rng.permutation(labels), 3, family)
+    steps = np.diff(fit.history)
+    if gaps:
+        assert fit.history[-1] > fit.history[0]
+    else:
+        assert steps.min(initial=0) > -1e-6 * abs(fit.criterion)
+    assert_allclose(fit.membership.sum(axis=1), 1)
+
+
+def test_uniform_noise_is_recognized(rng):
+    numbers, labels = blobs(rng, 200, gap=5.0)
+    sample = sample_of(np.column_stack([numbers, rng.uniform(size=(200, 4))]))
+    fit = fit_family(sample, labels, 3, FAMILIES[-1])
+    assert fit.structure.singles[5:] == (NOISE,) * 4
+    assert NOISE not in fit.structure.singles[:3]
+
+
+def test_not_everything_is_noise(rng):
+    sample = sample_of(rng.uniform(size=(60, 3)))
+    fit = fit_family(sample, np.arange(60) % 2, 2, FAMILIES[-1])
+    assert set(fit.structure.singles) - {NOISE}
