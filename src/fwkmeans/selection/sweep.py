@@ -29,7 +29,7 @@ from fwkmeans.typing import (
 )
 
 # These decide how X is read or how all starts run, so they are the same for all values.
-_COMMON = (
+COMMON = (
     "categorical_features",
     "missing",
     "missing_category",
@@ -118,7 +118,7 @@ def sweep(
         raise TypeError(f"values={values!r}: expected a sequence of values of the parameter.")
     if not len(values):
         raise ValueError("values is empty; pass at least one.")
-    if parameter in _COMMON:
+    if parameter in COMMON:
         raise ValueError(
             f"parameter={parameter!r} must be the same for all values, and cannot be swept."
         )
