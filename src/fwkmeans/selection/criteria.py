@@ -464,6 +464,8 @@ def resampling_stability(
     ...     model = KMeans(n_clusters, random_state=0)
     ...     print(n_clusters, round(resampling_stability(model, X), 2))
     2 1.0
+    3 0.99
+    4 0.92
     """
     return _score_of(Stability(n_resamples, fraction, random_state), estimator, X)
 

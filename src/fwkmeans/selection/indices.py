@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import pairwise_distances, pairwise_distances_chunked, silhouette_score
-from sklearn.utils import check_random_state
+from scipy.spatial.distance import cdist
+from sklearn.metrics import silhouette_score
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from fwkmeans._support.checks import check_power
 from fwkmeans.typing import FloatArray, IntArray
+
+_PAIRS = 1 << 22  # pairs of rows whose distances are computed together
 
 
 def minkowski_silhouette(
@@ -88,14 +91,12 @@ def dunn_index(X: Any, labels: Any) -> float:
     """
     X, labels = _checked(X, labels)
 
-    def nearest_and_farthest(block: FloatArray, start: int) -> tuple[FloatArray, FloatArray]:
-        together = labels[start : start + len(block), None] == labels
-        near = np.where(together, np.inf, block).min(axis=1)
-        return near, np.where(together, block, 0.0).max(axis=1)
-
-    pairs = list(pairwise_distances_chunked(X, reduce_func=nearest_and_farthest))
-    apart = min(float(near.min()) for near, _ in pairs)
-    widest = max(float(far.max()) for _, far in pairs)
+    apart, widest = np.inf, 0.0
+    for some in gen_batches(len(X), max(1, _PAIRS // len(X))):
+        distance = cdist(X[some], X)
+        together = labels[some, None] == labels
+        apart = min(apart, distance[~together].min(initial=np.inf))
+        widest = max(widest, distance[together].max())
     return _ratio(apart, widest)
 
 
@@ -131,7 +132,7 @@ def xie_beni_index(X: Any, labels: Any) -> float:
     X, labels = _checked(X, labels)
     means = _means(X, labels)
     scatter = ((X - means[labels]) ** 2).sum()
-    between = pairwise_distances(means, metric="sqeuclidean")
+    between = cdist(means, means, "sqeuclidean")
     nearest = between[~np.eye(len(means), dtype=bool)].min()
     return _ratio(float(scatter), float(len(X) * nearest))
 
@@ -198,12 +199,16 @@ def draw_rows(n_rows: int, most: int, random_state: Any) -> IntArray:
 
 
 def distances(X: FloatArray, p: float) -> FloatArray:
-    """Return the Minkowski distances of all pairs of rows."""
+    """Return the Minkowski distances of all pairs of rows.
+
+    They are summed column by column. scikit-learn's Euclidean distances come from scalar products,
+    and equal rows may then seem to differ.
+    """
     check_power(p)
-    names = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}
+    names = {1.0: "cityblock", 2.0: "euclidean", np.inf: "chebyshev"}
     if float(p) in names:
-        return np.asarray(pairwise_distances(X, metric=names[float(p)]))
-    return np.asarray(pairwise_distances(X, metric="minkowski", p=p))
+        return np.asarray(cdist(X, X, names[float(p)]))
+    return np.asarray(cdist(X, X, "minkowski", p=p))
 
 
 def silhouette_of(distance: FloatArray, labels: IntArray) -> float:

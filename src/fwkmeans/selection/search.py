@@ -153,10 +153,12 @@ class LabelFreeSearch(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
     >>> from fwkmeans.preprocessing import RangeStandardizer
     >>> from fwkmeans.selection import LabelFreeSearch
     >>> X = RangeStandardizer().fit_transform(load_uci("wine").data)
-    >>> grid = {"n_clusters": [2, 3, 4, 5], "beta": [1.5, 2.0, 4.0, 8.0]}
-    >>> search = LabelFreeSearch(WKMeans(random_state=0), grid).fit(X)
+    >>> grid = {"beta": [1.5, 2.0, 4.0, 8.0]}
+    >>> search = LabelFreeSearch(WKMeans(3, random_state=0), grid).fit(X)
     >>> search.best_params_
-    {'beta': 8.0, 'n_clusters': 3}
+    {'beta': 8.0}
+    >>> search.search_results_["score"].round(2)
+    array([0.25, 0.29, 0.32, 0.32])
     >>> search.predict(X[:5])
     array([2, 2, 2, 2, 2], dtype=int32)
     """
@@ -305,6 +307,26 @@ class LabelFreeSearch(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.transform(X)
 
+    @_if_best_has("transform")
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit the search and return the distances to the centers of the best candidate.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,), default=None
+            The class of each row, -1 where it is not known.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weight of each row.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+            See `transform`.
+        """
+        return self.fit(X, y, sample_weight).transform(X)
+
     @_if_best_has("get_feature_names_out")
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of the columns that `transform` returns.
@@ -422,10 +444,11 @@ def _criterion_of(scoring: Any) -> tuple[str, Criterion]:
 
 def _rows_with_weight(sample_weight: Any) -> Any:
     """Return the rows that have weight; None if all have."""
-    if sample_weight is None or np.ndim(sample_weight) == 0:
+    if sample_weight is None:
         return None
-    counted = np.flatnonzero(np.asarray(sample_weight) > 0)
-    return None if counted.size == len(sample_weight) else counted
+    weights = np.atleast_1d(np.asarray(sample_weight))
+    counted = np.flatnonzero(weights > 0)
+    return None if counted.size == weights.size else counted
 
 
 def _report_failures(
