@@ -143,13 +143,12 @@ def _name(estimator, parameter):
 
 
 def mean_lines(rows):
-    """Return a table of means: algorithms in rows, criteria in columns, without / with noise."""
-    names = list(dict.fromkeys(name for name, *_ in rows))
-    columns = list(dict.fromkeys(what for *_, found in rows for what in found))
-    yield ["", *columns]
-    for name in (*names, "mean"):
+    """Return a table of means: criteria in rows, algorithms in columns, without / with noise."""
+    names = [*dict.fromkeys(name for name, *_ in rows), "mean"]
+    yield ["", *names]
+    for what in dict.fromkeys(what for *_, found in rows for what in found):
         cells = []
-        for what in columns:
+        for name in names:
             means = []
             for noisy in sorted({noisy for _, noisy, *_ in rows}):
                 own = [
@@ -159,7 +158,7 @@ def mean_lines(rows):
                 ]
                 means.append(f"{np.mean(own):.2f}" if own else "-")
             cells.append(" / ".join(means))
-        yield [name, *cells]
+        yield [what, *cells]
 
 
 def main() -> None:

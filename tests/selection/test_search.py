@@ -37,6 +37,8 @@ from fwkmeans.selection import (
     gap_statistic,
     resampling_stability,
 )
+from fwkmeans.selection.candidates import Partition
+from fwkmeans.selection.criteria import Candidates, _up_to_enough
 from old_checks import wrong_checks
 from selection import slow
 
@@ -316,6 +318,24 @@ def test_the_gap_compares_with_tables_of_independent_uniform_columns(rng):
     grid = {"kmeans__n_clusters": [2, 3]}
     search = LabelFreeSearch(model, grid, scoring=Gap(3, random_state=7)).fit(X)
     assert search.search_results_["score"][1] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("step", [1, 2], ids=["each number", "every second number"])
+def test_the_gap_follows_the_rule_of_one_standard_error(step, rng):
+    for _ in range(20):
+        numbers = rng.permutation(np.arange(1, 8 * step, step))
+        gaps, errors = rng.random(len(numbers)), 0.3 * rng.random(len(numbers))
+        settings = [{"n_clusters": int(n)} for n in numbers]
+        found = [Partition(np.zeros(3), 0.0, 1, True, 0.0)] * len(numbers)
+        candidates = Candidates(KMeans(), settings, found, None, None, {}, None)
+        scores = _up_to_enough(gaps, errors, candidates)
+        of = {int(n): (g, e) for n, g, e in zip(numbers, gaps, errors, strict=True)}
+        enough = [n for n in sorted(of) if n + 1 in of and of[n][0] >= of[n + 1][0] - of[n + 1][1]]
+        allowed = [n for n in of if not enough or n <= enough[0]]
+        expected = max(allowed, key=lambda n: of[n][0])
+        assert numbers[scores.argmax()] == expected
+        if step > 1:
+            np.testing.assert_array_equal(scores, gaps)
 
 
 def test_stability_compares_with_parts_of_the_rows(rng):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -98,6 +99,20 @@ class Candidates:
     def counted_fit_params(self) -> dict[str, Any]:
         """Return the parameters of fit for the rows that have weight."""
         return {name: self.of_counted(value) for name, value in self.fit_params.items()}
+
+    def numbers_of_clusters(self) -> dict[int, tuple[str, int]]:
+        """Return what else is set, as a hash, and the number of clusters of each candidate."""
+        name = name_in_last_step(self.estimator, "n_clusters")
+        asked = getattr(last_step(self.estimator), "n_clusters", None)
+        numbers = {}
+        for at, settings in enumerate(self.settings):
+            if not isinstance(self.partitions[at], Exception):
+                others = joblib.hash({key: one for key, one in settings.items() if key != name})
+                number = settings.get(name, asked)
+                if not isinstance(number, Integral):  # it was found from the data
+                    number = len(np.unique(self.labels(at)))
+                numbers[at] = (others, int(number))
+        return numbers
 
     def score_each(self, score: Callable[[int], float]) -> Scores:
         """Score one candidate after the other; a ValueError says why one cannot be scored."""
@@ -201,23 +216,13 @@ class Hartigan(Criterion):
     """Fall of Hartigan's number from K - 1 to K clusters; see `hartigan_index`."""
 
     def _scores(self, candidates: Candidates) -> Scores:
-        rows = candidates.table.rows()
-        name = name_in_last_step(candidates.estimator, "n_clusters")
-        asked = getattr(last_step(candidates.estimator), "n_clusters", None)
-        scatters: dict[tuple[Any, int], float] = {}
-        places: list[tuple[Any, int]] = []
-        for at, settings in enumerate(candidates.settings):
-            others = joblib.hash({key: value for key, value in settings.items() if key != name})
-            number = settings.get(name, asked)
-            if not isinstance(number, Integral):  # it was found from the data
-                failed = isinstance(candidates.partitions[at], Exception)
-                number = 0 if failed else len(np.unique(candidates.labels(at)))
-            places.append((others, int(number)))
-            if not isinstance(candidates.partitions[at], Exception):
-                scatters[places[at]] = within_scatter(rows, candidates.labels(at))
+        rows, places = candidates.table.rows(), candidates.numbers_of_clusters()
+        scatters = {
+            place: within_scatter(rows, candidates.labels(at)) for at, place in places.items()
+        }
         total = within_scatter(rows, np.zeros(len(rows), dtype=int))
 
-        def scatter(others: Any, n_clusters: int) -> float:
+        def scatter(others: str, n_clusters: int) -> float:
             if n_clusters == 1:
                 return total
             if (others, n_clusters) not in scatters:
@@ -261,14 +266,37 @@ class Gap(Criterion):
             found = run_settings(candidates.estimator, candidates.settings, X, fit_params)
             references.append((table.rows(X=X), found))
 
-        def score(at: int) -> float:
+        errors = np.zeros(len(candidates.partitions))
+
+        def gap(at: int) -> float:
             labels = candidates.labels(at)
             check_not_trivial(labels, least=1)
             expected = [_log_scatter(own, found[at]) for own, found in references]
+            errors[at] = np.std(expected) * np.sqrt(1 + 1 / self.n_references)
             with np.errstate(divide="ignore"):  # no scatter at all: the gap is infinite
                 return float(np.mean(expected) - np.log(within_scatter(rows, labels)))
 
-        return candidates.score_each(score)
+        gaps = candidates.score_each(gap)
+        return gaps._replace(values=_up_to_enough(gaps.values, errors, candidates))
+
+
+def _up_to_enough(gaps: FloatArray, errors: FloatArray, candidates: Candidates) -> FloatArray:
+    """Return the gaps, those of more clusters than are enough lowered below that of enough.
+
+    A number of clusters is enough if its gap is within one standard error of the next number's.
+    """
+    lowered = gaps.copy()
+    places = candidates.numbers_of_clusters()
+    at_place = {place: at for at, place in places.items()}
+    for others in {others for others, _ in places.values()}:
+        numbers = sorted(n for own, n in at_place if own == others)
+        own = [at_place[others, n] for n in numbers]
+        for here, (at, after) in enumerate(itertools.pairwise(own)):
+            if numbers[here + 1] == numbers[here] + 1 and gaps[at] >= gaps[after] - errors[after]:
+                more = own[here + 1 :]
+                lowered[more] = np.minimum(gaps[more], np.nextafter(gaps[at], -np.inf))
+                break
+    return lowered
 
 
 class Central(Criterion):
@@ -402,8 +430,9 @@ def gap_statistic(
 
     Notes
     -----
-    `LabelFreeSearch` takes the candidate with the largest gap. The authors' rule for the number of
-    clusters takes the lowest number whose gap is within one standard error of the next.
+    `LabelFreeSearch` takes the candidate with the largest gap. If it varies the number of clusters,
+    it follows the authors' rule: the lowest number is enough whose gap is within one standard error
+    of the next number's. The scores of more clusters are lowered to just below that gap.
 
     References
     ----------
