@@ -48,6 +48,7 @@ PUBLIC = [
     "fwkmeans.plotting",
     "fwkmeans.preprocessing",
     "fwkmeans.reports",
+    "fwkmeans.selection",
     "fwkmeans.sources",
     "fwkmeans.weighting",
 ]

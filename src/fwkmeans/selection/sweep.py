@@ -46,10 +46,22 @@ COMMON = (
 
 
 class Sweep(NamedTuple):
-    """How every start ended; the first axis is the values, the second the starts."""
+    """How every start ended; the first axis is the values, the second the starts.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_values, n_starts, n_samples)
+        The cluster of each row.
+    objective : ndarray of shape (n_values, n_starts)
+        The objective; an estimator keeps the start with the lowest one.
+    n_iter : ndarray of shape (n_values, n_starts)
+        Number of iterations.
+    converged : ndarray of shape (n_values, n_starts)
+        Whether the start converged.
+    """
 
     labels: LabelArray  # (V, R, N)
-    objective: FloatArray  # (V, R) an estimator keeps the start with the lowest one
+    objective: FloatArray  # (V, R)
     n_iter: IntArray  # (V, R)
     converged: BoolArray  # (V, R)
 
