@@ -110,6 +110,14 @@ def test_values_of_one_parameter_run_as_one_batch(rng, monkeypatch):
     assert batches == [("beta", [2.0, 4.0, 8.0], 4)] * 2
 
 
+def test_large_batches_are_divided(rng, monkeypatch):
+    X, grid = rng.random((30, 3)), {"beta": [2.0, 3.0, 4.0, 8.0]}
+    whole = LabelFreeSearch(WKMeans(3, n_init=2, random_state=0), grid).fit(X)
+    monkeypatch.setattr(fwkmeans.selection.candidates, "LABELS", 2 * 30 * 3)
+    divided = clone(whole).fit(X)
+    np.testing.assert_array_equal(whole.candidate_labels_, divided.candidate_labels_)
+
+
 def test_the_results_look_like_those_of_a_grid_search(table):
     X, _ = table
     grid = [{"n_clusters": [2, 3]}, {"beta": [4.0], "zero": ["share"]}]

@@ -14,17 +14,20 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 
 from fwkmeans._engine import first_lowest
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.starts import n_starts_of
-from fwkmeans.selection.sweep import COMMON, sweep
+from fwkmeans.selection.sweep import COMMON, Sweep, sweep
 from fwkmeans.typing import LabelArray
 
 logger = logging.getLogger("fwkmeans")
 
 Settings = Mapping[str, Any]
+
+#: The number of labels that may be in memory at once, of all starts of a batch.
+LABELS = 1 << 26
 
 
 class Partition(NamedTuple):
@@ -111,28 +114,42 @@ def _run_batch(
     swept: str,
     X: Any,
     fit_params: Settings,
-) -> dict[int, Partition | Exception]:
+) -> dict[int, Partition]:
     """Return the partitions at these settings; nothing if one fails, for it must fail alone."""
     if swept not in settings[places[0]]:
         return {}
     model = clone(estimator).set_params(**settings[places[0]])
-    values = [settings[at][swept] for at in places]
-    begin = time.perf_counter()
+    found: dict[int, Partition] = {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             n_starts = n_starts_of(model)
-        weights = fit_params.get("sample_weight")
-        runs = sweep(model, X, swept, values, n_starts=n_starts, sample_weight=weights)
+        for some in gen_batches(len(places), _n_values(X, n_starts)):
+            begin = time.perf_counter()
+            values = [settings[at][swept] for at in places[some]]
+            weights = fit_params.get("sample_weight")
+            runs = sweep(model, X, swept, values, n_starts=n_starts, sample_weight=weights)
+            seconds = (time.perf_counter() - begin) / len(values)
+            found |= _best_starts(runs, places[some], seconds)
     except Exception:
         return {}
-    seconds = (time.perf_counter() - begin) / len(values)
-    found: dict[int, Partition | Exception] = {}
+    return found
+
+
+def _n_values(X: Any, n_starts: int) -> int:
+    """Return at how many values the labels of all starts may be in memory together."""
+    shape = getattr(X, "shape", None)
+    n_rows = shape[0] if shape else len(X) if isinstance(X, list | tuple) else LABELS
+    return max(1, LABELS // max(1, n_rows * n_starts))
+
+
+def _best_starts(runs: Sweep, places: list[int], seconds: float) -> dict[int, Partition]:
+    found = {}
     for own, at in enumerate(places):
         best = first_lowest(runs.objective[own])
         if np.isfinite(runs.objective[own, best]):
             found[at] = Partition(
-                runs.labels[own, best],
+                runs.labels[own, best].copy(),
                 float(runs.objective[own, best]),
                 int(runs.n_iter[own, best]),
                 bool(runs.converged[own, best]),
