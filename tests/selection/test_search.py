@@ -383,7 +383,8 @@ def test_a_few_labels_choose_and_are_never_fitted(table):
 
 def test_a_candidate_that_cannot_be_fitted_is_never_chosen(table):
     X, _ = table
-    search = LabelFreeSearch(WKMeans(3, random_state=0), {"beta": [0.5, 2.0, 4.0]})
+    grid = {"beta": [0.5, 2.0, 4.0]}  # and all scores are negative
+    search = LabelFreeSearch(WKMeans(3, random_state=0), grid, scoring="davies_bouldin")
     with pytest.warns(FitFailedWarning, match=r"1 of 3 candidates.*'beta': 0\.5.*beta=0\.5"):
         search.fit(X)
     results = search.search_results_
