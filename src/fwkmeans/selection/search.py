@@ -116,7 +116,7 @@ class LabelFreeSearch(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         The labels of all candidates; -1 where the fit failed.
     n_features_in_ : int
         Number of features seen during `fit`. Only if ``refit=True``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if they all have names that are strings. Only if ``refit=True``.
 
     See Also
