@@ -78,6 +78,11 @@ def dunn_index(X: Any, labels: Any) -> float:
         More is better. Infinite if the rows of each cluster are equal, NaN if even so two clusters
         touch.
 
+    Notes
+    -----
+    All pairs of rows are compared, so the time grows with the square of their number. One outlier
+    can change the index at will.
+
     References
     ----------
     .. [1] Dunn (1974). Well-separated clusters and optimal fuzzy partitions. Journal of
