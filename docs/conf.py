@@ -87,6 +87,7 @@ html_sidebars = {
         "getting_started",
         "which_algorithm",
         "choosing_parameters",
+        "label_free_search",
         "mixed_and_missing",
         "own_weight_rule",
         "rows_in_files",

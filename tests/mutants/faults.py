@@ -1477,3 +1477,76 @@ among(
         "tests/estimators/test_inputs.py tests/estimators/test_conventions.py tests/laws",
     ),
 )
+
+# ---- selection ----------------------------------------------------------------------------------
+
+among(
+    "selection/indices.py",
+    ("search-dunn-own-cluster", "sign", "distance[~together]", "distance[together]"),
+    (
+        "search-xie-beni-rows",
+        "scale",
+        "float(len(X) * nearest)",
+        "float(len(means) * nearest)",
+    ),
+    ("search-hartigan-rows", "off by one", "(n_rows - n_clusters - 1)", "(n_rows - n_clusters)"),
+    (
+        "search-mean-of-equals",
+        "rounding",
+        "np.where((rows == rows[0]).all(axis=0), rows[0], rows.mean(axis=0))",
+        "rows.mean(axis=0)",
+    ),
+    ("search-each-row-a-cluster", "forgotten case", "n_found >= len(labels)", "False"),
+)
+among(
+    "selection/criteria.py",
+    (
+        "search-davies-bouldin-sign",
+        "sign",
+        "Index(davies_bouldin_score, -1)",
+        "Index(davies_bouldin_score)",
+    ),
+    ("search-silhouette-exponent", "forgotten case", "table.rows(self.p)", "table.rows()"),
+    ("search-gap-sign", "sign", "gaps[after] - errors[after]", "gaps[after] + errors[after]"),
+    (
+        "search-weightless-rows",
+        "forgotten case",
+        "labels = self.of_counted(partition.labels)",
+        "labels = partition.labels",
+    ),
+)
+among(
+    "selection/standardized.py",
+    ("search-category-scale", "scale", "0.5 ** (1.0 / p)", "1.0"),
+    ("search-reference-range", "scale", "rng.uniform(self.low,", "rng.uniform(-self.high,"),
+)
+among(
+    "selection/search.py",
+    ("search-ranks-sign", "sign", "score = -mean_ranks(", "score = mean_ranks("),
+    (
+        "search-worst-rank",
+        "forgotten case",
+        "worst = np.where(np.isnan(score), -np.inf, score)",
+        "worst = np.nan_to_num(score)",
+    ),
+)
+among(
+    "selection/candidates.py",
+    (
+        "search-last-start",
+        "wrong tie",
+        "best = first_lowest(runs.objective[own])",
+        "best = len(runs.objective[own]) - 1",
+    ),
+    (
+        "search-unseeded",
+        "forgotten case",
+        "return model.set_params(**states)",
+        "return model",
+    ),
+)
+among(
+    "selection/agreement.py",
+    ("search-agreement-with-itself", "off by one", "/ (n - 1) if n > 1", "/ n if n > 1"),
+    ("search-unknown-rows", "forgotten case", "(y[known], labels[known])", "(y, labels)"),
+)

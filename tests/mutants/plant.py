@@ -37,6 +37,7 @@ NEAREST = {
     "dissimilarities": ["tests/dissimilarities", "tests/laws/test_reference_agreement.py"],
     "_engine": ["tests/_engine", "tests/laws/test_reference_agreement.py"],
     "_init": ["tests/_init"],
+    "selection": ["tests/selection"],
     "sources": ["tests/sources", "tests/laws/test_sources.py"],
     "_core": [
         f"tests/_core/test_{name}.py"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import sys
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,6 +26,7 @@ from fwkmeans._engine import (
 )
 from fwkmeans._init import Seeds
 from fwkmeans._support.checks import one_value_a_start
+from fwkmeans._support.progress import show_progress
 from fwkmeans._support.sklearn_compat import NotebookMixin
 from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.columns import describe_columns
@@ -114,7 +112,7 @@ class BaseFeatureWeightedKMeans(
         given = self._opened(X, sample_weight, reset=True)
         source, table = self._described(given, reset=True)
         warn_of_unequal_spreads(self, table)
-        with self._progress(), np.errstate(over="ignore", invalid="ignore"):
+        with show_progress(self.verbose), np.errstate(over="ignore", invalid="ignore"):
             problem = self._problem(given, source, table)
             run = self._best_run(problem, n_starts_of(self))
         if not np.isfinite(run.objective):
@@ -407,23 +405,6 @@ class BaseFeatureWeightedKMeans(
         points = layout.numbers_of(np.asarray(self.cluster_centers_, dtype=np.float64))
         centers = layout.centers(points, self._frequencies)
         return assignment_of(self._parts.weighting, centers[None], self._weights())
-
-    @contextlib.contextmanager
-    def _progress(self) -> Iterator[None]:
-        """Show the log of the engine while `verbose` is set."""
-        if not self.verbose:
-            yield
-            return
-        level, handler = logger.level, logging.StreamHandler(sys.stdout)
-        alone = not logger.hasHandlers()  # if logging is set up, the lines go there only
-        logger.setLevel(logging.DEBUG if self.verbose > 1 else logging.INFO)
-        if alone:
-            logger.addHandler(handler)
-        try:
-            yield
-        finally:
-            logger.removeHandler(handler)
-            logger.setLevel(level)
 
 
 def _refuse_batches(recipe: Recipe) -> None:

@@ -29,7 +29,7 @@ from fwkmeans.typing import (
 )
 
 # These decide how X is read or how all starts run, so they are the same for all values.
-_COMMON = (
+COMMON = (
     "categorical_features",
     "missing",
     "missing_category",
@@ -46,10 +46,22 @@ _COMMON = (
 
 
 class Sweep(NamedTuple):
-    """How every start ended; the first axis is the values, the second the starts."""
+    """How every start ended; the first axis is the values, the second the starts.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_values, n_starts, n_samples)
+        The cluster of each row.
+    objective : ndarray of shape (n_values, n_starts)
+        The objective; an estimator keeps the start with the lowest one.
+    n_iter : ndarray of shape (n_values, n_starts)
+        Number of iterations.
+    converged : ndarray of shape (n_values, n_starts)
+        Whether the start converged.
+    """
 
     labels: LabelArray  # (V, R, N)
-    objective: FloatArray  # (V, R) an estimator keeps the start with the lowest one
+    objective: FloatArray  # (V, R)
     n_iter: IntArray  # (V, R)
     converged: BoolArray  # (V, R)
 
@@ -118,7 +130,7 @@ def sweep(
         raise TypeError(f"values={values!r}: expected a sequence of values of the parameter.")
     if not len(values):
         raise ValueError("values is empty; pass at least one.")
-    if parameter in _COMMON:
+    if parameter in COMMON:
         raise ValueError(
             f"parameter={parameter!r} must be the same for all values, and cannot be swept."
         )

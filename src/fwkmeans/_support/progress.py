@@ -1,0 +1,28 @@
+"""The log of the engine on the screen, for `verbose`."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+from collections.abc import Iterator
+
+logger = logging.getLogger("fwkmeans")
+
+
+@contextlib.contextmanager
+def show_progress(verbose: int) -> Iterator[None]:
+    """Show the log while `verbose` is set: each batch of starts, or with 2 each iteration."""
+    if not verbose:
+        yield
+        return
+    level, handler = logger.level, logging.StreamHandler(sys.stdout)
+    alone = not logger.hasHandlers()  # if logging is set up, the lines go there only
+    logger.setLevel(logging.DEBUG if verbose > 1 else logging.INFO)
+    if alone:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
