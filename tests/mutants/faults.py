@@ -55,7 +55,7 @@ among(
     (
         "power-floor",
         "forgotten case",
-        "floored = np.maximum(dispersion, ZERO * table.scatter)",
+        "floored = np.maximum(dispersion, FLOOR * table.scatter)",
         "floored = dispersion",
     ),
     (
