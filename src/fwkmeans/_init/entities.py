@@ -50,6 +50,8 @@ def spread_entities(
     """Return K rows chosen by (greedy) k-means++ for each of the starts: (R, K, M)."""
     entities, weights = _seeding_rows(source, n_clusters, seeds)
     rows = _for_seeding(entities, source.dtype, table)
+    if weights is not None:  # tiny ones would vanish in float32
+        weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
     with threadpool_limits(1, user_api="blas"):  # the same bits for any number of threads
         chosen = [
             kmeans_plusplus(rows, n_clusters, sample_weight=weights, random_state=seed)[1]

@@ -61,6 +61,8 @@ from fwkmeans.typing import (
 
 logger = logging.getLogger("fwkmeans")
 
+_TINY = 1e-290  # smaller sums of squares leave no digits for the dispersions of clusters
+
 
 class BaseFeatureWeightedKMeans(
     ClassNamePrefixFeaturesOutMixin,
@@ -200,7 +202,14 @@ class BaseFeatureWeightedKMeans(
         check_is_fitted(self)
         source = self._rows_of(X)
         _, source = source.run(self._parts.dissimilarity.distances(self._assignment()))
-        return source.gather("distances")
+        distances = source.gather("distances")
+        rescale = getattr(self, "missing", "error") == "rescale"  # infinity has a meaning there
+        if not rescale and not np.isfinite(distances.max()):
+            raise ValueError(
+                f"Distances are too large for {distances.dtype} numbers. Rescale X, for example "
+                "with fwkmeans.preprocessing.RangeStandardizer, and fit again."
+            )
+        return distances
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the negative of the algorithm's objective on these rows.
@@ -288,7 +297,7 @@ class BaseFeatureWeightedKMeans(
         """Bind the parts to the table; raise if its powers overflow or underflow."""
         with np.errstate(over="ignore", invalid="ignore"):
             recipe, table = bind_parts(recipe, source, table)
-        lost = ~((table.scatter > 0) & np.isfinite(table.scatter))
+        lost = ~((table.scatter > _TINY) & np.isfinite(table.scatter))
         lost &= table.maximum > table.minimum
         if lost.any():
             squares = not recipe.dissimilarity.needs_labels
@@ -297,7 +306,8 @@ class BaseFeatureWeightedKMeans(
                 f"The {'squares' if squares else 'powers'} of {describe_columns(lost, names)} of X "
                 "underflow to zero or overflow. Rescale X, for example with "
                 "fwkmeans.preprocessing.RangeStandardizer"
-                f"{'.' if squares else ', or take a smaller p.'}"
+                f"{'' if squares else ', or take a smaller p'}"
+                f"{', or larger sample weights' if table.mass < 1e-100 else ''}."
             )
         return recipe, table
 
@@ -367,11 +377,13 @@ class BaseFeatureWeightedKMeans(
 
     def _warn_of(self, run: Run, mass: FloatArray) -> None:
         if not run.converged:
-            warn_user(
-                f"{type(self).__name__} did not converge in {run.n_iter} iterations. Increase "
-                "max_iter or tol.",
-                NotConvergedWarning,
-            )
+            why = f"did not converge in {run.n_iter} iterations. Increase max_iter or tol"
+            if run.n_iter < self.max_iter:
+                why = (
+                    "went in circles: rows came back to labels that they had before. The lowest "
+                    "objective of the circle is kept. Try other starts or parameters"
+                )
+            warn_user(f"{type(self).__name__} {why}.", NotConvergedWarning)
         n_found = int((mass > 0).sum())
         if n_found < self.n_clusters_:
             why = (
@@ -393,6 +405,11 @@ class BaseFeatureWeightedKMeans(
         assignment = self._assignment()
         (total, mass), source = source.run(self._parts.dissimilarity.labeling(assignment))
         weights = self._weights()
+        if not np.isfinite(total):
+            raise ValueError(
+                "The sum of the dissimilarities of X overflows. Rescale X, for example with "
+                "fwkmeans.preprocessing.RangeStandardizer, and fit again."
+            )
         objective = rule.objective(
             assignment.scale * total, weights, WeightContext(mass[None], weights, table)
         )

@@ -313,7 +313,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
         )
     if not (weights > 0).any():
         raise ValueError("sample_weight is zero for every row; at least one must be positive.")
-    return np.ascontiguousarray(weights)
+    return np.require(weights, requirements=["C", "ALIGNED"])
 
 
 def _is_large_map(X: Any) -> bool:
