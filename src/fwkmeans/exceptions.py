@@ -35,7 +35,7 @@ class NoVaryingColumnError(ValueError):
 
 
 class NotConvergedWarning(ConvergenceWarning):
-    """A fit reached `max_iter` before it converged."""
+    """A fit reached `max_iter` before it converged, or went in circles."""
 
 
 class FewerClustersWarning(ConvergenceWarning):
