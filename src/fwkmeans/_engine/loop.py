@@ -18,6 +18,7 @@ from fwkmeans.typing import (
     FloatArray,
     IntArray,
     Source,
+    Statistics,
     WeightContext,
     Weights,
 )
@@ -133,7 +134,7 @@ def alternate(
         )
         rows = running.source  # has the labels in row memory, if they are kept
         centers = center_rule.update(statistics, assignment, rows)
-        centers = _beyond_rounding(centers, assignment.centers, table)
+        centers = _beyond_rounding(centers, assignment.centers, statistics, table)
         dispersion = dissimilarity.dispersion(statistics, assignment, centers, rows, table)
         failed = ~_all(np.isfinite(dispersion))
         centers[failed], dispersion[failed] = assignment.centers[failed], 0.0
@@ -282,10 +283,21 @@ def _read_only(weights: Weights) -> Weights:
     return Weights(values, weights.memory)
 
 
-def _beyond_rounding(centers: FloatArray, before: FloatArray, table: Description) -> FloatArray:
-    """Undo steps of a few ulps, so that rows equal to their center do not change their cluster."""
-    some_ulps = 1e-15 * table.layout.of_centers(table.magnitude)
-    return np.where(np.abs(centers - before) <= some_ulps, before, centers)
+def _beyond_rounding(
+    centers: FloatArray, before: FloatArray, statistics: Statistics, table: Description
+) -> FloatArray:
+    """Undo steps of a few ulps, so that rows equal to their center do not change their cluster.
+
+    Ulps are those of the largest value in the cluster, which is not known, but it is at most the
+    largest of the table, and no farther from the reference than the sum of squares tells.
+    """
+    layout, mass = table.layout, statistics.observed
+    variance = statistics.squares / np.where(mass > 0, mass, 1.0)
+    reach = np.abs(statistics.reference) + np.sqrt(variance * statistics.rows[..., None])
+    sizes = layout.of_centers(table.magnitude) + np.zeros(centers.shape)
+    numbers = sizes[..., : layout.n_numeric]
+    np.minimum(numbers, reach, out=numbers)
+    return np.where(np.abs(centers - before) <= 1e-15 * sizes, before, centers)
 
 
 def _on_all_starts(values: Any, active: IntArray, n_starts: int) -> Any:

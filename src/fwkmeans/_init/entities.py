@@ -83,8 +83,10 @@ def _for_seeding(entities: Entities, dtype: np.dtype[Any], table: Description) -
     layout = table.layout
     _, exponent = np.frexp(table.span.max())
     if layout.is_numeric and not table.gaps:
-        centered: RowArray = entities.numbers.astype(dtype) - table.mean.astype(dtype)
-        centered *= dtype.type(np.ldexp(1.0, -int(exponent)))
+        scaled, mean = (
+            np.ldexp(y.astype(dtype), -exponent) for y in (entities.numbers, table.mean)
+        )
+        centered: RowArray = scaled - mean
         return centered
     about = centers_of(entities, table) - table.center
     levels = layout.frequencies(about)

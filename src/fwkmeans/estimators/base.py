@@ -113,10 +113,14 @@ class BaseFeatureWeightedKMeans(
 
     def _fit(self, X: Any, sample_weight: Any) -> None:
         self._check_parameters()
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
+            self._fit_checked(X, sample_weight)
+
+    def _fit_checked(self, X: Any, sample_weight: Any) -> None:
         given = self._opened(X, sample_weight, reset=True)
         source, table = self._described(given, reset=True)
         warn_of_unequal_spreads(self, table)
-        with self._progress(), np.errstate(over="ignore", invalid="ignore"):
+        with self._progress():
             problem = self._problem(given, source, table)
             run = self._best_run(problem, n_starts_of(self))
         if not np.isfinite(run.objective):
@@ -229,10 +233,11 @@ class BaseFeatureWeightedKMeans(
             On the rows of `fit` this is ``-inertia_``.
         """
         check_is_fitted(self)
-        given = self._opened(X, sample_weight, reset=False)
-        source, table = self._described(given, reset=False)
-        _, table = self._bound(self._parts, source, table)
-        return -self._label(source, table, self._parts.weighting.observe(source, table))[1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            given = self._opened(X, sample_weight, reset=False)
+            source, table = self._described(given, reset=False)
+            _, table = self._bound(self._parts, source, table)
+            return -self._label(source, table, self._parts.weighting.observe(source, table))[1]
 
     def __sklearn_tags__(self) -> Tags:
         """Return what scikit-learn should know about the estimator."""
