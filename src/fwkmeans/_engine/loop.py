@@ -288,15 +288,16 @@ def _beyond_rounding(
 ) -> FloatArray:
     """Undo steps of a few ulps, so that rows equal to their center do not change their cluster.
 
-    Ulps are those of the largest value in the cluster, which is not known, but it is at most the
-    largest of the table, and no farther from the reference than the sum of squares tells.
+    Ulps are those of the largest value of the table; but beside huge values in other clusters no
+    step may be undone that is visible among the values of its own cluster, which are no farther
+    from the reference than the sum of squares tells.
     """
     layout, mass = table.layout, statistics.observed
     variance = statistics.squares / np.where(mass > 0, mass, 1.0)
     reach = np.abs(statistics.reference) + np.sqrt(variance * statistics.rows[..., None])
     sizes = layout.of_centers(table.magnitude) + np.zeros(centers.shape)
     numbers = sizes[..., : layout.n_numeric]
-    np.minimum(numbers, reach, out=numbers)
+    np.minimum(numbers, 100.0 * reach, out=numbers)
     return np.where(np.abs(centers - before) <= 1e-15 * sizes, before, centers)
 
 

@@ -29,6 +29,7 @@ from fwkmeans.typing import (
 
 CATEGORIES = ("matching", "squared")
 _ULPS = 2e-15  # how far the computed center of equal values can be from them, of their size
+_ROUNDOFF = 1.2e-16  # of a sum, for each term
 
 
 class Minkowski(BaseEstimator):
@@ -155,12 +156,14 @@ class Minkowski(BaseEstimator):
         r"""Return :math:`D_{kv} = \sum_{i \in S_k} d(y_{iv}, c_{kv})` about the new centers.
 
         Where all values of a cluster may be equal but for rounding, it is zero: a center is off by
-        a few ulps of its size, so no dispersion of a cluster with the mass n is known any better
-        than :math:`n |\epsilon c|^p`. How large values in other clusters are does not matter.
+        a few ulps of its size, and by what the sums of its step have lost, so the dispersion of n
+        rows is not known any better than n times the p-th power of that. How large values in other
+        clusters are does not matter.
         """
         layout = table.layout
         points = layout.points(centers)
         ulps = _ULPS * np.abs(points)
+        ulps += _ROUNDOFF * statistics.rows[..., None] * np.abs(points - statistics.reference)
         known = ulps if np.isinf(self.p) else statistics.observed * ulps**self.p
         if self.p == 2:
             numbers = self._squared(statistics, assignment, points, source, known)
