@@ -18,7 +18,6 @@ from fwkmeans.typing import (
     FloatArray,
     IntArray,
     Source,
-    Statistics,
     WeightContext,
     Weights,
 )
@@ -134,7 +133,7 @@ def alternate(
         )
         rows = running.source  # has the labels in row memory, if they are kept
         centers = center_rule.update(statistics, assignment, rows)
-        centers = _beyond_rounding(centers, assignment.centers, statistics, table)
+        centers = _beyond_rounding(centers, assignment.centers, table)
         dispersion = dissimilarity.dispersion(statistics, assignment, centers, rows, table)
         failed = ~_all(np.isfinite(dispersion))
         centers[failed], dispersion[failed] = assignment.centers[failed], 0.0
@@ -283,22 +282,10 @@ def _read_only(weights: Weights) -> Weights:
     return Weights(values, weights.memory)
 
 
-def _beyond_rounding(
-    centers: FloatArray, before: FloatArray, statistics: Statistics, table: Description
-) -> FloatArray:
-    """Undo steps of a few ulps, so that rows equal to their center do not change their cluster.
-
-    Ulps are those of the largest value of the table; but beside huge values in other clusters no
-    step may be undone that is visible among the values of its own cluster, which are no farther
-    from the reference than the sum of squares tells.
-    """
-    layout, mass = table.layout, statistics.observed
-    variance = statistics.squares / np.where(mass > 0, mass, 1.0)
-    reach = np.abs(statistics.reference) + np.sqrt(variance * statistics.rows[..., None])
-    sizes = layout.of_centers(table.magnitude) + np.zeros(centers.shape)
-    numbers = sizes[..., : layout.n_numeric]
-    np.minimum(numbers, 100.0 * reach, out=numbers)
-    return np.where(np.abs(centers - before) <= 1e-15 * sizes, before, centers)
+def _beyond_rounding(centers: FloatArray, before: FloatArray, table: Description) -> FloatArray:
+    """Undo steps of a few ulps, so that rows equal to their center do not change their cluster."""
+    some_ulps = 1e-15 * table.layout.of_centers(table.magnitude)
+    return np.where(np.abs(centers - before) <= some_ulps, before, centers)
 
 
 def _on_all_starts(values: Any, active: IntArray, n_starts: int) -> Any:
