@@ -37,7 +37,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import brentq
 
-ZERO = 1e-12  # a dispersion D_v is "zero" when D_v <= ZERO * T_v
+NOTHING = 1e-12  # T_v - D_v is "zero" when it is at most NOTHING * T_v
+FLOOR = 1e-24  # beta < 0: D_v counts as at least FLOOR * T_v
 TIE = 1e-12  # relative tolerance for equal dispersions in the vertex rule
 CENTER_TOL = 1e-13  # tol=0: centres stand still, relative to the feature's range
 WEIGHT_TOL = 1e-12  # tol=0: weights stand still
@@ -78,7 +79,7 @@ def xlogx(x):
 def vertex_weights(D, T):
     """All weight on the smallest dispersion; zero ones, else relative ties, share it equally."""
     D, T = np.asarray(D, float), np.asarray(T, float)
-    chosen = [v for v in range(len(D)) if D[v] <= ZERO * T[v]]
+    chosen = [v for v in range(len(D)) if D[v] == 0]
     if not chosen:
         low = min(D)
         chosen = [v for v in range(len(D)) if D[v] <= low * (1.0 + TIE)]
@@ -99,7 +100,7 @@ def power_weights(D, T, beta):
     if beta == 1:
         return vertex_weights(D, T)
     if beta > 1:
-        zero = [v for v in range(m) if D[v] <= ZERO * T[v]]
+        zero = [v for v in range(m) if D[v] == 0]
         if zero:
             w = np.zeros(m)
             for v in zero:
@@ -107,7 +108,7 @@ def power_weights(D, T, beta):
             return w
         base = D
     else:
-        base = np.array([max(D[v], ZERO * T[v]) for v in range(m)])
+        base = np.array([max(D[v], FLOOR * T[v]) for v in range(m)])
         if np.all(base == 0):  # only when every feature is constant
             return np.full(m, 1.0 / m)
     p = np.array([(base[v] / base.min()) ** (-1.0 / (beta - 1.0)) for v in range(m)])
@@ -132,7 +133,7 @@ def chebyshev_weights(D, T, smoothed):
     m = len(D)
     if smoothed:
         return np.full(m, 1.0 / m)
-    zero = [v for v in range(m) if D[v] <= ZERO * T[v]]
+    zero = [v for v in range(m) if D[v] == 0]
     if zero:
         w = np.zeros(m)
         for v in zero:
@@ -145,9 +146,9 @@ def chebyshev_weights(D, T, smoothed):
 def fwsa_target(a, b, T):
     """q of FWSA, or None when every b is zero (then the weights are kept)."""
     m = len(a)
-    if all(b[v] <= ZERO * T[v] for v in range(m)):
+    if all(b[v] <= NOTHING * T[v] for v in range(m)):
         return None
-    zero = [v for v in range(m) if a[v] <= ZERO * T[v]]
+    zero = [v for v in range(m) if a[v] == 0]
     q = np.zeros(m)
     if zero:
         for v in zero:
@@ -857,12 +858,14 @@ def fit(
 
         for _ in range(K):
             count = [int(np.sum(labels == k)) for k in range(K)]
+            mass = [float(np.sum(P.s[labels == k])) for k in range(K)]
             empty = [k for k in range(K) if count[k] == 0]
             if not empty:
                 break
             far = -1
             for i in range(len(X)):
-                if count[labels[i]] >= 2 and (far < 0 or own[i] > own[far]):
+                several = count[labels[i]] >= 2 or mass[labels[i]] > 1
+                if several and (far < 0 or own[i] > own[far]):
                     far = i
             if far < 0 or own[far] <= 0:
                 break

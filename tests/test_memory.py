@@ -44,13 +44,17 @@ KEEPERS = {
 }
 KEPT_ROWS = 500_000
 
+# algorithms that look for patterns among rows in memory
+SEARCHES = {"iMWK-Means": "IMWKMeans(2, max_iter=2)", "K-Means": "KMeans(2, init='anomalous')"}
+SEARCHED_ROWS = 600_000
+
 CODE = """
 import json, sys, threading, warnings
 from pathlib import Path
 import numpy as np
 from fwkmeans import EWKMeans, IKPrototypes, IMWKMeans, KMeans
 from fwkmeans.sources import ChunkedSource
-from test_memory import ARRAYS, BLOCK, FILES, KEEPERS, KEPT_ROWS, fill
+from test_memory import ARRAYS, BLOCK, FILES, KEEPERS, KEPT_ROWS, SEARCHED_ROWS, SEARCHES, fill
 warnings.simplefilter("ignore")
 
 def anonymous():
@@ -87,6 +91,14 @@ def growth(rows, init):
 
 growth(np.random.default_rng(0).random((5000, 3)), "k-means++")  # loads all there is to load
 found = {}
+X = np.random.default_rng(0).standard_normal((SEARCHED_ROWS, 20), dtype="f4")
+X[::2, :5] += 6
+for name, code in SEARCHES.items():
+    eval(code).fit(X[:2000])
+    with Peak() as fit:
+        eval(code).fit(X)
+    found["search " + name] = fit.growth
+del X
 for name, (n, m, order, init) in ARRAYS.items():
     X = np.empty((n, m), order=order)
     fill(X)
@@ -141,6 +153,12 @@ def test_a_file_is_read_in_bounded_memory(growth, name):
 def test_what_is_kept_beside_the_rows_of_a_file_leaves_memory(growth, name):
     labels = 4 * KEPT_ROWS  # that the model shows in the end
     assert growth["kept " + name] < labels + 8 * MEGABYTE, growth["kept " + name] / MEGABYTE
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_for_patterns_takes_a_quarter_of_the_rows(growth, name):
+    share = growth["search " + name] / (4 * SEARCHED_ROWS * 20)
+    assert share < 0.27, share  # threads and small things weigh more than in a million rows
 
 
 @pytest.mark.parametrize("name", ARRAYS)

@@ -40,7 +40,7 @@ class NoVaryingColumnError(ValueError):
 
 
 class NotConvergedWarning(ConvergenceWarning):
-    """A fit reached `max_iter` before it converged."""
+    """A fit reached `max_iter` before it converged, or went in circles."""
 
 
 class FewerClustersWarning(ConvergenceWarning):

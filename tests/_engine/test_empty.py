@@ -208,3 +208,13 @@ def test_of_rows_that_are_as_far_the_first_one_is_taken(n_rows, n_blocks):
     rows = X if n_blocks == 1 else ChunkedSource(X, block_bytes=X.nbytes // 2)
     model = KMeans(2, init=np.array([[0.0], [100.0]]), max_iter=1).fit(rows)
     np.testing.assert_allclose(model.cluster_centers_, [[5.0 / (n_rows - 1)], [-5.0]])
+
+
+def test_a_row_of_weight_two_is_moved_like_two_equal_rows():
+    X, weight = np.array([[0.0], [10.0], [10.5]]), [2, 1, 1]
+    init = np.array([[-3.0], [10.2], [100.0]])
+    for max_iter in (1, 100):
+        weighted = KMeans(3, init=init, max_iter=max_iter).fit(X, sample_weight=weight)
+        repeated = KMeans(3, init=init, max_iter=max_iter).fit(np.repeat(X, weight, axis=0))
+        np.testing.assert_array_equal(weighted.cluster_centers_, repeated.cluster_centers_)
+        np.testing.assert_array_equal(weighted.objective_history_, repeated.objective_history_)

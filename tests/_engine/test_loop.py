@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from fwkmeans import FeatureWeightedKMeans
+from fwkmeans import FeatureWeightedKMeans, KMeans
 from fwkmeans._engine import Recipe, alternate, assignment_of, bind_parts, first_lowest
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
+from fwkmeans.exceptions import NotConvergedWarning
 from fwkmeans.sources import ChunkedSource, MemorySource, describe
 from fwkmeans.weighting import (
     ClusterPowerWeights,
@@ -157,6 +158,19 @@ class MostDispersed(WeightRule):
 def test_a_run_that_goes_in_circles_ends_at_the_best_place_of_the_circle(centers, history):
     X = np.array([[0.0, 0.0]] * 3 + [[0.0, 20.0], [10.0, 0.0]] + [[10.0, 20.0]] * 3)
     rule = MostDispersed()
-    model = FeatureWeightedKMeans(2, weighting=rule, init=np.array(centers), tol=0).fit(X)
+    model = FeatureWeightedKMeans(2, weighting=rule, init=np.array(centers), tol=0)
+    with pytest.warns(NotConvergedWarning, match="went in circles"):
+        model.fit(X)
     np.testing.assert_allclose(model.objective_history_, history)
-    assert model.converged_
+    assert not model.converged_
+
+
+def test_the_log_tells_the_best_objective_of_all_starts_also_of_those_that_have_ended(caplog, rng):
+    X = rng.standard_normal((80, 3))
+    with caplog.at_level("DEBUG", logger="fwkmeans"):
+        KMeans(4, n_init=8, random_state=0).fit(X)
+    told = [r.args for r in caplog.records if r.levelname == "DEBUG"]
+    assert told[0][1] == 8
+    assert told[-1][1] < 8
+    best = np.array([args[2] for args in told])
+    assert np.all(np.diff(best) <= 1e-12 * best[0])

@@ -620,3 +620,20 @@ def test_tags_tell_what_is_taken(estimator):
     assert not tags.allow_nan
     assert estimator(missing="ignore").__sklearn_tags__().input_tags.allow_nan
     assert not estimator(categorical_features=None).__sklearn_tags__().input_tags.categorical
+
+
+@pytest.mark.parametrize("missing_category", ["same", "own"])
+def test_predict_accepts_the_rows_of_fit_also_those_without_weight(missing_category):
+    """A category that occurs only there is like one never seen, in fit and in predict."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"x": [0.0, 0.1, 5.0, 5.1, 2.0], "c": list("aabbz")})
+    if missing_category == "own":
+        frame.loc[4, "c"] = None
+    weight = [1, 1, 1, 1, 0]
+    options = {"handle_unknown": "error", "missing_category": missing_category}
+    model = AWKMeans(2, random_state=0, **options).fit(frame, sample_weight=weight)
+    assert list(model.category_frequencies_["c"]) == ["a", "b"]
+    np.testing.assert_array_equal(model.predict(frame), model.labels_)
+    assert model.transform(frame).shape == (5, 2)
+    with pytest.raises(ValueError, match="not seen: 'q'"):
+        model.predict(frame.assign(c=list("aabbq")))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fwkmeans import EWKMeans, KMeans, WKMeans
+from fwkmeans import EWKMeans, IMWKMeans, KMeans, WKMeans
 from fwkmeans.estimators import inputs
 from fwkmeans.sources import ChunkedSource, MemorySource, open_npy
 
@@ -271,3 +271,23 @@ def test_rows_whose_strides_are_no_multiple_of_their_size(X):
     expected = KMeans(3, random_state=0).fit(X)
     assert_same_fit(KMeans(3, random_state=0).fit(records["x"]), expected)
     assert_same_fit(KMeans(3, random_state=0).fit(ChunkedSource(records["x"])), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_unaligned_rows_and_weights_are_copied_before_the_core_reads_them(X, dtype):
+    rows, weight = X.astype(dtype), np.linspace(1.0, 2.0, len(X))
+
+    def odd(array):
+        moved = np.empty(array.nbytes + 1, dtype=np.uint8)[1:].view(array.dtype)
+        moved = moved.reshape(array.shape)
+        moved[...] = array
+        assert not moved.flags.aligned
+        return moved
+
+    assert MemorySource(odd(rows)).rows.flags.aligned
+    assert next(iter(ChunkedSource(odd(rows)).blocks())).rows.flags.aligned
+    assert inputs.check_sample_weight(odd(weight), len(X)).flags.aligned
+    models = IMWKMeans(3, p=1.5), IMWKMeans(3, p=1.5)
+    models[0].fit(odd(rows), sample_weight=odd(weight))
+    models[1].fit(rows, sample_weight=weight)
+    np.testing.assert_array_equal(models[0].cluster_centers_, models[1].cluster_centers_)

@@ -235,6 +235,36 @@ struct Start {
                 if (levels[v] >= 0) d += costs[cluster * n_levels + levels[v]];
         return d;
     }
+    // The same where squares or powers overflow: d / unit^p. A weight of zero leaves a feature out,
+    // and in a large unit categories do not matter.
+    double in_units(const T* row, const std::int32_t* levels, index cluster, double unit) const {
+        const double *center = centers + cluster * m, *weight = weights + cluster * weight_stride;
+        double d = 0;
+        for (index v = 0; v < m; ++v) {
+            const double y = double(load<T>(row + v)), t = y / unit - center[v] / unit;
+            if (!(weight[v] > 0) || !(y == y)) continue;
+            d = with_kind(p, [&](auto kind) {
+                constexpr Power P = decltype(kind)::value;
+                return gather<P>(d, weight[v] * measure<P, 1>(Vector<double, 1>{t}, p)[0]);
+            });
+        }
+        if (costs && unit == 1)
+            for (index v = 0; v < n_categorical; ++v)
+                if (levels[v] >= 0) d += costs[cluster * n_levels + levels[v]];
+        return d;
+    }
+    // A power of two that is not much below the largest value of the row and the centers.
+    double unit_of(const T* row) const {
+        double unit = 1;
+        const auto cover = [&](double x) {
+            while (unit < 0x1p1023 && unit < __builtin_fabs(x)) unit *= 2;
+        };
+        for (index v = 0; v < m; ++v) {
+            cover(double(load<T>(row + v)));
+            for (index j = 0; j < k; ++j) cover(centers[j * m + v]);
+        }
+        return unit;
+    }
     index n_missing(const T* row, const std::int32_t* levels) const {
         index missing = 0;
         for (index v = 0; v < m; ++v) {
@@ -269,32 +299,44 @@ struct Start {
         return observed > 0 ? all / observed : __builtin_inf();
     }
     std::int32_t nearest(const T* row, const std::int32_t* levels) const {
-        const bool divide = rescale && n_missing(row, levels) > 0;
         double best = __builtin_inf();
+        index label = nearest(row, levels, 0, best);
+        if (!(best < __builtin_inf())) label = nearest(row, levels, 1, best);
+        if (!(best < __builtin_inf())) label = nearest(row, levels, unit_of(row), best);
+        return std::int32_t(label);
+    }
+    // Unit 0 is the fast way.
+    index nearest(const T* row, const std::int32_t* levels, double unit, double& best) const {
+        const bool divide = rescale && n_missing(row, levels) > 0;
         index label = 0;
         for (index j = 0; j < k; ++j) {
-            double d = (*this)(row, levels, j);
+            double d = unit > 0 ? in_units(row, levels, j, unit) : (*this)(row, levels, j);
             if (divide) {
                 const double factor = rescaled(row, levels, j);
                 d = factor < __builtin_inf() ? d * factor : factor;
             }
-            d += offsets[j];
+            if (unit <= 1) d += offsets[j];
             if (d < best) best = d, label = j;
         }
-        return std::int32_t(label);
+        return label;
     }
     // The distance users see: the root of the dissimilarity.
     double distance(const T* row, const std::int32_t* levels, index cluster) const {
-        double d = (*this)(row, levels, cluster);
+        double d = (*this)(row, levels, cluster), unit = 1;
+        if (!(d < __builtin_inf())) d = in_units(row, levels, cluster, 1);
+        if (!(d < __builtin_inf())) {
+            unit = unit_of(row);
+            d = in_units(row, levels, cluster, unit);
+        }
         if (rescale) {
             const double factor = rescaled(row, levels, cluster);
             d = factor < __builtin_inf() ? d * factor : factor;
         } else {
             d *= stretched(row, levels);
         }
-        if (p == 2) return square_root(d);
-        if (p == 1 || p == __builtin_inf()) return d;
-        return d < __builtin_inf() ? raise<1>(Vector<double, 1>{d}, 1 / p)[0] : d;
+        if (p == 2) return unit * square_root(d);
+        if (p == 1 || p == __builtin_inf()) return unit * d;
+        return d < __builtin_inf() ? unit * raise<1>(Vector<double, 1>{d}, 1 / p)[0] : d;
     }
 };
 

@@ -53,10 +53,11 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
             const index label = block.labels[i];
             const double s = table.sample_weight ? table.sample_weight[block.first + i] : 1;
             out.labels[block.first - begin + i] = std::int32_t(label);
+            if (!(s > 0)) continue;  // such a row may be infinitely far
             const double d = exactly(block.row(i), block.levels_of(i), label) + exactly.offsets[label];
             if (!largest)
                 objective += s * d;
-            else if (s > 0 && d > objective)
+            else if (d > objective)
                 objective = d;
         }
     });

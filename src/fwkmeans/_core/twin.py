@@ -114,20 +114,33 @@ def _measure(t: Any, p: float, xp: Any) -> Any:
     return xp.abs(t) if p in (1.0, math.inf) else xp.abs(t) ** p
 
 
-def dissimilarities(chunk: _Chunk, assigning: Pass, start: int = 0) -> Any:
-    """Return ``d[i, k] = sum_v w_kv |y_iv - c_kv|^p`` + costs of the observed categories."""
+def dissimilarities(chunk: _Chunk, assigning: Pass, start: int = 0, unit: Any = None) -> Any:
+    """Return ``d[i, k] = sum_v w_kv |y_iv - c_kv|^p`` + costs of the observed categories.
+
+    With a unit for each row, (n, 1, 1), it is the sum over numbers alone, of ``|y - c| / unit``.
+    """
     xp, p = array_namespace(chunk.rows), _power(assigning, start)
     centers, weights = assigning.centers[start, ...], assigning.weights[start, ...]
-    t = chunk.rows[:, None, :] - centers[None, :, :]
-    terms = weights[None, :, :] * _measure(t, p, xp)
-    terms = xp.where(chunk.there[:, None, :], terms, xp.zeros_like(terms))
+    rows, centers = chunk.rows[:, None, :], centers[None, :, :]
+    t = rows - centers if unit is None else rows / unit - centers / unit
+    there = chunk.there[:, None, :] & (weights > 0)[None, :, :]  # 0 x infinity is 0
+    terms = xp.where(there, weights[None, :, :] * _measure(t, p, xp), xp.zeros_like(t))
     d = xp.max(terms, axis=-1) if p == math.inf else xp.sum(terms, axis=-1)
-    if chunk.levels is not None and assigning.costs is not None:
+    if chunk.levels is not None and assigning.costs is not None and unit is None:
         for v in range(chunk.levels.shape[1]):
             level = chunk.levels[:, v]
             cost = xp.take(assigning.costs[start, ...], xp.where(level < 0, 0, level), axis=1)
             d = d + xp.where(level[:, None] < 0, xp.zeros_like(d), xp.matrix_transpose(cost))
     return d
+
+
+def _units(chunk: _Chunk, assigning: Pass, start: int) -> Any:
+    """Return for each row a power of two near its largest value, or that of a center: (n, 1, 1)."""
+    xp = array_namespace(chunk.rows)
+    size = xp.max(xp.abs(chunk.rows), axis=-1)
+    size = xp.maximum(size, xp.max(xp.abs(assigning.centers[start, ...])))
+    exponent = xp.minimum(xp.ceil(xp.log2(xp.maximum(size, xp.ones_like(size)))), 0 * size + 1023.0)
+    return (2.0**exponent)[:, None, None]
 
 
 def _observed_weights(chunk: _Chunk, assigning: Pass, start: int) -> tuple[Any, Any]:
@@ -173,7 +186,14 @@ def _labels(block: Block, chunk: _Chunk, assigning: Pass, start: int) -> tuple[A
     cost = d
     if block.gaps and assigning.rescale:
         cost = _rescaled(d, chunk, assigning, start)
-    return xp.argmin(cost + assigning.offsets[start, :], axis=-1), d
+    labels = xp.argmin(cost + assigning.offsets[start, :], axis=-1)
+    too_far = xp.all(xp.isinf(d), axis=-1)
+    if xp.any(too_far):  # offsets and categories do not matter there
+        cost = dissimilarities(chunk, assigning, start, _units(chunk, assigning, start))
+        if block.gaps and assigning.rescale:
+            cost = _rescaled(cost, chunk, assigning, start)
+        labels = xp.where(too_far, xp.argmin(cost, axis=-1), labels)
+    return labels, d
 
 
 def _stretch(block: Block, chunk: _Chunk, p: float) -> Any:
@@ -313,7 +333,8 @@ def assign(block: Block, assigning: Pass) -> tuple[Any, float]:
             own = xp.where(chunk.weight > 0, own, xp.zeros_like(own))
             objective = max(objective, float(xp.max(own)))
         else:
-            objective += float(xp.sum(chunk.weight * own))
+            terms = xp.where(chunk.weight > 0, chunk.weight * own, xp.zeros_like(own))
+            objective += float(xp.sum(terms))
     return xp.concat(labels), objective
 
 
@@ -324,13 +345,18 @@ def distances(block: Block, assigning: Pass) -> Any:
     parts = []
     for chunk in _chunks(block, assigning.centers.shape[1]):
         d = dissimilarities(chunk, assigning)
+        unit = xp.ones_like(d)
+        if xp.any(xp.isinf(d)):
+            units = _units(chunk, assigning, 0)
+            unit = xp.where(xp.isinf(d), units[:, :, 0], unit)
+            d = xp.where(xp.isinf(d), dissimilarities(chunk, assigning, 0, units), d)
         if block.gaps and assigning.rescale:
             scaled = _rescaled(d, chunk, assigning, 0)
             nothing = xp.all(xp.isinf(scaled), axis=-1, keepdims=True)  # no weight is observed
             d = xp.where(nothing, xp.zeros_like(d), scaled)
         else:
             d = d * _stretch(block, chunk, p)[:, None]
-        parts.append(xp.sqrt(d) if p == 2.0 else d**root)
+        parts.append(unit * (xp.sqrt(d) if p == 2.0 else d**root))
     return xp.astype(xp.concat(parts), block.rows.dtype)
 
 

@@ -1,9 +1,10 @@
 """What happens to an empty cluster: its center moves to the row that is farthest from its center.
 
 Each round moves the first empty cluster. Its center goes to the row farthest from the center of its
-own cluster (among clusters with at least two rows), it gets the initial weights, and the rows are
-assigned again. The objective cannot rise. If every row equals its center in all features that have
-weight, moving would gain nothing, and the cluster stays empty.
+own cluster, it gets the initial weights, and the rows are assigned again. The objective cannot
+rise. A cluster of one row keeps it, unless the row has a weight above one: a weight of two counts
+like two equal rows. If every row equals its center in all features that have weight, moving would
+gain nothing, and the cluster stays empty.
 """
 
 from __future__ import annotations
@@ -40,9 +41,8 @@ def relocate_empty_clusters(
         if not starts.size:
             break
         stuck = assignment.take(starts)
-        distance, rows = running.source.reduce(
-            recipe.dissimilarity.farthest(stuck, statistics.rows[starts] > 1)
-        )
+        several = (statistics.rows[starts] > 1) | (statistics.mass[starts] > 1.0)
+        distance, rows = running.source.reduce(recipe.dissimilarity.farthest(stuck, several))
         worst = centers_of(rows, table)
         found = distance > recipe.dissimilarity.rounding(worst, stuck)
         hopeless[starts[~found]] = True

@@ -107,8 +107,8 @@ def alternate(
         times the rule's `tolerance_scale` (usually the weighted dispersion). Otherwise it ends when
         labels stay the same and weights move by at most ``tol``. With 0 it ends when
         nothing moves, or, if several centers are equally good, when the objective stays the
-        same. A run that goes in circles ends at the best point of the circle. A run whose
-        sums overflow ends with an infinite objective.
+        same. A run that goes in circles ends at the best point of the circle, and has not
+        converged. A run whose sums overflow ends with an infinite objective.
 
     Returns
     -------
@@ -120,6 +120,7 @@ def alternate(
     outcome: Outcome | None = None
     active: IntArray = np.arange(n_starts)
     history: list[FloatArray] = []
+    latest = np.empty(n_starts)  # objective of each start, also of those that have ended
     fingerprint: IntArray | None = None
     prints: list[IntArray] = []
     monotone, unique = recipe.monotone, center_rule.unique
@@ -157,13 +158,14 @@ def alternate(
             fall = np.abs(history[-2][active] - objective)
             enough = tol if unique else max(tol, _NO_FALL)
             stopped |= (fall <= enough * tolerance_scale) & ((tolerance_scale > 0) | same_labels)
+        converged = stopped & ~failed
+        stopped |= failed
         if not monotone and recipe.weighting.memoryless:
             prints.append(_on_all_starts(statistics.fingerprint, active, n_starts))
             stopped |= _best_of_circle(prints, history, active)
-        converged = stopped & ~failed
-        stopped |= failed
+        latest[active] = objective
         logger.debug(
-            "iteration %d: %d starts, best objective %.10g", iteration, active.size, objective.min()
+            "iteration %d: %d starts, best objective %.10g", iteration, active.size, latest.min()
         )
         assignment, weights, fingerprint = moved, updated, statistics.fingerprint
         if stopped.any() or iteration == max_iter:

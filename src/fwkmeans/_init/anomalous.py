@@ -6,8 +6,8 @@ removed, and the search for the next pattern begins. Nothing is random. Intellig
 from the plain form, which uses the dissimilarity as it is. iMWK-Means starts from the weighted
 form, which also learns weights for each pattern.
 
-Row memory holds the weight of each row (zero once the row is removed), its distance from the center
-of the table, and whether it is closer to the pattern. Every step is a reduction.
+Row memory holds whether a row is left, its distance from the center of the table, and whether it is
+closer to the pattern. Every step is a reduction.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class _Search:
     def _grow(self, first: FarRow) -> _Set:
         if not first.distance > 0:  # all remaining rows equal the center
             everything = Mark(None)
-            return self._followed(everything, self.source.run(everything)[1])
+            return self._followed(everything, self.source.run(everything)[1].run(OnlyMarked())[1])
         center, weights = self._centers([first])[0], self.equal
         labeling: Reduction[Any, Any]
         seen: dict[int, int] = {}
@@ -223,16 +223,17 @@ class _Search:
             if fingerprint in seen:  # unchanged, or the largest set of a circle
                 return _largest(history[seen[fingerprint] :])
             seen[fingerprint] = len(history)
+            _, labeled = labeled.run(OnlyMarked())  # the labels take memory
             history.append(self._followed(labeling, labeled))
             center, weights, _ = history[-1].pattern
         return history[-1]
 
-    def _followed(self, labeling: Reduction[Any, Any], labeled: Source) -> _Set:
-        """Return the set with the center and weights of its rows."""
-        _, inside = labeled.run(OnlyMarked())
+    def _followed(self, labeling: Reduction[Any, Any], inside: Source) -> _Set:
+        """Return the set with the center and weights of its rows, which alone have weight."""
         table = self.table
         before = self._assignment(table.center[None, None], np.ones(table.varying.size))
-        counting = self.dissimilarity.accumulation(before, labels=KeptLabels.new(1))
+        labels = KeptLabels.new(1) if self.dissimilarity.needs_labels else None
+        counting = self.dissimilarity.accumulation(before, labels=labels)
         statistics, inside = inside.run(counting)
         centers = self.center_rule.update(statistics, before, inside)
         weights = self.equal

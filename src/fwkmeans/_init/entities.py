@@ -50,6 +50,8 @@ def spread_entities(
     """Return K rows chosen by (greedy) k-means++ for each of the starts: (R, K, M)."""
     entities, weights = _seeding_rows(source, n_clusters, seeds)
     rows = _for_seeding(entities, source.dtype, table)
+    if weights is not None:  # tiny ones would vanish in float32
+        weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
     with threadpool_limits(1, user_api="blas"):  # the same bits for any number of threads
         chosen = [
             kmeans_plusplus(rows, n_clusters, sample_weight=weights, random_state=seed)[1]
@@ -81,8 +83,10 @@ def _for_seeding(entities: Entities, dtype: np.dtype[Any], table: Description) -
     layout = table.layout
     _, exponent = np.frexp(table.span.max())
     if layout.is_numeric and not table.gaps:
-        centered: RowArray = entities.numbers.astype(dtype) - table.mean.astype(dtype)
-        centered *= dtype.type(np.ldexp(1.0, -int(exponent)))
+        scaled, mean = (
+            np.ldexp(y.astype(dtype), -exponent) for y in (entities.numbers, table.mean)
+        )
+        centered: RowArray = scaled - mean
         return centered
     about = centers_of(entities, table) - table.center
     levels = layout.frequencies(about)

@@ -1,7 +1,7 @@
 """Reductions of the search for anomalous patterns.
 
-Row memory holds ``weight``, zero once a row is removed; ``distance``, from the center of the table;
-and ``labels``, 1 for the rows of the pattern under way.
+Row memory holds ``left``, false once a row is removed, so that it has no weight any more;
+``distance``, from the center of the table; and ``labels``, 1 for the rows of the pattern under way.
 """
 
 from __future__ import annotations
@@ -37,24 +37,29 @@ def _weight_of(block: Block) -> FloatArray:
     return np.ones(len(block.rows)) if block.sample_weight is None else block.sample_weight
 
 
+def _given(memory: RowMemory) -> RowMemory:
+    """Return the weights that came with the rows, if they are in row memory."""
+    return {"weight": memory["weight"]} if "weight" in memory else {}
+
+
 class StartSearch(_Sum[float]):
-    """Remember the weight of each row and its distance from the center; return the mass."""
+    """Remember which rows have weight and their distance from the center; return the mass."""
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[float, RowMemory]:
         """Return what one block adds."""
         weight, distance = _weight_of(block), memory["distances"][:, 0]
-        return float(weight.sum()), {"weight": weight, "distance": distance}
+        return float(weight.sum()), {**_given(memory), "left": weight > 0, "distance": distance}
 
 
 @dataclass(frozen=True)
 class Remember(BlockReduction[None]):
-    """Put weights and distances into the row memory of the only block."""
+    """Put distances into the row memory of the only block, of which all rows are left."""
 
     distance: FloatArray
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
         """Return what one block adds."""
-        return None, {"weight": _weight_of(block), "distance": self.distance}
+        return None, {"left": _weight_of(block) > 0, "distance": self.distance}
 
 
 class DistancesLeft(BlockReduction[FloatArray]):
@@ -77,7 +82,10 @@ class LargestDistances:
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[FloatArray, RowMemory]:
         """Return what one block adds."""
-        return self._largest(memory["distance"][_weight_of(block) > 0]), memory
+        distance, left = memory["distance"], memory["left"]
+        if self.n == 1 and left.any():  # without a copy
+            return np.asarray([distance.max(where=left, initial=0.0)]), memory
+        return self._largest(distance[left]), memory
 
     def join(self, before: FloatArray, after: FloatArray) -> FloatArray:
         """Put two parts together."""
@@ -201,7 +209,7 @@ class OnlyMarked(BlockReduction[None]):
     def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
         """Return what one block adds."""
         marked = labels_in(memory)[0] == 1
-        return None, {"weight": np.where(marked, _weight_of(block), 0.0)}
+        return None, {**_given(memory), "left": marked & memory["left"]}
 
 
 @dataclass(frozen=True)
@@ -212,13 +220,14 @@ class TakeOut(_Sum[float]):
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[float, RowMemory]:
         """Return what one block adds."""
-        weight = _weight_of(block)
+        left = memory["left"]
         if self.index is None:
-            weight = np.where(labels_in(memory)[0] == 1, 0.0, weight)
+            left = left & (labels_in(memory)[0] != 1)
         elif 0 <= self.index - block.first_row < len(block.rows):
-            weight = weight.copy()
-            weight[self.index - block.first_row] = 0.0
-        return float(weight.sum()), {"weight": weight, "distance": memory["distance"]}
+            left = left.copy()
+            left[self.index - block.first_row] = False
+        mass = float(_weight_of(block).sum(where=left))
+        return mass, {**_given(memory), "left": left, "distance": memory["distance"]}
 
 
 def _farthest_first(distance: FloatArray, last_of_ties: bool) -> IntArray:

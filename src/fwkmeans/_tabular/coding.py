@@ -39,6 +39,9 @@ class Coding:
     categories : tuple of tuples
         The categories of each categorical column, in the order of their codes. None as the last
         one stands for missing cells.
+    silent : tuple of tuples, default=()
+        Values of each categorical column that are no categories, but have been seen in rows without
+        weight: they are coded like values never seen, and raise no error.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class Coding:
     numeric: IndexArray
     categorical: IndexArray
     categories: tuple[tuple[Any, ...], ...]
+    silent: tuple[tuple[Any, ...], ...] = ()
 
     @classmethod
     def learn(
@@ -161,6 +165,8 @@ class Coding:
         for j, v in enumerate(self.categorical):
             column = read_column(X, int(v))
             table, strange = _translate(column, self.categories[j])
+            if unknown == "error":
+                strange = [value for value in strange if not self._is_silent(j, value)]
             if strange and unknown == "error":
                 name = _columns.name_columns(X)[v] if names is None else names[v]
                 raise ValueError(_not_seen(name, strange, otherwise))
@@ -197,14 +203,19 @@ class Coding:
         """
         codes = self.codes(X, unknown=unknown, names=names)
         offsets = self.offsets.astype(np.int32)
-        if own_missing and unknown == "error" and (codes < 0).any():
-            v = int(self.categorical[np.argmax((codes < 0).any(axis=0))])
+        loud = [not self._is_silent(j, None) for j in range(len(self.categories))]
+        missing = np.any(codes < 0, axis=0) & np.asarray(loud, dtype=np.bool_)
+        if own_missing and unknown == "error" and missing.any():
+            v = int(self.categorical[np.argmax(missing)])
             name = _columns.name_columns(X)[v] if names is None else names[v]
             raise ValueError(_not_seen(name, [None], "ignore"))
         if own_missing:
             np.copyto(codes, np.diff(offsets) - 1, where=codes < 0)
         np.add(codes, offsets[:-1], out=codes, where=codes >= 0)
         return codes
+
+    def _is_silent(self, column: int, value: Any) -> bool:
+        return bool(self.silent) and _key(value) in map(_key, self.silent[column])
 
     def __eq__(self, other: object) -> bool:
         """Tell whether two codings give the same rows and codes for every table."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fwkmeans.dissimilarities.minkowski import SquaredEuclidean
-from fwkmeans.typing import Assignment, BoolArray, Description, FloatArray, Source, Statistics
+from fwkmeans.typing import FloatArray, Statistics
 
 
 class UnitSquaredEuclidean(SquaredEuclidean):
@@ -19,32 +19,11 @@ class UnitSquaredEuclidean(SquaredEuclidean):
     and add nothing. Centers are not means, so the formula of the dispersion holds for any point.
     """
 
-    def _squared(
-        self, statistics: Statistics, assignment: Assignment, points: FloatArray, source: Source
-    ) -> FloatArray:
-        """Return dispersions about the centers from the sums.
+    def _about(self, points: FloatArray, statistics: Statistics) -> tuple[FloatArray, FloatArray]:
+        """Return the dispersions about any points, and the size of the terms that cancel.
 
-        S and Q are sums relative to r, so :math:`D = Q - 2 (c - r) S + n (c - r)^2` for any c. If
-        that cancels, the pass is repeated relative to the new centers.
+        S and Q are sums relative to r, so :math:`D = Q - 2 (c - r) S + n (c - r)^2` for any c.
         """
-        dispersion, lost = _about(points, statistics, self.table)
-        starts = np.flatnonzero(lost)
-        if starts.size:
-            again = source.reduce(self.accumulation(assignment.take(starts), points[starts]))
-            dispersion[starts], _ = _about(points[starts], again, self.table)
-        return dispersion
-
-
-def _about(
-    centers: FloatArray, statistics: Statistics, table: Description
-) -> tuple[FloatArray, BoolArray]:
-    """Return the dispersions about any centers, and the starts that lost precision."""
-    step = centers - statistics.reference
-    along, moved = 2.0 * step * statistics.sums, step**2 * statistics.observed
-    dispersion = statistics.squares - along + moved
-    terms = np.abs(along) + moved
-    dispersion[dispersion <= 1e-14 * (statistics.squares + terms)] = 0.0  # only rounding
-    lost = (terms > 1e5 * dispersion) & (
-        (dispersion > 1e-13 * table.scatter) | (terms > 100.0 * table.scatter)
-    )
-    return dispersion, np.asarray((lost & (terms > 0)).any(axis=(-2, -1)))
+        step = points - statistics.reference
+        along, moved = 2.0 * step * statistics.sums, step**2 * statistics.observed
+        return statistics.squares - along + moved, np.abs(along) + moved

@@ -28,6 +28,8 @@ from fwkmeans.typing import (
 )
 
 CATEGORIES = ("matching", "squared")
+_ULPS = 2e-15  # how far the computed center of equal values can be from them, of their size
+_ROUNDOFF = 1.2e-16  # of a sum, for each term
 
 
 class Minkowski(BaseEstimator):
@@ -151,14 +153,23 @@ class Minkowski(BaseEstimator):
         source: Source,
         table: Description,
     ) -> FloatArray:
-        r"""Return :math:`D_{kv} = \sum_{i \in S_k} d(y_{iv}, c_{kv})` about the new centers."""
+        r"""Return :math:`D_{kv} = \sum_{i \in S_k} d(y_{iv}, c_{kv})` about the new centers.
+
+        Where all values of a cluster may be equal but for rounding, it is zero: a center is off by
+        a few ulps of its size, and by what the sums of its step have lost, so the dispersion of n
+        rows is not known any better than n times the p-th power of that. How large values in other
+        clusters are does not matter.
+        """
         layout = table.layout
         points = layout.points(centers)
+        ulps = _ULPS * np.abs(points)
+        ulps += _ROUNDOFF * statistics.rows[..., None] * np.abs(points - statistics.reference)
+        known = ulps if np.isinf(self.p) else statistics.observed * ulps**self.p
         if self.p == 2:
-            numbers = self._squared(statistics, assignment, points, source)
+            numbers = self._squared(statistics, assignment, points, source, known)
         else:
             numbers = source.reduce(PowersAbout(points, self._powers(points)))
-            numbers[..., ~layout.numbers_of(table.varying)] = 0.0
+        numbers[(numbers <= known) | ~layout.numbers_of(table.varying)] = 0.0
         if layout.is_numeric:
             return numbers
         return layout.features(
@@ -169,19 +180,42 @@ class Minkowski(BaseEstimator):
         return np.full(len(points), float(self.p))
 
     def _squared(
-        self, statistics: Statistics, assignment: Assignment, points: FloatArray, source: Source
+        self,
+        statistics: Statistics,
+        assignment: Assignment,
+        points: FloatArray,
+        source: Source,
+        known: FloatArray,
     ) -> FloatArray:
-        """Return dispersions about means from the sums of squares.
+        """Return dispersions about the centers from the sums of squares about the references.
 
-        These are relative to a reference r, usually the old center: :math:`D = Q - n (c - r)^2`. If
-        a center has moved so far that this cancels, the pass is repeated with the new centers.
+        If a center has moved so far that they cancel, the pass is repeated with the new centers.
+        Errors below `known` do not matter.
         """
-        dispersion, lost = _about(points, statistics, self.table)
-        starts = np.flatnonzero(lost)
+        dispersion, cancels = self._about(points, statistics)
+        # the difference has an error of about 1e-16 of the terms that cancel
+        lost = (cancels > 1e5 * dispersion) & (1e-14 * cancels > known)
+        starts = np.flatnonzero(lost.any(axis=(-2, -1)))
         if starts.size:
             again = source.reduce(self.accumulation(assignment.take(starts), points[starts]))
-            dispersion[starts], _ = _about(points[starts], again, self.table)
+            anew, _ = self._about(points[starts], again)
+            dispersion[starts] = np.where(lost[starts], anew, dispersion[starts])
         return dispersion
+
+    def _about(self, points: FloatArray, statistics: Statistics) -> tuple[FloatArray, FloatArray]:
+        """Return the dispersions about means, and the size of the terms that cancel.
+
+        S and Q are sums relative to r, usually the old center: :math:`D = Q - n (c - r)^2`. Far
+        from the origin the rounding of c counts, and :math:`2 (c - r) (S - n (c - r))` is not zero.
+        """
+        step = points - statistics.reference
+        moved = step * step
+        moved *= statistics.observed
+        dispersion = statistics.squares - moved
+        residue = 2.0 * step * (statistics.sums - statistics.observed * step)
+        beyond = np.abs(residue) > 1e-13 * np.abs(dispersion)
+        dispersion[beyond] -= residue[beyond]
+        return dispersion, moved
 
     def _pass(self, assignment: Assignment) -> Pass:
         """Return what the kernels need to assign rows."""
@@ -246,19 +280,3 @@ def category_dispersion(
     # a sum of n and -n leaves only rounding
     total[total <= 1e-14 * layout.sums(counts)] = 0.0
     return total
-
-
-def _about(
-    centers: FloatArray, statistics: Statistics, table: Description
-) -> tuple[FloatArray, BoolArray]:
-    """Return the dispersions about the centers, and the starts that lost precision."""
-    moved = centers - statistics.reference
-    moved *= moved
-    moved *= statistics.observed
-    dispersion = statistics.squares - moved
-    dispersion[dispersion <= 1e-14 * statistics.squares] = 0.0  # only rounding
-    varying, scatter = (table.layout.numbers_of(f) for f in (table.varying, table.scatter))
-    dispersion[..., ~varying] = 0.0
-    # The difference has an error of about 1e-16 of `moved`; below 1e-12 T_v it counts as zero.
-    lost = (moved > 1e5 * dispersion) & ((dispersion > 1e-13 * scatter) | (moved > 100.0 * scatter))
-    return dispersion, np.asarray(lost.any(axis=(-2, -1)))

@@ -59,6 +59,8 @@ from fwkmeans.typing import (
 
 logger = logging.getLogger("fwkmeans")
 
+_TINY = 1e-290  # smaller sums of squares leave no digits for the dispersions of clusters
+
 
 class BaseFeatureWeightedKMeans(
     ClassNamePrefixFeaturesOutMixin,
@@ -109,10 +111,14 @@ class BaseFeatureWeightedKMeans(
 
     def _fit(self, X: Any, sample_weight: Any) -> None:
         self._check_parameters()
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
+            self._fit_checked(X, sample_weight)
+
+    def _fit_checked(self, X: Any, sample_weight: Any) -> None:
         given = self._opened(X, sample_weight, reset=True)
         source, table = self._described(given, reset=True)
         warn_of_unequal_spreads(self, table)
-        with show_progress(self.verbose), np.errstate(over="ignore", invalid="ignore"):
+        with show_progress(self.verbose):
             problem = self._problem(given, source, table)
             run = self._best_run(problem, n_starts_of(self))
         if not np.isfinite(run.objective):
@@ -198,7 +204,14 @@ class BaseFeatureWeightedKMeans(
         check_is_fitted(self)
         source = self._rows_of(X)
         _, source = source.run(self._parts.dissimilarity.distances(self._assignment()))
-        return source.gather("distances")
+        distances = source.gather("distances")
+        rescale = getattr(self, "missing", "error") == "rescale"  # infinity has a meaning there
+        if not rescale and not np.isfinite(distances.max()):
+            raise ValueError(
+                f"Distances are too large for {distances.dtype} numbers. Rescale X, for example "
+                "with fwkmeans.preprocessing.RangeStandardizer, and fit again."
+            )
+        return distances
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the negative of the algorithm's objective on these rows.
@@ -218,10 +231,11 @@ class BaseFeatureWeightedKMeans(
             On the rows of `fit` this is ``-inertia_``.
         """
         check_is_fitted(self)
-        given = self._opened(X, sample_weight, reset=False)
-        source, table = self._described(given, reset=False)
-        _, table = self._bound(self._parts, source, table)
-        return -self._label(source, table, self._parts.weighting.observe(source, table))[1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            given = self._opened(X, sample_weight, reset=False)
+            source, table = self._described(given, reset=False)
+            _, table = self._bound(self._parts, source, table)
+            return -self._label(source, table, self._parts.weighting.observe(source, table))[1]
 
     def __sklearn_tags__(self) -> Tags:
         """Return what scikit-learn should know about the estimator."""
@@ -286,7 +300,7 @@ class BaseFeatureWeightedKMeans(
         """Bind the parts to the table; raise if its powers overflow or underflow."""
         with np.errstate(over="ignore", invalid="ignore"):
             recipe, table = bind_parts(recipe, source, table)
-        lost = ~((table.scatter > 0) & np.isfinite(table.scatter))
+        lost = ~((table.scatter > _TINY) & np.isfinite(table.scatter))
         lost &= table.maximum > table.minimum
         if lost.any():
             squares = not recipe.dissimilarity.needs_labels
@@ -295,7 +309,8 @@ class BaseFeatureWeightedKMeans(
                 f"The {'squares' if squares else 'powers'} of {describe_columns(lost, names)} of X "
                 "underflow to zero or overflow. Rescale X, for example with "
                 "fwkmeans.preprocessing.RangeStandardizer"
-                f"{'.' if squares else ', or take a smaller p.'}"
+                f"{'' if squares else ', or take a smaller p'}"
+                f"{', or larger sample weights' if table.mass < 1e-100 else ''}."
             )
         return recipe, table
 
@@ -365,11 +380,13 @@ class BaseFeatureWeightedKMeans(
 
     def _warn_of(self, run: Run, mass: FloatArray) -> None:
         if not run.converged:
-            warn_user(
-                f"{type(self).__name__} did not converge in {run.n_iter} iterations. Increase "
-                "max_iter or tol.",
-                NotConvergedWarning,
-            )
+            why = f"did not converge in {run.n_iter} iterations. Increase max_iter or tol"
+            if run.n_iter < self.max_iter:
+                why = (
+                    "went in circles: rows came back to labels that they had before. The lowest "
+                    "objective of the circle is kept. Try other starts or parameters"
+                )
+            warn_user(f"{type(self).__name__} {why}.", NotConvergedWarning)
         n_found = int((mass > 0).sum())
         if n_found < self.n_clusters_:
             why = (
@@ -391,6 +408,11 @@ class BaseFeatureWeightedKMeans(
         assignment = self._assignment()
         (total, mass), source = source.run(self._parts.dissimilarity.labeling(assignment))
         weights = self._weights()
+        if not np.isfinite(total):
+            raise ValueError(
+                "The sum of the dissimilarities of X overflows. Rescale X, for example with "
+                "fwkmeans.preprocessing.RangeStandardizer, and fit again."
+            )
         objective = rule.objective(
             assignment.scale * total, weights, WeightContext(mass[None], weights, table)
         )

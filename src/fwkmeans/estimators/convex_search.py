@@ -15,6 +15,7 @@ from fwkmeans._engine import Outcome, Run, assignment_of, first_lowest
 from fwkmeans._init import Seeds
 from fwkmeans.estimators.starts import Problem
 from fwkmeans.typing import BoolArray, FloatArray, IntArray, Weights
+from fwkmeans.weighting.simplex import FLOOR
 
 logger = logging.getLogger("fwkmeans")
 
@@ -28,7 +29,7 @@ EXCHANGES = 5
 RANDOM = 32
 
 _TIE = 1e-9  # of log Q; rounding changes it by less, another partition by more
-_ZERO = 1e-12  # of a space's total distortion
+_NOTHING = 1e-12  # of a space's total distortion: the difference to it is not known any better
 
 
 class Spaces(NamedTuple):
@@ -54,8 +55,8 @@ class Spaces(NamedTuple):
         total, exponents = self.totals[self.used], self.exponents[self.used]
         within = within[:, self.used]
         between = total - within
-        nothing = between <= _ZERO * total
-        floored = np.where(nothing, 1.0, np.maximum(within, _ZERO * total))
+        nothing = between <= _NOTHING * total
+        floored = np.where(nothing, 1.0, np.maximum(within, FLOOR * total))
         logs = np.log(floored) - np.log(np.where(nothing, 1.0, between))
         summed: FloatArray = (exponents * logs).sum(axis=-1)
         return np.where(nothing.any(axis=-1), np.inf, summed)

@@ -85,7 +85,7 @@ objective_history_ : ndarray of shape (n_iter_,)
 n_iter_ : int
     Number of iterations of the best start.
 converged_ : bool
-    Whether the best start converged before `max_iter`.
+    Whether the best start converged before `max_iter`, and did not go in circles.
 n_features_in_ : int
     Number of features seen during `fit`.
 feature_names_in_ : ndarray of shape (n_features_in_,)

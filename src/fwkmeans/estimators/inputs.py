@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -157,30 +158,29 @@ def _learn_coding(estimator: Any, X: Any, weights: FloatArray | None) -> Coding 
         return None
     if not len(X):
         return None  # raises scikit-learn's error later on
-    coding = Coding.learn(
-        X,
-        estimator.categorical_features,
-        own_missing=_own_missing(estimator),
-        sample_weight=weights,
-    )
+    given, own = estimator.categorical_features, _own_missing(estimator)
+    coding = Coding.learn(X, given, own_missing=own, sample_weight=weights)
     _refuse_empty_columns(estimator, coding, column_names(X))
+    if weights is not None and not weights.all():  # predict accepts the rows without weight
+        coding = replace(coding, silent=Coding.learn(X, given, own_missing=own).categories)
     return coding if coding.categorical.size else None
 
 
 def _coding_of_blocks(
     estimator: Any, source: ChunkedSource, weights: FloatArray | None
 ) -> Coding | None:
-    pieces = (
-        (source.rows[piece] if weights is None else source.rows[piece][weights[piece] > 0])
-        for piece in source.pieces()
-    )
-    coding = Coding.learn_blocks(
-        pieces,
-        source.n_features,
-        estimator.categorical_features,
-        own_missing=_own_missing(estimator),
-    )
+    def learned(counted: FloatArray | None) -> Coding:
+        pieces = (
+            (source.rows[piece] if counted is None else source.rows[piece][counted[piece] > 0])
+            for piece in source.pieces()
+        )
+        given, own = estimator.categorical_features, _own_missing(estimator)
+        return Coding.learn_blocks(pieces, source.n_features, given, own_missing=own)
+
+    coding = learned(weights)
     _refuse_empty_columns(estimator, coding, None)
+    if weights is not None and not weights.all():
+        coding = replace(coding, silent=learned(None).categories)
     return coding if coding.categorical.size else None
 
 
@@ -313,7 +313,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
         )
     if not (weights > 0).any():
         raise ValueError("sample_weight is zero for every row; at least one must be positive.")
-    return np.ascontiguousarray(weights)
+    return np.require(weights, requirements=["C", "ALIGNED"])
 
 
 def _is_large_map(X: Any) -> bool:

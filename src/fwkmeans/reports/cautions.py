@@ -66,10 +66,14 @@ def _about_the_run(found: Findings) -> list[str]:
             "The model was fitted to other rows than those of this report, or with a weight for "
             "each row. Everything below counts each row of this table once."
         )
-    if not found.estimator.converged_:
+    estimator = found.estimator
+    if not estimator.converged_:
+        circles = estimator.n_iter_ < estimator.max_iter
+        why = "because it went in circles" if circles else "before it converged"
+        what = "Other starts" if circles else "A larger max_iter"
         sentences.append(
-            f"The algorithm was stopped after {count(int(found.estimator.n_iter_), 'iteration')} "
-            "before it converged. A larger max_iter may give better clusters."
+            f"The algorithm was stopped after {count(int(estimator.n_iter_), 'iteration')} {why}. "
+            f"{what} may give better clusters."
         )
     return sentences
 

@@ -154,12 +154,17 @@ def on_block(
 ) -> tuple[Part, RowMemory]:
     """Return the part of a block and its new row memory.
 
-    Sample weights in row memory replace those of the block. A block without rows has no part.
+    Sample weights in row memory replace those of the block, and rows that are not ``left`` have no
+    weight. A block without rows has no part.
     """
     if not len(block.rows):
         return _NOTHING, {}
     if "weight" in memory:
         block = block._replace(sample_weight=memory["weight"])
+    if "left" in memory:
+        left, own = memory["left"], block.sample_weight
+        weight = left.astype(np.float64) if own is None else np.where(left, own, 0.0)
+        block = block._replace(sample_weight=weight)
     return reduction.on_block(block, memory)
 
 

@@ -13,11 +13,12 @@ from fwkmeans.typing import Block, FloatArray, LabelArray, RowArray
 
 
 def in_whole_steps(rows: RowArray) -> RowArray:
-    """Return the rows, copied only if their strides are not whole numbers of cells.
+    """Return the rows, copied only if cells are not at whole multiples of their size in memory.
 
-    Fields of record arrays have such strides, and the core counts in cells.
+    Fields of record arrays and views of bytes may be so, and the core counts in aligned cells.
     """
-    return rows.copy() if any(stride % rows.itemsize for stride in rows.strides) else rows
+    odd = not rows.flags.aligned or any(stride % rows.itemsize for stride in rows.strides)
+    return rows.copy() if odd else rows
 
 
 class MemorySource(BlockSource):

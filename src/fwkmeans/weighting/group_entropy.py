@@ -18,7 +18,7 @@ from fwkmeans.typing import (
     Weights,
 )
 from fwkmeans.weighting.base import WeightRule
-from fwkmeans.weighting.simplex import TIE, ZERO, sum_x_log_x
+from fwkmeans.weighting.simplex import TIE, sum_x_log_x
 
 
 class GroupEntropyWeights(WeightRule):
@@ -90,18 +90,12 @@ class GroupEntropyWeights(WeightRule):
         table = context.table
         partition = _Partition(self._groups(table))
         omega = context.previous.memory["group_weights"]
-        values = partition.entropy(
-            partition.spread(omega) * dispersion,
-            self.eta,
-            table.varying,
-            partition.spread(omega) * ZERO * table.scatter,
-        )
+        values = partition.entropy(partition.spread(omega) * dispersion, self.eta, table.varying)
         between_groups = _Partition(np.zeros(omega.shape[-1], dtype=np.int64))
         omega = between_groups.entropy(
             partition.sum(values * dispersion),
             self.lam,
             partition.any_of(table.varying),
-            partition.sum(values * ZERO * table.scatter),
         )
         return Weights(values, {"group_weights": omega})
 
@@ -170,9 +164,7 @@ class _Partition:
         # starts
         return np.take(values, self.order, axis=-1)
 
-    def entropy(
-        self, dispersion: FloatArray, strength: Any, allowed: BoolArray, zero: FloatArray
-    ) -> FloatArray:
+    def entropy(self, dispersion: FloatArray, strength: Any, allowed: BoolArray) -> FloatArray:
         """Minimize dispersion plus strength times entropy within each group."""
         strength = np.asarray(strength, dtype=np.float64)
         cost = np.where(allowed, dispersion, np.inf)
@@ -182,7 +174,7 @@ class _Partition:
             weights = np.exp(-finite / np.where(strength > 0, strength, 1.0))
         weights = np.where(allowed, weights, 0.0)
         if np.any(strength == 0):
-            tied = allowed & ((cost <= lowest * (1.0 + TIE)) | (cost <= zero))
+            tied = allowed & (cost <= lowest * (1.0 + TIE))
             weights = np.where(strength > 0, weights, tied)
         total = self.spread(self.sum(weights))
         normalized: FloatArray = weights / np.where(total > 0, total, 1.0)

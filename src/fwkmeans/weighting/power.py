@@ -9,7 +9,7 @@ import numpy as np
 from fwkmeans._support.checks import at_least_zero, number, one_of
 from fwkmeans.typing import Description, Effective, FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule
-from fwkmeans.weighting.simplex import ZERO, power
+from fwkmeans.weighting.simplex import power
 
 BETA = number("a number <= 0 or >= 1, and finite", lambda b: (b <= 0) | (b >= 1), batched=True).but(
     "Between 0 and 1 the formula of the weights maximizes the criterion."
@@ -93,7 +93,7 @@ class SharedPowerWeights(WeightRule):
         table, total = context.table, dispersion.sum(axis=-2, keepdims=True)
         weights = power(total, self.beta, table)
         if self.zero == "huang":
-            zero = table.varying & (total <= ZERO * table.scatter)
+            zero = table.varying & (total <= 0)
             some = (table.varying & ~zero).any(axis=-1, keepdims=True)
             others = power(np.where(zero, np.inf, total), np.maximum(self.beta, 1.0), table)
             below = np.where(zero, 0.0, weights)

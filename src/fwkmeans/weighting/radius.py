@@ -9,7 +9,7 @@ import numpy as np
 from fwkmeans.typing import FloatArray, WeightContext
 from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.power import SMOOTHING
-from fwkmeans.weighting.simplex import ZERO, share
+from fwkmeans.weighting.simplex import share
 
 
 class RadiusWeights(WeightRule):
@@ -40,7 +40,7 @@ class RadiusWeights(WeightRule):
         equal = np.broadcast_to(share(table.varying), dispersion.shape)
         if isinstance(self.smoothing, str) or np.all(self.smoothing > 0):
             return equal
-        zero = table.varying & (dispersion <= ZERO * table.scatter)
+        zero = table.varying & (dispersion <= 0)
         radius = np.where(table.varying & ~zero, dispersion, np.inf)
         inverse = 1.0 / radius
         total = inverse.sum(axis=-1, keepdims=True)

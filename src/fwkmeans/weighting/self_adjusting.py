@@ -9,7 +9,9 @@ import numpy as np
 from fwkmeans._support.checks import BOOLEAN
 from fwkmeans.typing import FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule
-from fwkmeans.weighting.simplex import ZERO, share
+from fwkmeans.weighting.simplex import share
+
+_NOTHING = 1e-12  # of the total scatter: the difference of T and a is not known any better
 
 
 class SelfAdjustingWeights(WeightRule):
@@ -47,7 +49,8 @@ class SelfAdjustingWeights(WeightRule):
         within = dispersion.sum(axis=-2, keepdims=True)
         between = np.maximum(table.scatter - within, 0.0)
         target = self._shares(within, between, context)
-        target = np.where((between > ZERO * table.scatter).any(-1, keepdims=True), target, previous)
+        separated = between > _NOTHING * table.scatter
+        target = np.where(separated.any(axis=-1, keepdims=True), target, previous)
         if self.safeguard:
             # J = sum w b / sum w a is a ratio of linear functions. If it does not fall at the
             # target, it does not fall half-way there either.
@@ -66,8 +69,8 @@ class SelfAdjustingWeights(WeightRule):
         self, within: FloatArray, between: FloatArray, context: WeightContext
     ) -> FloatArray:
         table = context.table
-        pure = table.varying & (within <= ZERO * table.scatter)
-        ratio = np.where(table.varying, between, 0.0) / np.where(pure | (within <= 0), 1.0, within)
+        pure = table.varying & (within <= 0)
+        ratio = np.where(table.varying, between, 0.0) / np.where(within <= 0, 1.0, within)
         total = ratio.sum(axis=-1, keepdims=True)
         shares = ratio / np.where(total > 0, total, 1.0)
         if pure.any():

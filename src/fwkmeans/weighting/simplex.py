@@ -1,7 +1,7 @@
 r"""Minimizers over the simplex: the closed forms behind every weight update.
 
-Features that are constant over the table (not ``table.varying``) get weight zero. A dispersion
-counts as zero when it is at most ``1e-12`` of the feature's total scatter :math:`T_v`.
+Features that are constant over the table (not ``table.varying``) get weight zero. Dispersions that
+could be rounding errors are exactly zero already (see `Minkowski.dispersion`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from fwkmeans.typing import BoolArray, Description, FloatArray
 
-ZERO = 1e-12  # of the total scatter
+FLOOR = 1e-24  # of the total scatter: a deviation of 1e-12
 TIE = 1e-12  # relative
 
 
@@ -33,7 +33,7 @@ def vertex(dispersion: FloatArray, table: Description) -> FloatArray:
     r"""Minimize :math:`\sum_v w_v D_v`: the least dispersed features share all the weight."""
     allowed = np.where(table.varying, dispersion, np.inf)
     lowest = allowed.min(axis=-1, keepdims=True)
-    return share(table.varying & ((allowed <= lowest * (1.0 + TIE)) | _zero(allowed, table)))
+    return share(table.varying & (allowed <= lowest * (1.0 + TIE)))
 
 
 def power(dispersion: FloatArray, beta: Any, table: Description) -> FloatArray:
@@ -42,8 +42,9 @@ def power(dispersion: FloatArray, beta: Any, table: Description) -> FloatArray:
     .. math:: w_v = \Big[\sum_u \big(D_v / D_u\big)^{1/(\beta-1)}\Big]^{-1}
 
     For beta > 1, features with zero dispersion share all the weight. beta = 1 gives a vertex. With
-    beta = 0 the weights do not matter, and we return equal ones. For beta < 0, dispersions are
-    raised to at least the level that counts as zero.
+    beta = 0 the weights do not matter, and we return equal ones. For beta < 0 a feature without
+    dispersion would have the weight zero, and its power would be infinite; dispersions are raised
+    to at least 1e-24 of the feature's total scatter.
     """
     beta = np.asarray(beta, dtype=np.float64)
     shape = np.broadcast_shapes(dispersion.shape, beta.shape)
@@ -53,7 +54,7 @@ def power(dispersion: FloatArray, beta: Any, table: Description) -> FloatArray:
     if np.any(beta == 1):
         weights = np.where(beta == 1, vertex(dispersion, table), weights)
     if np.any(beta < 0):
-        floored = np.maximum(dispersion, ZERO * table.scatter)
+        floored = np.maximum(dispersion, FLOOR * table.scatter)
         weights = np.where(beta < 0, _power_formula(floored, np.minimum(beta, 0.0), table), weights)
     return weights
 
@@ -81,11 +82,6 @@ def sum_x_log_x(weights: FloatArray) -> FloatArray:
     return total
 
 
-def _zero(dispersion: FloatArray, table: Description) -> BoolArray:
-    zero: BoolArray = table.varying & (dispersion <= ZERO * table.scatter)
-    return zero
-
-
 def _power_formula(dispersion: FloatArray, beta: FloatArray, table: Description) -> FloatArray:
     tiny = np.finfo(np.float64).tiny
     logits = np.log(np.maximum(dispersion, tiny)) / (1.0 - beta)
@@ -94,7 +90,7 @@ def _power_formula(dispersion: FloatArray, beta: FloatArray, table: Description)
 
 def _power_above_one(dispersion: FloatArray, beta: FloatArray, table: Description) -> FloatArray:
     weights = _power_formula(dispersion, np.where(beta > 1, beta, 2.0), table)
-    zero = _zero(dispersion, table)
+    zero = table.varying & (dispersion <= 0)
     if zero.any():
         concentrated = share(zero | ~zero.any(axis=-1, keepdims=True))
         weights = np.where(zero.any(axis=-1, keepdims=True), concentrated, weights)

@@ -206,21 +206,24 @@ class StressWeights(WeightRule):
         groups = self._groups(weights.size)
         shares = self._shares(groups)
         total = float((shares[groups] * weights * table.scatter).sum()) / table.mass
-        between = max(total - within / table.mass, 0.0) if filled > 1 else 0.0
+        # in a unit near the total, squares neither overflow nor underflow, and no digit is lost
+        unit = float(np.ldexp(1.0, int(np.frexp(total)[1])))
+        between = max(total - within / table.mass, 0.0) / unit if filled > 1 else 0.0
+        total = total / unit
         squared = between**2 / max(filled - 1, 1) + (0.0 if self.centred else total**2)
-        scaled = weights * units_of(table) ** 2
+        scaled = weights * units_of(table) ** 2 / unit
         size = 0.0
         for number, gram in enumerate(self._centered_gram(table)):
             z = scaled[groups == number]
             size += float(shares[number] * ((gram * z).sum(axis=-1) * z).sum())
         if squared <= 0:  # there is nothing that a line could explain
-            return Line(0.0, 2.0 * total, 1.0 if size > 0 else 0.0, 0.0)
+            return Line(0.0, 2.0 * total * unit, 1.0 if size > 0 else 0.0, 0.0)
         kappa = max(size / (4.0 * squared), 1.0)
         alpha = -2.0 * kappa * between * table.mass / max(filled - 1, 1)
         # if centred, any beta is as good; with this one delta has the mean of the distances
         beta = 2.0 * total * (1.0 if self.centred else kappa) - alpha / table.mass
         slope = 2.0 * between / max(filled - 1, 1) / squared / kappa / table.mass
-        return Line(alpha, beta, 1.0 - 1.0 / kappa, slope)
+        return Line(unit * alpha, unit * beta, 1.0 - 1.0 / kappa, slope / unit)
 
     def _problems(self, table: Description) -> list[tuple[IntArray, NonnegativeQuadratic]]:
         groups = self._groups(table.scatter.size)
