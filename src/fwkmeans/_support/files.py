@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import stat
@@ -16,6 +17,8 @@ from fwkmeans._support.errors import InputError
 
 #: Seconds after which a named pipe that nothing writes to is given up.
 PATIENCE = 10.0
+#: What the system says of a disk that takes no more, without the name of the file.
+_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 def open_bytes(path: Path) -> BinaryIO:
@@ -107,8 +110,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield temporary
         temporary.chmod(_permissions(target))
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise type(error)(error.errno, error.strerror, str(path)) from None
         raise
 
 

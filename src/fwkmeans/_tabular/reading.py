@@ -92,6 +92,8 @@ def _open(path: str) -> tuple[str, Any]:
         if sys.stdin.isatty():
             raise InputError("stdin is a terminal: pipe a table into it, or give a file.")
         return "stdin", io.BytesIO(sys.stdin.buffer.read())
+    if not path:
+        raise InputError("The name of the table is empty: give a file.")
     file = Path(path)
     if file.is_dir():
         raise InputError(f"{path} is a folder: give a file in it.")
@@ -147,7 +149,7 @@ def _read_binary(name: str, kind: str, read: Callable[[Any], Any], content: Any)
         table.validate(full=True)
     except Exception as error:  # pyarrow raises what it likes
         raise InputError(
-            f"{name} looks like a {kind} file but cannot be read ({first_line(error)}): it may be "
+            f"{name} looks like {kind} but cannot be read ({first_line(error)}): it may be "
             "cut short; make it again."
         ) from None
     return table
@@ -157,7 +159,7 @@ def _read_parquet(name: str, content: Any) -> Any:
     """Read the table, and categories that are numbers as dictionaries, which the format forgets."""
     arrow = require("pyarrow", "Parquet files", "io")
     parquet = require("pyarrow.parquet", "Parquet files", "io")
-    table = _read_binary(name, "Parquet", parquet.read_table, content)
+    table = _read_binary(name, "a Parquet file", parquet.read_table, content)
     content.seek(0)
     try:
         written = parquet.ParquetFile(content).metadata.metadata[b"ARROW:schema"]
@@ -177,9 +179,9 @@ def _read_parquet(name: str, content: Any) -> Any:
 def _read_arrow(name: str, content: Any, start: bytes) -> Any:
     if start.startswith(b"\xff\xff\xff\xff"):  # a stream
         stream = require("pyarrow", "Arrow files", "io").ipc.open_stream
-        return _read_binary(name, "Arrow stream", lambda c: stream(c).read_all(), content)
+        return _read_binary(name, "an Arrow stream", lambda c: stream(c).read_all(), content)
     feather = require("pyarrow.feather", "Arrow files", "io")
-    return _read_binary(name, "Arrow", feather.read_table, content)
+    return _read_binary(name, "an Arrow file", feather.read_table, content)
 
 
 def _read_excel(name: str, content: Any, how: Format, keys: Sequence[str], remarks: Remarks) -> Any:
