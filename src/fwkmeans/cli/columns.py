@@ -313,8 +313,8 @@ def _about_stand_ins(arrow: Any, features: Any) -> list[str]:
 def stand_ins(numbers: NDArray[Any]) -> list[tuple[float, int]]:
     """Return numbers at either end that seem to stand for missing cells, and how often they occur.
 
-    Such a number is farther from its neighbor than the others are from each other, if it looks like
-    one (-999, 9999, 1e9, the largest of a type), or FAR times as far if it does not.
+    Such a number is much farther from its neighbor than the others are from each other: how much
+    depends on what it looks like. The other end does not count, since it may be a stand-in too.
 
     Examples
     --------
@@ -325,25 +325,24 @@ def stand_ins(numbers: NDArray[Any]) -> list[tuple[float, int]]:
     values, times = np.unique(finite, return_counts=True)
     found = []
     first, last = 0, values.size - 1
-    while last - first >= 3:  # three others at least
-        inner = values[first : last + 1]
-        ends = (first, inner[1] - inner[0], inner[-1] / 2 - inner[1] / 2)
-        if inner[-1] - inner[-2] > inner[1] - inner[0]:
-            ends = (last, inner[-1] - inner[-2], inner[-2] / 2 - inner[0] / 2)
-        at, gap, half = ends
-        if not gap / 2 > half * (1.0 if _is_like_stand_in(values[at]) else FAR):
+    while last - first >= 3:
+        inner = values[first : last + 1] / 4  # so that no difference overflows
+        low, high = inner[1] - inner[0], inner[-1] - inner[-2]
+        at, gap = (first, low) if low > high else (last, high)
+        others = inner[1:-1] if inner.size > 4 else np.delete(inner, at - first)
+        if not gap / _distance(values[at]) > others[-1] - others[0]:
             break
         found.append((float(values[at]), int(times[at])))
         first, last = (first + 1, last) if at == first else (first, last - 1)
     return found
 
 
-def _is_like_stand_in(value: float) -> bool:
-    size = abs(value)
-    if size in _LARGEST:
-        return True
-    digits = f"{size:.15g}".replace("e+", "e")
-    return re.fullmatch(r"9{2,}|9{2,}\.9+|10{5,}|1e\d+", digits) is not None
+def _distance(value: float) -> float:
+    """Return how many times the range of the others a value is away if it is none of them."""
+    digits = f"{abs(value):.15g}".replace("e+", "e")
+    if re.fullmatch(r"9{2,}(\.9+)?", digits):
+        return 1.0
+    return 10.0 if abs(value) in _LARGEST or re.fullmatch(r"10{5,}|1e\d+", digits) else FAR
 
 
 def _has_commas(texts: Sequence[str]) -> bool:
