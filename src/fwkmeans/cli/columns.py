@@ -209,9 +209,10 @@ def _check_number(
     if len(columns) > 1:
         return
     if table.num_columns == 1:
+        hint = ": --sep space" * (" " in table.column_names[0].strip())
         raise InputError(
             f"{name} has one column, {table.column_names[0]!r}: weights of features need two or "
-            "more. If there should be more, say with --sep what separates them."
+            f"more. If there should be more, say with --sep what separates them{hint}."
         )
     used = "no column is" if not columns else f"only the column {next(iter(columns))!r} is"
     others = [one for one in table.column_names if one not in columns]
