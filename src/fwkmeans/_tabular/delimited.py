@@ -103,7 +103,10 @@ def read_delimited(
     check_names(name, header)
     as_they_are, as_text = set(keys), set(text)
     columns = []
-    for column, values in zip(header, cells.slice(1).columns, strict=True):
+    texts = cells.slice(1).columns[::-1]
+    del data, cells  # what is done with need not stay in memory
+    for column in header:
+        values = texts.pop()
         values = arrow.chunked_array([values.combine_chunks()], type=values.type)
         if column not in as_they_are:
             values = _with_missing(arrow, values, how.missing)

@@ -12,7 +12,7 @@ from fwkmeans._support.text import quoted
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None")
 
 #: Bytes that a compressed file may unpack to, unless another limit is given.
-MAX_UNPACKED = 10**9
+MAX_UNPACKED = 500_000_000
 
 
 class Format(NamedTuple):
