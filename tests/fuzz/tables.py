@@ -8,6 +8,7 @@ error. No row is lost without a word.
 import csv
 import gzip
 import io
+import json
 import warnings
 import zipfile
 
@@ -39,6 +40,7 @@ def one_case(rng, folder):
     content, how = _written(rng, kind, rows)
     damaged = rng.random() < (0.4 if kind in ("csv", "xlsx") else 0.8)
     path.write_bytes(_damaged(rng, content) if damaged else content)
+    table = None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
@@ -55,7 +57,7 @@ def one_case(rng, folder):
                     expected = sum(any(row) for row in rows[1:])
                 found = table.num_rows
                 assert found == expected, f"{expected} rows were written, {found} read"
-    _through_the_command(rng, path, how)
+    _through_the_command(rng, path, how, table)
 
 
 def _rows(rng):
@@ -178,16 +180,28 @@ def _has_plain(column):
     return not pa.types.is_temporal(column.type)
 
 
-def _through_the_command(rng, path, how):
-    arguments = ["fit", str(path), "-k", "2", "-a", "K-Means", "--starts", "1", "--jobs", "1"]
+def _through_the_command(rng, path, how, table):
+    """Run a command on the file; `table` is what the reader made of it, if anything."""
+    command = str(rng.choice(["fit", "fit", "compare"]))
+    arguments = [command, str(path), "-k", "2", "-a", "K-Means", "--starts", "1", "--jobs", "1"]
     if how.sep is not None:
         arguments += ["--sep", how.sep, "--encoding", how.encoding]
-    if rng.random() < 0.3:
-        arguments += ["--json"]
+    if table is not None:
+        for option in ("--id", "--labels", "--numeric", "--categorical", "--drop"):
+            if rng.random() < 0.2:
+                arguments += [option, str(rng.choice(table.column_names))]
+    out = path.with_suffix(".out.csv")
+    arguments += ["--json", "--out", str(out)]
     result = CliRunner().invoke(main, arguments)
     told = result.output
     assert result.exit_code in (0, 1, 2), f"exit code {result.exit_code}: {told}"
     assert "please report" not in told, told
     assert "Traceback" not in told, told
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == 0 or result.stderr.startswith(("Error: ", "Usage: ")), told
+    if result.exit_code:
+        assert result.stderr.startswith(("Error: ", "Usage: ")), told
+        assert not out.exists(), "there is a result beside an error"
+        return
+    assert json.loads(result.stdout)["n_rows"] == table.num_rows, "rows were lost"
+    with out.open(newline="", encoding="utf-8") as stream:
+        assert len(list(csv.reader(stream))) == table.num_rows + 1, "rows were not written"
