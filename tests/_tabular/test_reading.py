@@ -131,6 +131,24 @@ def test_numbers_that_mean_a_missing_cell(read):
     assert read(stream_of(binary), how, keys=["k"])[0]["k"].to_pylist() == [-999, 1]
 
 
+def test_quotes_that_swallow_rows_are_told(read):
+    sentence = str(refused(read, b'a,b\n1,2\n3,"4\n5,6\n7,8\n'))
+    assert "has a quote that does not end, before '4 5,6 7,8'" in sentence
+    assert "does not end" in str(refused(read, b'"a,b\n1,2\n'))
+    table, told = read(b'a,b\n1,2\n3,"4\n5,6\n7,"\n8,9\n')
+    assert table.num_rows == 3
+    assert "the cell '4 5,6 7,' has several lines; if they are rows, a quote is missing" in told
+    for fine in (
+        b'a,b\n1,"2\n"',
+        b'a,b\n1,"x\n""y"""\n',
+        b'a,b\n1,"x\ny"\n',
+        b'a,b\n1,""',
+        b'a,b\n1,"',
+    ):
+        assert read(fine)[0].num_rows == 1
+        assert read(fine)[1] == ""
+
+
 # ---- workbooks ----------------------------------------------------------------------------------
 
 

@@ -92,6 +92,7 @@ def read_delimited(
     lines = _first_lines(name, data)
     sep = _guess_separator(lines) if how.sep is None else how.sep
     cells = _parse(name, data, sep, lines)
+    _check_end(name, data, cells.columns[-1][-1].as_py())
     others = [one for one in SEPARATORS if one in lines[0]]
     if cells.num_columns == 1 and others:
         raise InputError(
@@ -112,6 +113,7 @@ def read_delimited(
             values = _with_missing(arrow, values, how.missing)
             if column not in as_text:
                 values = _inferred(arrow, values, column, how, sep, remarks)
+                _doubt_quotes(arrow, values, column, sep, remarks)
         columns.append(values)
     return arrow.Table.from_arrays(columns, names=header)
 
@@ -224,14 +226,40 @@ def _parse(name: str, data: memoryview, sep: str, lines: Sequence[str]) -> Any:
                 raise _wrong_encoding(name, "utf-8") from None
             if invalid:
                 raise _wrong_row(name, invalid[0], sep, lines[0]) from None
+            reason = first_line(error)
+            if "Empty CSV" in reason:
+                reason = "its first row does not end; is there a single quote?"
             raise InputError(
-                f"{name} cannot be read as CSV ({first_line(error)}): check it, or give the "
-                "separator.",
+                f"{name} cannot be read as CSV ({reason}): check it, or give the separator.",
                 setting="sep",
             ) from None
         if cells.num_columns <= n_columns:
             return cells
         n_columns = cells.num_columns
+
+
+def _check_end(name: str, data: memoryview, last: str) -> None:
+    """Raise if the last cell is a quote that does not end, and therefore the rest of the file."""
+    raw = f'"{last.replace(chr(34), chr(34) * 2)}'.encode()
+    if "\n" in last and data[-len(raw) :] == raw:
+        raise InputError(
+            f"{name} has a quote that does not end, before {shortened(last, 43, mark='...')!r}: "
+            "everything behind it is one cell. Close the quote, or remove it."
+        )
+
+
+def _doubt_quotes(arrow: Any, cells: Any, column: str, sep: str, remarks: Remarks) -> None:
+    """Remember cells that look like several rows, as when a quote ends at the next one."""
+    if not arrow.types.is_string(cells.type):
+        return
+    compute = require("pyarrow.compute", "CSV files", "io")
+    several = compute.match_substring_regex(cells, rf"\n[^\n]*{re.escape(sep)}")
+    if compute.any(several).as_py():
+        shown = shortened(cells.filter(several)[0].as_py(), 43, mark="...")
+        remarks.about_table(
+            f"Column {column!r}: the cell {shown!r} has several lines; if they are rows, a quote "
+            "is missing."
+        )
 
 
 def _wrong_row(name: str, row: Any, sep: str, header: str) -> InputError:

@@ -19,6 +19,8 @@ Decorator = Callable[[Command], Command]
 
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 
+_POSSIBLE = {chr(code) for code in range(1, 128)} - {"\n", "\r", '"'}
+
 
 class SectionedCommand(click.Command):
     """A command whose help has its options under headings."""
@@ -63,9 +65,9 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 def _separator(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Read one character, or its name."""
     character = None if value is None else _SEPARATORS.get(value, value)
-    if character is not None and len(character) != 1:
+    if character is not None and (len(character) != 1 or character not in _POSSIBLE):
         raise click.BadParameter(
-            f"{value!r} is not one character, nor tab, comma, semicolon, space or pipe."
+            f"{value!r} is not one ASCII character, nor tab, comma, semicolon, space or pipe."
         )
     return character
 
@@ -232,7 +234,7 @@ def _gathered(
 
 
 def _format(na: list[str], max_unpacked: float, **given: Any) -> Format:
-    most = int(min(max_unpacked, 1e9) * 1e9)
+    most = int(min(1e9, max_unpacked) * 1e9)  # in this order also if it is not a number
     return Format(**given, missing=(*MISSING, *na), max_unpacked=most)
 
 
