@@ -156,7 +156,7 @@ _FORMAT = (
         "--na",
         callback=_names,
         metavar="TEXTS",
-        help=f"Texts that mean a missing cell, beside: {', '.join(MISSING[1:])}.",
+        help=f"Texts or numbers that mean a missing cell, beside: {', '.join(MISSING[1:])}.",
     ),
     click.option("--sheet", metavar="NAME", help="Sheet of an Excel file (default: the first)."),
     click.option(
