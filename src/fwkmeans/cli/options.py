@@ -67,7 +67,7 @@ def _separator(ctx: click.Context, parameter: click.Parameter, value: str | None
     character = None if value is None else _SEPARATORS.get(value, value)
     if character is not None and (len(character) != 1 or character not in _POSSIBLE):
         raise click.BadParameter(
-            f"{value!r} is not one ASCII character, nor tab, comma, semicolon, space or pipe."
+            f"{value!r} is not one character of ASCII, nor tab, comma, semicolon, space or pipe."
         )
     return character
 
