@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
 import signal
+import sqlite3
 import time
 import zipfile
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -18,7 +21,8 @@ from click.testing import CliRunner
 from fwkmeans._tabular import reading
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli import main, progress
-from fwkmeans.cli.errors import with_option
+from fwkmeans.cli.columns import stand_ins
+from fwkmeans.cli.errors import sentence_of, with_option
 
 from .conftest import columns_of
 
@@ -407,3 +411,94 @@ def test_models_that_do_not_fit_together_are_called_damaged(run, write, tmp_path
             damaged += result.exit_code
         encoder["fields"][name] = held
     assert damaged > 10
+
+
+# ---- stand-ins, formulas, very wide tables ------------------------------------------------------
+
+
+def test_numbers_that_stand_for_missing_cells_are_named(run, write):
+    odd = {3: "-999", 8: "-999", 20: "1e9"}
+    path = write("t.csv", rows_of(u=lambda i: odd.get(i, f"{i % 7}.5"), v=lambda i: i % 3 - 1))
+    notes = run("fit", path, "-k", 2, "--json").json["notes"]
+    assert notes[-2:] == [
+        "1000000000 is far from all other values of column 'u' (1 row): if it means a missing "
+        "cell, add --na 1000000000.",
+        "-999 is far from all other values of column 'u' (2 rows): if it means a missing cell, "
+        "add --na -999.",
+    ]
+    assert "-999 is far" in run("compare", path, "-k", 2, "-a", "awk", "--na", "1e9").out
+    done = run("fit", path, "-k", 2, "--na", "1000000000", "--na", "-999,1e9")
+    assert "is far" not in done.out
+    assert "3 missing cells were filled" in done.out
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ([1.0, 2, 3, 4, 9999], [(9999, 1)]),
+        ([1.0, 2, 3, 4, 99, 99], [(99, 2)]),
+        ([-9999.0, 0.1, 0.2, 0.3, 1e9], [(1e9, 1), (-9999, 1)]),
+        ([0.0, 1, 2, 3, 123456], [(123456, 1)]),
+        ([0.0, 1, 2, 3, 2**31 - 1], [(2**31 - 1, 1)]),
+        ([1.7976931348623157e308, -1, 0, 1, 2], [(1.7976931348623157e308, 1)]),
+        ([1.0, 2, 3, 4, 12], []),
+        ([9900.0, 9950, 9970, 9999], []),
+        ([0.0, 1, 0, 1], []),
+        ([0.0, 1, 1000], []),
+        ([10.0**k for k in range(9)], []),
+        ([], []),
+        ([float("nan"), float("inf")], []),
+        ([-1.7e308, 0, 1, 2, 1.7e308], [(1.7e308, 1), (-1.7e308, 1)]),
+        ([-999, 0.0, 1, 2, 9999], [(9999, 1), (-999, 1)]),
+    ],
+)
+def test_what_looks_like_a_stand_in(numbers, expected):
+    assert sorted(stand_ins(np.array(numbers))) == sorted(expected)
+
+
+def test_formulas_can_be_made_harmless(run, write):
+    keys = ["=1+2", "+x", "-3.5", "@a", "-a", "b=c", "'", "7"]
+    path = write("t.csv", rows_of(8, k=lambda i: keys[i]))
+    arguments = ("fit", path, "-k", 2, "--id", "k", "--model", "m.fwk", "--out")
+    run(*arguments, "o.csv")
+    assert columns_of("o.csv")["k"] == keys
+    run(*arguments, "o.csv", "--spreadsheet-safe")
+    safe = ["'=1+2", "'+x", "-3.5", "'@a", "'-a", "b=c", "'", "7"]
+    assert columns_of("o.csv")["k"] == safe
+    run("predict", "m.fwk", path, "--id", "k", "--out", "p.tsv", "--spreadsheet-safe")
+    assert "'=1+2\t" in (path.parent / "p.tsv").read_text("utf-8")
+    run(*arguments, "o.parquet", "--spreadsheet-safe")
+    assert pyarrow.parquet.read_table("o.parquet")["k"].to_pylist() == keys
+
+
+def test_packed_tables_have_a_limit(run, refuse, write):
+    path = write("t.csv.gz", gzip.compress(rows_of().encode()))
+    sentence = refuse("fit", path, "-k", 2, "--max-unpacked", "1e-7")
+    assert sentence.endswith("raise the limit (--max-unpacked 1e-06).")
+    run("fit", path, "-k", 2, "--max-unpacked", 0.001)
+
+
+def test_files_of_results_that_cannot_be_used_are_told(refuse, tmp_path):
+    (tmp_path / "r.sqlite").mkdir()
+    arguments = ("survey", "-t", "iris", "-a", "K-Means", "--starts", 1)
+    refuse(*arguments, "--results", "r.sqlite", code=2)
+    assert "cannot be read or written" in sentence_of(sqlite3.OperationalError("readonly"))
+
+
+@pytest.mark.parametrize("kind", ["numbers", "text"])
+def test_wide_tables_are_wrapped_a_few_times(kind, run, write, monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 3, (12, 300))
+    cells = rows + rng.random(rows.shape) if kind == "numbers" else np.array(list("abc"))[rows]
+    lines = [",".join(map(str, line)) for line in cells]
+    path = write("w.csv", "\n".join([",".join(f"c{v}" for v in range(300)), *lines]) + "\n")
+    wrapped, from_native = [], nw.from_native
+
+    def counted(X, **options):
+        wrapped.append(X)
+        return from_native(X, **options)
+
+    monkeypatch.setattr(nw, "from_native", counted)
+    for algorithm in ("ew-km", "awk"):
+        run("fit", path, "-k", 2, "-a", algorithm, "--starts", 1)
+    assert 0 < len(wrapped) < 100

@@ -24,7 +24,7 @@ import numpy as np
 if __name__ == "__main__":  # pytest does the same for the tests
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
-FUZZERS: tuple[str, ...] = ("fits", "models")
+FUZZERS: tuple[str, ...] = ("fits", "models", "tables")
 
 
 def fuzzer(name: str) -> Callable[[np.random.Generator, Path], None]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fwkmeans._support.text import quoted
 from fwkmeans._tabular import columns as _columns
-from fwkmeans._tabular.distinct import DistinctValues, object_array, read_column
+from fwkmeans._tabular.distinct import DistinctValues, distinct_values
 from fwkmeans._tabular.layout import Layout
 
 IndexArray = NDArray[np.intp]
@@ -88,12 +88,13 @@ class Coding:
         _refuse_dates(X, range(X.shape[1]))
         _refuse_text(X, numeric)
         counted = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0
-        observed = [_Observed() for _ in categorical]
-        for one, v in zip(observed, categorical, strict=True):
-            values, codes = read_column(X, int(v))
-            one.add(DistinctValues(values, codes[counted]))
-        categories = _in_order(X, categorical, observed, own_missing)
-        return cls(X.shape[1], numeric, categorical, categories)
+        categories = []
+        for name, cells in _columns.each_column(X, categorical):
+            values, codes = distinct_values(cells, name)
+            observed = _Observed()
+            observed.add(DistinctValues(values, codes[counted]))
+            categories.append(observed.in_order(cells, own_missing=own_missing))
+        return cls(X.shape[1], numeric, categorical, tuple(categories))
 
     @classmethod
     def learn_blocks(
@@ -120,8 +121,9 @@ class Coding:
         observed = [_Observed() for _ in categorical]
         for block in blocks if observed else ():
             for one, v in zip(observed, categorical, strict=True):
-                one.add(read_column(block, int(v)))
-        categories = _in_order(np.empty((0, n_features)), categorical, observed, own_missing)
+                one.add(distinct_values(block[:, v], f"x{v}"))
+        no_cells = np.empty(0)  # arrays declare no order
+        categories = tuple(one.in_order(no_cells, own_missing=own_missing) for one in observed)
         return cls(n_features, _others(categorical, n_features), categorical, categories)
 
     @property
@@ -162,13 +164,13 @@ class Coding:
             raise ValueError(f"unknown={unknown!r}: expected 'ignore' or 'error'.")
         _refuse_dates(X, self.categorical)
         codes = np.empty((X.shape[0], self.categorical.size), dtype=np.int32)
-        for j, v in enumerate(self.categorical):
-            column = read_column(X, int(v))
+        for j, (title, cells) in enumerate(_columns.each_column(X, self.categorical)):
+            column = distinct_values(cells, title)
             table, strange = _translate(column, self.categories[j])
             if unknown == "error":
                 strange = [value for value in strange if not self._is_silent(j, value)]
             if strange and unknown == "error":
-                name = _columns.name_columns(X)[v] if names is None else names[v]
+                name = title if names is None else names[self.categorical[j]]
                 raise ValueError(_not_seen(name, strange, otherwise))
             codes[:, j] = table[column.codes]
         return codes
@@ -241,21 +243,13 @@ class _Observed:
             self.values.setdefault(_key(value), value)
         self.missing |= bool((column.codes < 0).any())
 
-
-def _in_order(
-    X: Any, categorical: IndexArray, observed: Iterable[_Observed], own_missing: bool
-) -> tuple[tuple[Any, ...], ...]:
-    """Return the categories of each column in the order of their codes."""
-    categories = []
-    for v, one in zip(categorical, observed, strict=True):
+    def in_order(self, cells: Any, *, own_missing: bool) -> tuple[Any, ...]:
+        """Return the categories in the order of their codes; `cells` is the column."""
         ordered: list[Any] = []
         for kind in (True, False):  # booleans apart: True equals 1 but is another category
-            values = [value for (boolean, _), value in one.values.items() if boolean is kind]
-            ordered += map(_plain, _columns.ordered_categories(X, int(v), object_array(values)))
-        if own_missing and one.missing:
-            ordered.append(None)
-        categories.append(tuple(ordered))
-    return tuple(categories)
+            values = [value for (boolean, _), value in self.values.items() if boolean is kind]
+            ordered += map(_plain, _columns.in_order(values, cells))
+        return (*ordered, None) if own_missing and self.missing else tuple(ordered)
 
 
 def _translate(column: DistinctValues, categories: Sequence[Any]) -> tuple[IndexArray, list[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -132,6 +132,19 @@ def name_columns(X: Any) -> list[Any]:
     return column_names(X) or default_names(X.shape[1])
 
 
+def each_column(X: Any, columns: Iterable[int]) -> Iterator[tuple[Any, Any]]:
+    """Yield the names and the cells of columns: series of a frame, or 1-D arrays.
+
+    A frame of many columns is costly to wrap, and to ask for its names: this does it once.
+    """
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        names = frame.columns
+        yield from ((names[v], frame.get_column(names[v])) for v in columns)
+    else:
+        yield from ((f"x{v}", X[:, v]) for v in columns)
+
+
 def default_names(n_features: int) -> list[str]:
     """Return the names of features without names."""
     return [f"x{v}" for v in range(n_features)]
@@ -157,7 +170,10 @@ def categorical_by_dtype(X: Any) -> IntArray:
     """
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
-        mask = [_is_categorical(frame.get_column(name)) for name in frame.columns]
+        mask = [
+            dtype in _CATEGORICAL or (dtype == nw.Object and _is_categorical(frame, name))
+            for name, dtype in frame.schema.items()
+        ]
     elif X.dtype.kind == "O":
         mask = [_holds_text(X[:, v]) for v in range(X.shape[1])]
     else:
@@ -165,10 +181,12 @@ def categorical_by_dtype(X: Any) -> IntArray:
     return np.flatnonzero(mask)
 
 
-def _is_categorical(series: nw.Series[Any]) -> bool:
-    if series.dtype in (nw.Categorical, nw.Enum, nw.String, nw.Boolean):
-        return True
-    return bool(series.dtype == nw.Object) and _holds_text(series.to_numpy())
+_CATEGORICAL = (nw.Categorical, nw.Enum, nw.String, nw.Boolean)
+
+
+def _is_categorical(frame: nw.DataFrame[Any], name: str) -> bool:
+    """Tell whether a column of Python objects holds text or booleans."""
+    return _holds_text(frame.get_column(name).to_numpy())
 
 
 def _holds_text(values: NDArray[Any]) -> bool:
@@ -184,12 +202,7 @@ def read_numeric(X: Any, columns: IntArray) -> NDArray[Any]:
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         every = columns.size == X.shape[1]
         return np.asarray(X if every else X[:, columns], dtype=dtype)
-    if is_frame(X):
-        frame = nw.from_native(X, eager_only=True)  # once, not for every column
-        names = frame.columns
-        values = [_numeric_series(frame.get_column(names[v]), names[v]) for v in columns]
-    else:
-        values = [_to_float(X[:, v], f"x{v}", X.dtype) for v in columns]
+    values = [read_numbers(cells, name) for name, cells in each_column(X, columns)]
     single = bool(values) and all(one.dtype == np.float32 for one in values)
     block = np.empty((X.shape[0], len(values)), dtype=np.float32 if single else np.float64)
     for j, one in enumerate(values):
@@ -197,17 +210,20 @@ def read_numeric(X: Any, columns: IntArray) -> NDArray[Any]:
     return block
 
 
-def _numeric_series(series: nw.Series[Any], name: Hashable) -> NDArray[Any]:
-    if series.dtype.is_numeric():
-        dtype = nw.Float32 if series.dtype == nw.Float32 else nw.Float64
-        return np.asarray(series.cast(dtype).to_numpy())
-    if series.dtype == nw.Unknown and series.null_count() == len(series):  # polars' type Null
-        return np.full(len(series), np.nan)
-    return _to_float(series.to_numpy(), name, series.dtype)
+def read_numbers(cells: Any, name: Hashable) -> NDArray[Any]:
+    """Return a column, a series or an array, as float32 or float64; missing cells are NaN."""
+    dtype = cells.dtype
+    if isinstance(cells, np.ndarray):
+        return cells if dtype.kind == "f" else _to_float(cells, name, dtype)
+    if dtype.is_numeric():
+        return np.asarray(cells.cast(nw.Float32 if dtype == nw.Float32 else nw.Float64).to_numpy())
+    if dtype == nw.Unknown and cells.null_count() == len(cells):  # polars' type Null
+        return np.full(len(cells), np.nan)
+    return _to_float(cells.to_numpy(), name, dtype)
 
 
 def _to_float(values: NDArray[Any], name: Hashable, dtype: Any) -> NDArray[np.float64]:
-    if values.dtype.kind == "b":
+    if values.dtype.kind in "biu":
         return values.astype(np.float64)
     if values.dtype.kind != "O":
         raise ValueError(_not_numeric(name, f"has dtype {dtype}"))
@@ -241,12 +257,13 @@ def check_scalars(values: Iterable[Any], name: Hashable) -> set[type]:
 
 def read_categorical(X: Any, v: int) -> NDArray[Any]:
     """Return column `v` of a table as an array of its values (numbers, text or objects)."""
-    if not is_frame(X):
-        values, name = X[:, v], f"x{v}"
-    else:
-        frame = nw.from_native(X, eager_only=True)
-        name = frame.columns[v]
-        values = frame.get_column(name).to_numpy()
+    name, cells = next(each_column(X, [v]))
+    return categorical_cells(cells, name)
+
+
+def categorical_cells(cells: Any, name: Hashable) -> NDArray[Any]:
+    """Return a column, a series or an array, as an array of its values."""
+    values = cells if isinstance(cells, np.ndarray) else cells.to_numpy()
     if values.dtype.kind == "O":
         check_scalars(values, name)
     return np.asarray(values)
@@ -271,12 +288,15 @@ def ordered_categories(X: Any, v: int, values: NDArray[Any]) -> list[Any]:
 
     The order is the declared one for ordered dtypes (Enum, ordered Categorical), else ascending.
     """
-    observed = set(values[~is_missing(values)].tolist())
-    if is_frame(X):
-        frame = nw.from_native(X, eager_only=True)
-        series = frame.get_column(frame.columns[v])
-        if series.dtype == nw.Enum:
-            return [one for one in series.cat.get_categories().to_list() if one in observed]
+    _, cells = next(each_column(X, [v]))
+    return in_order(values[~is_missing(values)].tolist(), cells)
+
+
+def in_order(values: Iterable[Any], cells: Any) -> list[Any]:
+    """Return distinct values of a column in their declared order, else ascending."""
+    observed = set(values)
+    if not isinstance(cells, np.ndarray) and cells.dtype == nw.Enum:
+        return [one for one in cells.cat.get_categories().to_list() if one in observed]
     try:
         return sorted(observed)
     except TypeError:  # values of several types, such as 1 and "one"

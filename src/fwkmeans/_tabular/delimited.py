@@ -6,11 +6,12 @@ as.
 
 from __future__ import annotations
 
+import codecs
 import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from fwkmeans._support.errors import InputError
@@ -20,6 +21,8 @@ from fwkmeans._tabular.format import Format, Remarks
 
 SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 HEAD = 1 << 18  # bytes looked at to guess the separator
+LONGEST = 100_000  # characters of a line looked at; Python's csv has a limit for those of a cell
+MOST_BYTES = (1 << 31) - 1  # that pyarrow takes at once
 
 #: A number whose zeros in front would be lost: a code.
 _CODE = r"^-?0\d+$"
@@ -47,10 +50,26 @@ def check_names(name: str, columns: Sequence[str]) -> None:
     """Raise if two columns have the same name."""
     twice = [one for one, times in Counter(columns).items() if times > 1]
     if twice:
+        advice = "; if its first row is data, put a row of names above it" * look_like_data(columns)
         raise InputError(
             f"{name} has several columns named {quoted(twice)}: give every column a name of its "
-            "own."
+            f"own{advice}."
         )
+
+
+def look_like_data(names: Sequence[str]) -> bool:
+    """Tell whether most names are numbers, other than whole ones in their order, such as years.
+
+    Examples
+    --------
+    >>> look_like_data(["5.1", "3.5", "setosa"]), look_like_data(["land", "1990", "2000"])
+    (True, False)
+    """
+    numbers = [one for one in names if re.fullmatch(r"[-+]?\d+([.,]\d+)?", one.strip())]
+    if 2 * len(numbers) < max(3, len(names)):
+        return False
+    whole = [int(one) for one in numbers if one.strip("-+ ").isdecimal()]
+    return len(whole) < len(numbers) or any(a >= b for a, b in pairwise(whole))
 
 
 def first_line(error: Exception) -> str:
@@ -69,56 +88,81 @@ def read_delimited(
 ) -> Any:
     """Return a table from a stream of text in bytes; for the parameters see `read_table`."""
     arrow = require("pyarrow", "CSV files", "io")
-    lines = _first_lines(name, content.read(HEAD), how.encoding)
-    content.seek(0)
+    data = _as_utf8(name, content.read(), how.encoding)
+    lines = _first_lines(name, data)
     sep = _guess_separator(lines) if how.sep is None else how.sep
-    header = next(csv.reader([f"{line}\n" for line in lines], delimiter=sep))  # may be several
-    check_names(name, header)
+    cells = _parse(name, data, sep, lines)
+    _check_end(name, data, cells.columns[-1][-1].as_py())
     others = [one for one in SEPARATORS if one in lines[0]]
-    if len(header) == 1 and others:
+    if cells.num_columns == 1 and others:
         raise InputError(
             f"{name} has one column if cells are separated by {_named(sep)}, but its header holds "
             f"{_named(others[0])}: give another separator, or none.",
             setting="sep",
         )
-    cells = _parse(name, content, how, sep, header)
+    header = [column[0].as_py() for column in cells.columns]
+    check_names(name, header)
+    as_they_are, as_text = set(keys), set(text)
     columns = []
-    for column, values in zip(cells.column_names, cells.columns, strict=True):
-        if column not in keys:
+    texts = cells.slice(1).columns[::-1]
+    del data, cells  # what is done with need not stay in memory
+    for column in header:
+        values = texts.pop()
+        values = arrow.chunked_array([values.combine_chunks()], type=values.type)
+        if column not in as_they_are:
             values = _with_missing(arrow, values, how.missing)
-            if column not in text:
+            if column not in as_text:
                 values = _inferred(arrow, values, column, how, sep, remarks)
+                _doubt_quotes(arrow, values, column, sep, remarks)
         columns.append(values)
-    return arrow.Table.from_arrays(columns, names=cells.column_names)
+    return arrow.Table.from_arrays(columns, names=header)
 
 
 def _named(sep: str) -> str:
     return SEPARATORS.get(sep, repr(sep))
 
 
-def _first_lines(name: str, head: bytes, encoding: str) -> list[str]:
-    """Return the first lines of a text file that are not empty."""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")) and encoding == "utf-8":
+def _as_utf8(name: str, data: bytes, encoding: str) -> Any:
+    """Return text in bytes as UTF-8 without a mark at its beginning."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) and encoding == "utf-8":
         raise InputError(
             f"{name} is text in UTF-16: give its encoding, or save it as UTF-8.",
             setting="encoding",
             value="utf-16",
         )
-    if b"\x00" in head and "16" not in encoding and "32" not in encoding:
+    if b"\x00" in data[:HEAD] and "16" not in encoding and "32" not in encoding:
         raise InputError(
             f"{name} is neither text nor a file of a known kind: give CSV (also .gz), Parquet, "
             "Arrow or Excel (.xlsx)."
         )
-    whole = head if len(head) < HEAD else head[: head.rfind(b"\n") + 1]
     try:
-        text = whole.decode(encoding)
+        "".encode(encoding)  # raises for what encodes bytes, such as hex
+        if codecs.lookup(encoding).name != "utf-8":
+            data = data.decode(encoding).encode("utf-8")
     except UnicodeDecodeError as error:
-        raise _wrong_encoding(name, encoding, head[error.start : error.start + 1]) from None
-    except LookupError:
+        byte = error.object[error.start : error.start + 1]
+        raise _wrong_encoding(name, encoding, bytes(byte)) from None
+    except UnicodeError:
+        raise _wrong_encoding(name, encoding) from None
+    except (LookupError, ValueError):
         raise InputError(
             f"There is no encoding {encoding!r}; try utf-8 or latin-1.", setting="encoding"
         ) from None
-    lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]
+    start = 0
+    while data.startswith(codecs.BOM_UTF8, start):
+        start += len(codecs.BOM_UTF8)
+    return memoryview(data)[start:]
+
+
+def _first_lines(name: str, data: memoryview) -> list[str]:
+    """Return the first lines of a text that are not empty; the last may be cut short."""
+    head = bytes(data[:HEAD])
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(head, final=len(data) <= HEAD)
+    except UnicodeDecodeError as error:
+        raise _wrong_encoding(name, "utf-8", head[error.start : error.start + 1]) from None
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = [line for line in lines if line.strip()]
     if not lines:
         raise InputError(f"{name} is empty: give a table with a header and rows.")
     return lines
@@ -135,56 +179,97 @@ def _wrong_encoding(name: str, encoding: str, byte: bytes = b"") -> InputError:
 
 def _guess_separator(lines: Sequence[str]) -> str:
     """Return the separator that cuts most lines into as many cells as the header, and into most."""
+    shown = [line[:LONGEST] for line in lines[:100]]
 
     def quality(sep: str) -> tuple[float, int]:
-        counts = [len(row) for row in csv.reader(lines[:100], delimiter=sep) if row]
+        try:
+            counts = [len(row) for row in csv.reader(shown, delimiter=sep) if row]
+        except csv.Error:  # a quote that does not end
+            return (0.0, 0)
         same = sum(one == counts[0] for one in counts) / len(counts)
         return (0.0, 0) if counts[0] < 2 else (round(same, 1), counts[0])
 
     return max(SEPARATORS, key=quality)
 
 
-def _parse(name: str, content: Any, how: Format, sep: str, header: list[str]) -> Any:
-    """Return the table with every cell as text, none of them missing."""
+def _parse(name: str, data: memoryview, sep: str, lines: Sequence[str]) -> Any:
+    """Return the header and the rows as one table of text, no cell missing."""
     arrow, reader = (require(one, "CSV files", "io") for one in ("pyarrow", "pyarrow.csv"))
-    invalid: list[Any] = []
+    n_columns = lines[0].count(sep) + 1  # as text: at least so many, and as many as there are
+    block_size = max(1 << 20, 1000 * len(lines[0]))
+    while True:
+        invalid: list[Any] = []
 
-    def refuse(row: Any) -> str:
-        invalid.append(row)
-        return "error"
+        def refuse(row: Any, invalid: list[Any] = invalid) -> str:
+            invalid.append(row)
+            return "error"
 
-    try:
-        return reader.read_csv(
-            io.BytesIO(content.read()),
-            read_options=reader.ReadOptions(encoding=how.encoding),
-            parse_options=reader.ParseOptions(
-                delimiter=sep, newlines_in_values=True, invalid_row_handler=refuse
-            ),
-            convert_options=reader.ConvertOptions(
-                column_types=dict.fromkeys(header, arrow.string()), strings_can_be_null=False
-            ),
-        )
-    except arrow.ArrowInvalid as error:
-        if "UTF8" in str(error):
-            raise _wrong_encoding(name, "utf-8") from None
-        if not invalid:
+        try:
+            cells = reader.read_csv(
+                arrow.BufferReader(arrow.py_buffer(data)),
+                read_options=reader.ReadOptions(
+                    autogenerate_column_names=True, block_size=min(block_size, MOST_BYTES)
+                ),
+                parse_options=reader.ParseOptions(
+                    delimiter=sep, newlines_in_values=True, invalid_row_handler=refuse
+                ),
+                convert_options=reader.ConvertOptions(
+                    column_types={f"f{v}": arrow.string() for v in range(n_columns)},
+                    strings_can_be_null=False,
+                ),
+            )
+        except arrow.ArrowInvalid as error:
+            if "straddling" in str(error) and block_size < min(len(data) + 1, MOST_BYTES):
+                block_size = len(data) + 1  # a row is longer than a block
+                continue
+            if "UTF8" in str(error):
+                raise _wrong_encoding(name, "utf-8") from None
+            if invalid:
+                raise _wrong_row(name, invalid[0], sep, lines[0]) from None
+            reason = first_line(error)
+            if "Empty CSV" in reason:
+                reason = "its first row does not end; is there a single quote?"
             raise InputError(
-                f"{name} cannot be read as CSV ({first_line(error)}): check it, or give the "
-                "separator.",
+                f"{name} cannot be read as CSV ({reason}): check it, or give the separator.",
                 setting="sep",
             ) from None
-        raise _wrong_row(name, invalid[0], sep, header) from None
-    except UnicodeDecodeError as error:
-        raise _wrong_encoding(name, how.encoding, error.object[:1]) from None
+        if cells.num_columns <= n_columns:
+            return cells
+        n_columns = cells.num_columns
 
 
-def _wrong_row(name: str, row: Any, sep: str, header: list[str]) -> InputError:
+def _check_end(name: str, data: memoryview, last: str) -> None:
+    """Raise if the last cell is a quote that does not end, and therefore the rest of the file."""
+    raw = f'"{last.replace(chr(34), chr(34) * 2)}'.encode()
+    if "\n" in last and data[-len(raw) :] == raw:
+        raise InputError(
+            f"{name} has a quote that does not end, before {shortened(last, 43, mark='...')!r}: "
+            "everything behind it is one cell. Close the quote, or remove it."
+        )
+
+
+def _doubt_quotes(arrow: Any, cells: Any, column: str, sep: str, remarks: Remarks) -> None:
+    """Remember cells that look like several rows, as when a quote ends at the next one."""
+    if not arrow.types.is_string(cells.type):
+        return
+    compute = require("pyarrow.compute", "CSV files", "io")
+    several = compute.match_substring_regex(cells, rf"\n[^\n]*{re.escape(sep)}")
+    if compute.any(several).as_py():
+        shown = shortened(cells.filter(several)[0].as_py(), 43, mark="...")
+        remarks.about_table(
+            f"Column {column!r}: the cell {shown!r} has several lines; if they are rows, a quote "
+            "is missing."
+        )
+
+
+def _wrong_row(name: str, row: Any, sep: str, header: str) -> InputError:
     title = ""
-    if row.actual_columns > len(header) and row.number in (None, 2):
-        title = f" If the first line ({quoted(header, 2)}) is a title, remove it."
+    if row.actual_columns > row.expected_columns and row.number in (None, 2):
+        title = f" If the first line ({shortened(header, 43, mark='...')!r}) is a title, remove it."
     return InputError(
         f"{name} has a row of {count(row.actual_columns, 'cell')} where the header has "
-        f"{len(header)} (separator {_named(sep)}): {shortened(row.text, 43, mark='...')!r}.{title} "
+        f"{row.expected_columns} (separator {_named(sep)}): "
+        f"{shortened(row.text, 43, mark='...')!r}.{title} "
         "Repair the row, quote cells that hold the separator, or give another one.",
         setting="sep",
     )
@@ -235,14 +320,16 @@ def _cast(arrow: Any, compute: Any, cells: Any, decimal: str) -> Any:
     if decimal != ".":  # then a point is no part of a number
         numbers = compute.replace_substring_regex(cells, r"[.]", "?")
         numbers = compute.replace_substring(numbers, decimal, ".")
-    if compute.all(compute.match_substring_regex(cells, _TIME)).as_py():
-        cells = compute.binary_join_element_wise("1970-01-01", cells, " ")
     moments = (arrow.date32(), arrow.timestamp("ns"), arrow.timestamp("ns", "UTC"))
     for kind in (arrow.int64(), arrow.float64(), arrow.bool_(), *moments):
+        texts = numbers if arrow.types.is_floating(kind) else cells
         try:
-            return (numbers if arrow.types.is_floating(kind) else cells).cast(kind)
+            texts.slice(0, 100).cast(kind)  # a million of errors would take long
+            return texts.cast(kind)
         except arrow.ArrowInvalid:
             continue
+    if compute.all(compute.match_substring_regex(cells, _TIME)).as_py():
+        return compute.binary_join_element_wise("1970-01-01", cells, " ").cast(moments[1])
     return None
 
 

@@ -19,6 +19,8 @@ IndexArray = NDArray[np.intp]
 
 #: Whole numbers are counted in a table of places, if their range is at most this or their number.
 SHORT_RANGE = 2**16
+#: Text in so many rows is told apart here; for more it pays to ask the library that has it.
+SHORT_COLUMN = 1000
 
 
 class DistinctValues(NamedTuple):
@@ -45,26 +47,29 @@ class DistinctValues(NamedTuple):
 
 def read_values(values: NDArray[Any]) -> DistinctValues:
     """Read a column given as an array of numbers, text or objects."""
-    return read_column(values[:, None], 0)
+    return distinct_values(values, "x0")
 
 
 def read_column(X: Any, v: int) -> DistinctValues:
     """Read column `v` of a table by the fastest way its type allows."""
-    if _columns.is_frame(X):
-        frame = nw.from_native(X, eager_only=True)
-        name = frame.columns[v]
-        return _read_series(frame.get_column(name), name)
-    cells = X[:, v]
+    name, cells = next(_columns.each_column(X, [v]))
+    return distinct_values(cells, name)
+
+
+def distinct_values(cells: Any, name: Any) -> DistinctValues:
+    """Read a column of a table: a series of a frame, or an array."""
+    if not isinstance(cells, np.ndarray):
+        return _read_series(cells, name)
     if cells.dtype.kind in "biuf":
         return _read_numbers(cells)
     if cells.dtype.kind in "US":
         return _tell_apart(cells.tolist())
-    return _read_objects(cells.tolist(), f"x{v}")
+    return _read_objects(cells.tolist(), name)
 
 
 def _read_series(series: nw.Series[Any], name: Any) -> DistinctValues:
-    if series.dtype == nw.String and _has_own_text(series):
-        series = series.cast(nw.Categorical)  # the library tells text apart faster than we could
+    if series.dtype == nw.String and len(series) > SHORT_COLUMN and _has_own_text(series):
+        series = series.cast(nw.Categorical)
     dtype, native = series.dtype, series.to_native()
     if dtype in (nw.Categorical, nw.Enum) and series.implementation.is_polars():
         return _read_polars(series)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -9,6 +10,9 @@ from fwkmeans._support.text import quoted
 
 #: Texts that mean a missing cell, unless others are given.
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None")
+
+#: Bytes that a compressed file may unpack to, unless another limit is given.
+MAX_UNPACKED = 500_000_000
 
 
 class Format(NamedTuple):
@@ -19,6 +23,16 @@ class Format(NamedTuple):
     encoding: str = "utf-8"
     sheet: str | None = None
     missing: Sequence[str] = MISSING
+    max_unpacked: int = MAX_UNPACKED
+
+    @property
+    def missing_numbers(self) -> list[float]:
+        """The texts that mean a missing cell as numbers, those that are."""
+        numbers = []
+        for text in set(self.missing) - set(MISSING):
+            with contextlib.suppress(ValueError):
+                numbers.append(float(text))
+        return [number for number in numbers if number == number]
 
 
 class Remark(NamedTuple):
@@ -48,9 +62,9 @@ class Remarks:
 
     def found(self, used: Sequence[str] = ()) -> list[Remark]:
         """Return the remarks about the table, and about those columns that are used."""
-        told = []
+        told, known = [], set(used)
         for remark, columns in self._of_columns.items():
-            names = [column for column in columns if column in used]
+            names = [column for column in columns if column in known]
             if names:
                 subject = f"Column{'s' if len(names) > 1 else ''} {quoted(names, 5)}"
                 told.append(remark._replace(text=f"{subject}: {remark.text}"))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.optional import require
-from fwkmeans._support.text import count, quoted
+from fwkmeans._support.text import count, joined, quoted
 from fwkmeans._tabular.delimited import has_thousands
 from fwkmeans._tabular.format import MISSING, Format
 from fwkmeans._tabular.reading import read_table
@@ -25,6 +25,14 @@ CLASSES = {"class", "classes", "cluster", "label", "labels", "species", "target"
 _KEYS = re.compile(r"(?i:(.*[_ .-])?(id|key|nr|no|number|index))|.*[a-z](Id|ID)")
 #: So many texts are fine in a table of any size; beyond, there should be ten rows for each.
 MOST_LEVELS = 20
+#: A value so many times as far from the others as they are from each other is no measurement.
+FAR = 1000.0
+#: Numbers that types end with.
+_LARGEST = {
+    *(2.0**bits - 1 for bits in (15, 16, 31, 32)),
+    *(2.0**bits for bits in (15, 31, 63)),
+    *(float(np.finfo(kind).max) for kind in (np.float32, np.float64)),
+}
 #: What pandas calls an index without a name in a file.
 _INDEX = re.compile(r"__index_level_\d+__")
 
@@ -83,13 +91,14 @@ def choose_columns(table: Any, roles: Roles, name: str, missing: Sequence[str] =
     columns: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     notes: list[str] = []
-    for column in table.column_names:
-        if column in (*roles.drop, roles.id, roles.labels):
+    aside = {*roles.drop, roles.id, roles.labels}
+    categorical, numeric = set(roles.categorical), set(roles.numeric)
+    for column, values in zip(table.column_names, table.columns, strict=True):
+        if column in aside:
             continue
-        values = table[column]
-        if column in roles.categorical:
+        if column in categorical:
             columns[column] = as_text(arrow, values)
-        elif column in roles.numeric:
+        elif column in numeric:
             columns[column] = as_numbers(arrow, values, column, asked=True)
         else:
             reason = _no_feature(arrow, values, column)
@@ -107,6 +116,7 @@ def choose_columns(table: Any, roles: Roles, name: str, missing: Sequence[str] =
         notes.insert(0, _said(left_out))
     _check_number(table, columns, name, roles, left_out)
     features = arrow.table(columns)
+    notes += _about_stand_ins(arrow, features)
     return Chosen(
         features,
         choose_classes(table, roles, name, missing),
@@ -127,7 +137,8 @@ def match_columns(
 ) -> Any:
     """Return the columns of a model, by name, as what the model knows them as."""
     arrow = require("pyarrow", "Tables", "io")
-    missing = [one for one in names if one not in table.column_names]
+    present = set(table.column_names)
+    missing = [one for one in names if one not in present]
     if missing:
         what = "column" if len(missing) == 1 else "columns"
         raise InputError(
@@ -198,9 +209,10 @@ def _check_number(
     if len(columns) > 1:
         return
     if table.num_columns == 1:
+        hint = ": --sep space" * (" " in table.column_names[0].strip())
         raise InputError(
             f"{name} has one column, {table.column_names[0]!r}: weights of features need two or "
-            "more. If there should be more, say with --sep what separates them."
+            f"more. If there should be more, say with --sep what separates them{hint}."
         )
     used = "no column is" if not columns else f"only the column {next(iter(columns))!r} is"
     others = [one for one in table.column_names if one not in columns]
@@ -278,6 +290,60 @@ def _doubts(arrow: Any, values: Any, column: str) -> list[str]:
             f"it out with --drop {_for_shell(column)} if it does not hold categories."
         ]
     return []
+
+
+def _about_stand_ins(arrow: Any, features: Any) -> list[str]:
+    """Return a sentence about each number that seems to stand for a missing cell."""
+    found: dict[float, list[tuple[str, int]]] = {}
+    for column, values in zip(features.column_names, features.columns, strict=True):
+        if _is_number(arrow, values.type):
+            for value, n_rows in stand_ins(values.drop_null().to_numpy()):
+                found.setdefault(value, []).append((column, n_rows))
+    sentences = []
+    for value, places in found.items():
+        text = f"{value:.0f}" if abs(value) < 1e15 and value == int(value) else f"{value!r}"
+        told = [f"column {one!r} ({count(n_rows, 'row')})" for one, n_rows in places[:5]]
+        told += [f"{len(places) - 5} more"] if len(places) > 5 else []
+        sentences.append(
+            f"{text} is far from all other values of {joined(told)}: if it means a missing cell, "
+            f"add --na {text}."
+        )
+    return sentences
+
+
+def stand_ins(numbers: NDArray[Any]) -> list[tuple[float, int]]:
+    """Return numbers at either end that seem to stand for missing cells, and how often they occur.
+
+    Such a number is much farther from its neighbor than the others are from each other: how much
+    depends on what it looks like. The other end does not count, since it may be a stand-in too.
+
+    Examples
+    --------
+    >>> stand_ins(np.array([0.5, 1.5, -999, 2.5, -999, 1e9]))
+    [(1000000000.0, 1), (-999.0, 2)]
+    """
+    finite = numbers[np.isfinite(numbers)].astype(np.float64)
+    values, times = np.unique(finite, return_counts=True)
+    found = []
+    first, last = 0, values.size - 1
+    while last - first >= 3:
+        inner = values[first : last + 1] / 4  # so that no difference overflows
+        low, high = inner[1] - inner[0], inner[-1] - inner[-2]
+        at, gap = (first, low) if low > high else (last, high)
+        others = inner[1:-1] if inner.size > 4 else np.delete(inner, at - first)
+        if not gap / _distance(values[at]) > others[-1] - others[0]:
+            break
+        found.append((float(values[at]), int(times[at])))
+        first, last = (first + 1, last) if at == first else (first, last - 1)
+    return found
+
+
+def _distance(value: float) -> float:
+    """Return how many times the range of the others a value is away if it is none of them."""
+    digits = f"{abs(value):.15g}".replace("e+", "e")
+    if re.fullmatch(r"9{2,}(\.9+)?", digits):
+        return 1.0
+    return 10.0 if abs(value) in _LARGEST or re.fullmatch(r"10{5,}|1e\d+", digits) else FAR
 
 
 def _has_commas(texts: Sequence[str]) -> bool:

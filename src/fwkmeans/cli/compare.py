@@ -21,6 +21,7 @@ from fwkmeans.cli.options import (
     fit_options,
     format_options,
     json_option,
+    safe_option,
 )
 from fwkmeans.cli.output import (
     check_apart,
@@ -55,6 +56,7 @@ WIDEST = {"CK-Means": 64, "SYNCLUS": 256}
     "--out",
     text="Write the clusters of each row, one column per algorithm (.csv, .tsv, .parquet).",
 )
+@safe_option
 @json_option
 @format_options
 def compare(
@@ -63,6 +65,7 @@ def compare(
     algorithms: tuple[str, ...],
     roles: Roles,
     out: str | None,
+    spreadsheet_safe: bool,
     as_json: bool,
     how: Format,
 ) -> None:
@@ -87,7 +90,7 @@ def compare(
         raise InputError(next(iter(reasons)) if len(reasons) == 1 else " ".join(sorted(reasons)))
     labels = {one["name"]: one.pop("labels") for one in result["algorithms"]}
     if out is not None:
-        write_columns(chosen.ids | labels, out)
+        write_columns(chosen.ids | labels, out, spreadsheet_safe=spreadsheet_safe)
     if as_json:
         echo_json({"table": name} | result | {"notes": chosen.notes, "left_out": chosen.left_out})
         return

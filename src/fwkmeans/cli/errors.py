@@ -110,6 +110,11 @@ def sentence_of(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "The table does not fit into memory. Take fewer rows or columns."
     text = " ".join(str(error).split())
+    if type(error).__module__ == "sqlite3":
+        return (
+            f"The file of results cannot be read or written ({text}): look at the file, its folder "
+            "and the space left, or give another (--results)."
+        )
     if isinstance(error, InputError):
         return with_option(text, error.setting, error.value)
     if isinstance(error, ValueError | TypeError | OSError | ImportError) and text:

@@ -18,6 +18,7 @@ from fwkmeans.cli.options import (
     fit_options,
     format_options,
     json_option,
+    safe_option,
 )
 from fwkmeans.cli.output import (
     check_apart,
@@ -60,6 +61,7 @@ from fwkmeans.cli.run import fit_and_collect
 )
 @file_option("-m", "--model", text="Write the model, for predict and report (.fwk).")
 @file_option("-r", "--report", text="Write a report (.html).")
+@safe_option
 @json_option
 @format_options
 def fit(
@@ -71,6 +73,7 @@ def fit(
     out: str | None,
     model: str | None,
     report: str | None,
+    spreadsheet_safe: bool,
     as_json: bool,
     how: Format,
 ) -> None:
@@ -113,7 +116,11 @@ def fit(
         )
     written = {}
     if out is not None:
-        write_columns(chosen.ids | {"cluster": pipeline[-1].labels_.tolist()}, out)
+        write_columns(
+            chosen.ids | {"cluster": pipeline[-1].labels_.tolist()},
+            out,
+            spreadsheet_safe=spreadsheet_safe,
+        )
         written["labels"] = out
     if model is not None:
         from fwkmeans.persistence import save_model

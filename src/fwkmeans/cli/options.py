@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fwkmeans._tabular.format import MISSING, Format
+from fwkmeans._tabular.format import MAX_UNPACKED, MISSING, Format
 from fwkmeans.cli.columns import Roles
 from fwkmeans.cli.errors import debug_option
 from fwkmeans.cli.models import NAMES, FitOptions
@@ -18,6 +18,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
 
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
+
+_POSSIBLE = {chr(code) for code in range(1, 128)} - {"\n", "\r", '"'}
 
 
 class SectionedCommand(click.Command):
@@ -40,10 +42,14 @@ class SectionedCommand(click.Command):
 
 _HEADINGS = ("Options", "Results", "Columns", "Details", "How the table is written", "Other")
 _SECTIONS = {
-    **dict.fromkeys(("out", "model", "report", "as_json", "distances"), "Results"),
+    **dict.fromkeys(
+        ("out", "model", "report", "as_json", "distances", "spreadsheet_safe"), "Results"
+    ),
     **dict.fromkeys(("categorical", "numeric", "drop", "id", "labels", "key"), "Columns"),
     **dict.fromkeys(("missing", "standardize", "starts", "seed", "jobs"), "Details"),
-    **dict.fromkeys(("sep", "decimal", "encoding", "sheet", "na"), "How the table is written"),
+    **dict.fromkeys(
+        ("sep", "decimal", "encoding", "sheet", "na", "max_unpacked"), "How the table is written"
+    ),
     **dict.fromkeys(("debug", "help"), "Other"),
 }
 
@@ -59,9 +65,9 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 def _separator(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Read one character, or its name."""
     character = None if value is None else _SEPARATORS.get(value, value)
-    if character is not None and len(character) != 1:
+    if character is not None and (len(character) != 1 or character not in _POSSIBLE):
         raise click.BadParameter(
-            f"{value!r} is not one character, nor tab, comma, semicolon, space or pipe."
+            f"{value!r} is not one character of ASCII, nor tab, comma, semicolon, space or pipe."
         )
     return character
 
@@ -125,6 +131,12 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON for machines instead of text."
 )
 
+safe_option = click.option(
+    "--spreadsheet-safe",
+    is_flag=True,
+    help="In CSV, put ' before text that a spreadsheet would run as a formula (=, +, -, @).",
+)
+
 _FORMAT = (
     click.option(
         "--sep",
@@ -144,9 +156,16 @@ _FORMAT = (
         "--na",
         callback=_names,
         metavar="TEXTS",
-        help=f"Texts that mean a missing cell, beside: {', '.join(MISSING[1:])}.",
+        help=f"Texts or numbers that mean a missing cell, beside: {', '.join(MISSING[1:])}.",
     ),
     click.option("--sheet", metavar="NAME", help="Sheet of an Excel file (default: the first)."),
+    click.option(
+        "--max-unpacked",
+        type=click.FloatRange(min=0, min_open=True),
+        default=MAX_UNPACKED / 1e9,
+        metavar="GB",
+        help=f"Most that a compressed file may unpack to (default: {MAX_UNPACKED / 1e9:g} GB).",
+    ),
     debug_option,
 )
 
@@ -214,12 +233,13 @@ def _gathered(
     return decorate
 
 
-def _format(na: list[str], **given: Any) -> Format:
-    return Format(**given, missing=(*MISSING, *na))
+def _format(na: list[str], max_unpacked: float, **given: Any) -> Format:
+    most = int(min(1e9, max_unpacked) * 1e9)  # in this order also if it is not a number
+    return Format(**given, missing=(*MISSING, *na), max_unpacked=most)
 
 
 #: How a table is written, as `how`.
-format_options = _gathered("how", _FORMAT, "sep decimal encoding sheet na", _format)
+format_options = _gathered("how", _FORMAT, "sep decimal encoding sheet na max_unpacked", _format)
 #: What the columns of a table are, as `roles`.
 column_options = _gathered("roles", _ROLES, "categorical numeric drop id labels", Roles)
 #: What all algorithms have, as `options`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,11 +20,15 @@ from fwkmeans._support.optional import require
 from fwkmeans._support.text import harmless
 from fwkmeans.cli.errors import raise_if_stopped
 
+_NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?(e[-+]?\d+)?", re.IGNORECASE)
+
 SUFFIXES = (".csv", ".tsv", ".parquet")
 
 
 def table_name(path: str) -> str:
     """Return what a table is called in sentences."""
+    if path.startswith("/dev/fd/"):  # what a shell gives for <(command)
+        return path
     return "stdin" if path == "-" else click.format_filename(path, shorten=True)
 
 
@@ -97,9 +102,16 @@ def check_report(path: str | None) -> None:
         require("matplotlib", "Reports", "report")
 
 
-def write_columns(columns: Mapping[str, Sequence[Any]], path: str) -> None:
-    """Write columns to a file, by its suffix, or to stdout as CSV."""
+def write_columns(
+    columns: Mapping[str, Sequence[Any]], path: str, *, spreadsheet_safe: bool = False
+) -> None:
+    """Write columns to a file, by its suffix, or to stdout as CSV.
+
+    With `spreadsheet_safe` no cell of a CSV file is a formula of a spreadsheet.
+    """
     raise_if_stopped()
+    if spreadsheet_safe and Path(path).suffix.lower() != ".parquet":
+        columns = {_no_formula(one): [*map(_no_formula, cells)] for one, cells in columns.items()}
     if path == "-":
         _write_csv(columns, sys.stdout, ",")
         return
@@ -113,6 +125,19 @@ def write_columns(columns: Mapping[str, Sequence[Any]], path: str) -> None:
             return
         with temporary.open("w", newline="", encoding="utf-8") as stream:
             _write_csv(columns, stream, "\t" if suffix == ".tsv" else ",")
+
+
+def _no_formula(cell: Any) -> Any:
+    """Return a cell with an apostrophe in front if a spreadsheet would run it.
+
+    Examples
+    --------
+    >>> _no_formula("=1+2"), _no_formula("-3.5"), _no_formula(-3.5), _no_formula("a-b")
+    ("'=1+2", '-3.5', -3.5, 'a-b')
+    """
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    return cell if _NUMBER.fullmatch(cell) else f"'{cell}"
 
 
 def _write_csv(columns: Mapping[str, Sequence[Any]], stream: TextIO, separator: str) -> None:

@@ -16,7 +16,13 @@ from fwkmeans._tabular.format import Format
 from fwkmeans._tabular.reading import read_table
 from fwkmeans.cli.columns import check_key, match_columns
 from fwkmeans.cli.errors import with_option
-from fwkmeans.cli.options import SectionedCommand, file_option, format_options, json_option
+from fwkmeans.cli.options import (
+    SectionedCommand,
+    file_option,
+    format_options,
+    json_option,
+    safe_option,
+)
 from fwkmeans.cli.output import check_apart, check_out, echo_json, note, table_name, write_columns
 
 
@@ -43,6 +49,7 @@ class ModelColumns(NamedTuple):
 )
 @click.option("--distances", is_flag=True, help="Also the distance to the center of each cluster.")
 @click.option("--id", "key", metavar="COLUMN", help="Key of the rows, kept in the output.")
+@safe_option
 @json_option
 @format_options
 def predict(
@@ -51,6 +58,7 @@ def predict(
     out: str,
     distances: bool,
     key: str | None,
+    spreadsheet_safe: bool,
     as_json: bool,
     how: Format,
 ) -> None:
@@ -83,7 +91,7 @@ def predict(
         echo_json({"n_rows": len(labels), "sizes": sizes, "columns": columns})
         if out == "-":
             return
-    write_columns(columns, out)
+    write_columns(columns, out, spreadsheet_safe=spreadsheet_safe)
     if out != "-" and not as_json:
         click.echo(f"Wrote the clusters of {count(len(labels), 'row')} to {out}")
 

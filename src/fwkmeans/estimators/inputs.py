@@ -354,12 +354,15 @@ def _refuse_others(X: Any) -> None:
 
 
 def _refuse_repeated_names(X: Any) -> None:
-    names = list(X.columns) if hasattr(X, "columns") and not callable(X.columns) else []
-    repeated = [name for at, name in enumerate(names) if name in names[:at]]
-    if repeated:
-        raise ValueError(
-            f"X has several columns named {repeated[0]!r}. Give every column a name of its own."
-        )
+    names = getattr(X, "column_names", getattr(X, "columns", ()))  # pyarrow's columns are cells
+    names = () if callable(names) else names
+    seen: set[Any] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(
+                f"X has several columns named {name!r}. Give every column a name of its own."
+            )
+        seen.add(name)
 
 
 def _advice(estimator: Any) -> str:

@@ -9,8 +9,13 @@ import numpy as np
 from sklearn.utils import check_scalar
 
 from fwkmeans._support.text import percent, shortened
-from fwkmeans._tabular.columns import name_columns, read_numeric, resolve_categorical
-from fwkmeans._tabular.distinct import DistinctValues, read_column
+from fwkmeans._tabular.columns import (
+    each_column,
+    name_columns,
+    read_numbers,
+    resolve_categorical,
+)
+from fwkmeans._tabular.distinct import DistinctValues, distinct_values
 from fwkmeans.plotting.axes import draw_heat_map
 from fwkmeans.plotting.docstrings import documented
 from fwkmeans.plotting.models import (
@@ -246,12 +251,12 @@ class ClusterProfilesDisplay:
         categorical = resolve_categorical(table, categorical_features)
         groups = [slice(None)] + [np.flatnonzero(labels == k) for k in range(len(clusters))]
         profiles = []
-        for v in range(table.shape[1]):
-            if v in categorical:
-                profiles.append(_categories(read_column(table, v), groups))
+        of_categories = set(categorical.tolist())
+        for v, (name, cells) in enumerate(each_column(table, range(table.shape[1]))):
+            if v in of_categories:
+                profiles.append(_categories(distinct_values(cells, name), groups))
             else:
-                column = read_numeric(table, np.asarray([v]))[:, 0].astype(np.float64)
-                profiles.append(_numbers(column, groups))
+                profiles.append(_numbers(read_numbers(cells, name).astype(np.float64), groups))
         return cls(
             np.stack([one.values for one in profiles]),
             np.stack([one.differences for one in profiles]),

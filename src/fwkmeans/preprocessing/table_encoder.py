@@ -225,15 +225,21 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                     Z[_columns.is_missing(cells), at] = self.fill_values_[v]
             return Z
         frame = nw.from_native(X, eager_only=True)
-        kept = [frame.columns[v] for v in self.origins_]
-        filled = []
-        for name, v in zip(kept, self.origins_, strict=True):
+        kept: list[Any] = []
+        for v, (name, cells) in zip(
+            self.origins_, _columns.each_column(X, self.origins_), strict=True
+        ):
             if v in standardized:
                 values = np.ascontiguousarray(standardized[v])
-                filled.append(nw.new_series(name, values, backend=frame.implementation))
+                kept.append(nw.new_series(name, values, backend=frame.implementation))
             elif self.fill_values_ is not None:
-                filled.append(frame.get_column(name).fill_null(self.fill_values_[v]))
-        return frame.select(kept).with_columns(*filled).to_native()
+                kept.append(cells.fill_null(self.fill_values_[v]))
+            else:
+                kept.append(cells)
+        result: Any = frame.select(*kept).to_native()
+        if frame.implementation.is_pandas_like():
+            result.index = X.index
+        return result
 
     def _scaled(self, numeric: FloatArray) -> FloatArray:
         """Return the numerical columns that vary, standardized if they are to be."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from fwkmeans._support.text import count, joined, percent, shortened
-from fwkmeans._tabular.columns import as_table, read_numeric
-from fwkmeans._tabular.distinct import read_column
+from fwkmeans._tabular.columns import as_table, each_column, read_numbers
+from fwkmeans._tabular.distinct import distinct_values
 from fwkmeans.plotting.planes import principal_axes
 from fwkmeans.reports.table import by_frequency
 from fwkmeans.typing import FloatArray, IntArray, LabelArray
@@ -87,16 +87,18 @@ def _weighted(
     largest = weights.max(initial=0.0)
     roots = np.sqrt(weights / largest) if largest > 0 else np.ones_like(weights)
     blocks, owners = [np.zeros((chosen.size, 0))], []
-    for v, root in enumerate(roots):
-        if v in categorical:
-            cells = read_column(table, v)
-            codes, categories = by_frequency(cells._replace(codes=cells.codes[chosen]))
+    of_categories = set(categorical.tolist())
+    columns = each_column(table, range(roots.size))
+    for v, (root, (name, cells)) in enumerate(zip(roots, columns, strict=True)):
+        if v in of_categories:
+            places = distinct_values(cells, name)
+            codes, categories = by_frequency(places._replace(codes=places.codes[chosen]))
             n_shown = min(len(categories), MOST_CATEGORIES)
             # two rows of different categories are then as far apart as the weight says
             block = (codes[:, None] == np.arange(n_shown)) * root / np.sqrt(2.0)
             block[codes < 0] = block[codes >= 0].mean(axis=0) if (codes >= 0).any() else 0.0
         else:
-            column = read_numeric(table, np.array([v]))[chosen].astype(np.float64)
+            column = read_numbers(cells, name)[chosen].astype(np.float64)[:, None]
             missing = np.isnan(column)
             column[missing] = column[~missing].mean() if (~missing).any() else 0.0
             block = (column - column.mean()) * root
@@ -110,7 +112,8 @@ def _describe_axes(
 ) -> str:
     """Return which columns each axis is made of."""
     unique = list(dict.fromkeys(names))
-    position = np.array([unique.index(names[v]) for v in owners], dtype=np.int64)
+    place_of = {name: at for at, name in enumerate(unique)}
+    position = np.array([place_of[names[v]] for v in owners], dtype=np.int64)
     sentences = []
     for at, (direction, axis) in enumerate(zip(("right", "top"), axes.T, strict=True)):
         if explained[at] <= 0:

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from fwkmeans._support.text import distinct_names, printable
 from fwkmeans._tabular.columns import (
     categorical_by_dtype,
+    each_column,
     is_frame,
     name_columns,
-    read_numeric,
+    read_numbers,
 )
-from fwkmeans._tabular.distinct import DistinctValues, read_column
+from fwkmeans._tabular.distinct import DistinctValues, distinct_values
 from fwkmeans.typing import FloatArray, IntArray, LabelArray
 
 
@@ -60,18 +61,22 @@ def names_of(X: Any, fallback: Sequence[Any] | None = None) -> list[str]:
 def read_columns(X: Any, names: Sequence[str], categorical: IntArray | None) -> list[Column]:
     """Return the columns; `categorical` has the positions of categories, None looks at types."""
     chosen = set(map(int, categorical_by_dtype(X) if categorical is None else categorical))
-    return [_read(X, v, name, v in chosen) for v, name in enumerate(names)]
+    columns = each_column(X, range(len(names)))
+    return [
+        _read(cells, name, v in chosen)
+        for v, (name, (_, cells)) in enumerate(zip(names, columns, strict=True))
+    ]
 
 
-def _read(X: Any, v: int, name: str, is_category: bool) -> Column:
+def _read(cells: Any, name: str, is_category: bool) -> Column:
     if not is_category:
         try:
-            numbers = read_numeric(X, np.array([v]))[:, 0].astype(np.float64)
+            numbers = read_numbers(cells, name).astype(np.float64)
         except (TypeError, ValueError):  # such as dates, which a step before may have left out
             pass
         else:
             return Column(name, np.where(np.isfinite(numbers), numbers, np.nan))
-    return Column(name, None, *by_frequency(read_column(X, v)))
+    return Column(name, None, *by_frequency(distinct_values(cells, name)))
 
 
 def by_frequency(column: DistinctValues) -> tuple[LabelArray, tuple[str, ...]]:

@@ -1,0 +1,243 @@
+"""Odd and damaged files: every row is read, or a sentence says why not."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import threading
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from fwkmeans._support import files
+from fwkmeans._support.errors import InputError
+from fwkmeans._tabular.delimited import HEAD
+from fwkmeans._tabular.format import MISSING, Format
+from fwkmeans._tabular.reading import read_table
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Return what reads a table from bytes, and tells the remarks."""
+
+    def call(content, how=Format(), **options):  # noqa: B008
+        path = tmp_path / "t"
+        path.write_bytes(content)
+        table, remarks = read_table(str(path), how, **options)
+        return table, " ".join(one.text for one in remarks.found(table.column_names))
+
+    return call
+
+
+def refused(read, content, how=Format()):  # noqa: B008
+    with pytest.raises(InputError) as caught:
+        read(content, how)
+    return caught.value
+
+
+def stream_of(table, **options):
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema, **options) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+# ---- damaged files ------------------------------------------------------------------------------
+
+
+def test_arrow_files_that_point_outside_of_themselves_are_refused(read):
+    whole = stream_of(pa.table({"t": ["a", "b", "cde"], "n": [1, 2, 3]}))
+    ends = np.array([0, 1, 2, 5], dtype=np.int32)
+    assert whole.count(ends.tobytes()) == 1
+    ends[3] = 2**30
+    damaged = whole.replace(ends.tobytes()[:12] + b"\x05\x00\x00\x00", ends.tobytes())
+    assert "looks like an Arrow stream but cannot be read" in str(refused(read, damaged))
+    codes = pa.array([0, 1, 10**6], pa.int32())
+    coded = pa.DictionaryArray.from_arrays(codes, pa.array(["x", "y"]), safe=False)
+    assert "cannot be read" in str(refused(read, stream_of(pa.table({"d": coded}))))
+
+
+def test_damaged_gzip_is_refused(read):
+    content = bytearray(gzip.compress(b"a,b\n" + b"1,2\n" * 500, mtime=0))
+    sentences = set()
+    for at in range(10, len(content)):
+        damaged = bytes(content[:at]) + bytes([content[at] ^ 0x55]) + bytes(content[at + 1 :])
+        sentences.add(str(refused(read, damaged)))
+    assert all("cannot be unpacked" in one for one in sentences)
+
+
+def test_few_bytes_never_unpack_to_very_many(read):
+    content = gzip.compress(b"a,b\n" + b"1,2\n" * 250_000)
+    error = refused(read, content, Format(max_unpacked=10**5))
+    assert "unpacks to more than 0.0001 GB" in str(error)
+    assert (error.setting, error.value) == ("max-unpacked", "0.001")
+    assert read(content, Format(max_unpacked=10**6 + 4))[0].num_rows == 250_000
+
+
+# ---- text ---------------------------------------------------------------------------------------
+
+
+def test_long_cells_and_long_headers(read):
+    long = "x" * 200_000
+    table, _ = read(f"a,b\n{long},1\ny,2\n".encode())
+    assert table["a"].to_pylist() == [long, "y"]
+    names = [f"{v} {'long' * 400}" for v in range(HEAD // 1500)]
+    table, _ = read(f"{';'.join(names)}\n{';'.join('1' for _ in names)}\n".encode())
+    assert table.column_names == names
+    huge = "y" * 3_000_000
+    assert read(f"a,b\n1,2\n{huge},1\n".encode())[0]["a"].to_pylist() == ["1", huge]
+
+
+@pytest.mark.parametrize(
+    "name", ["\u2028", "a\x0bb", "a\x85b", "two\nlines", "two\r\nlines", "\x1c"]
+)
+def test_headers_with_odd_characters(name, read):
+    table, _ = read(f'"{name}","b"\n01,2\n3,4\n'.encode())
+    assert table.to_pydict() == {name: ["01", "3"], "b": [2, 4]}
+
+
+@pytest.mark.parametrize("marks", [1, 2, 3])
+def test_marks_at_the_beginning_are_no_part_of_a_name(marks, read):
+    table, _ = read(b"\xef\xbb\xbf" * marks + b'"a",b\n1,2\n')
+    assert table.column_names == ["a", "b"]
+
+
+def test_encodings_of_several_bytes_are_not_cut(read):
+    text = "größe;b\n" + f"{'ü' * 300};2\n" * 1000
+    for encoding in ("utf-8", "utf-16", "utf-16-le", "utf-32", "cp1252"):
+        table, _ = read(text.encode(encoding), Format(encoding=encoding))
+        assert (table.num_rows, table.column_names) == (1000, ["größe", "b"])
+    assert "no encoding 'hex'" in str(refused(read, b"61,62\n", Format(encoding="hex")))
+
+
+def test_headers_that_look_like_data_are_told(read):
+    assert "if it is data" in read(b"5.1,3.5,setosa\n4.9,3.0,setosa\n")[1]
+    assert "if it is data" in read(b"7,3,1\n4,3,0\n")[1]
+    assert read(b"land,1990,2000,2010\nx,1,2,3\n")[1] == ""
+    assert "if its first row is data" in str(refused(read, b"1,0,0\n4,3,0\n"))
+
+
+def test_numbers_that_mean_a_missing_cell(read):
+    how = Format(missing=(*MISSING, "-999", "x"))
+    text, _ = read(b"a,b,c\n-999,-999.00,1\n2,0.5,-9.99e2\n", how)
+    assert text.to_pydict() == {"a": [None, 2], "b": [None, 0.5], "c": [1.0, None]}
+    binary = pa.table({"a": [-999, 2], "b": [-999.0, 0.5], "k": [-999, 1], "u": [1, 2]})
+    table, _ = read(stream_of(binary.cast(binary.schema.set(3, pa.field("u", pa.uint8())))), how)
+    assert table.drop(["k", "u"]).to_pydict() == {"a": [None, 2], "b": [None, 0.5]}
+    assert read(stream_of(binary), how, keys=["k"])[0]["k"].to_pylist() == [-999, 1]
+
+
+def test_quotes_that_swallow_rows_are_told(read):
+    sentence = str(refused(read, b'a,b\n1,2\n3,"4\n5,6\n7,8\n'))
+    assert "has a quote that does not end, before '4 5,6 7,8'" in sentence
+    assert "does not end" in str(refused(read, b'"a,b\n1,2\n'))
+    table, told = read(b'a,b\n1,2\n3,"4\n5,6\n7,"\n8,9\n')
+    assert table.num_rows == 3
+    assert "the cell '4 5,6 7,' has several lines; if they are rows, a quote is missing" in told
+    for fine in (
+        b'a,b\n1,"2\n"',
+        b'a,b\n1,"x\n""y"""\n',
+        b'a,b\n1,"x\ny"\n',
+        b'a,b\n1,""',
+        b'a,b\n1,"',
+    ):
+        assert read(fine)[0].num_rows == 1
+        assert read(fine)[1] == ""
+
+
+# ---- workbooks ----------------------------------------------------------------------------------
+
+
+def workbook(rows, dimension=None, members=None):
+    """Return a workbook; its sheet may say another size than it has."""
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in rows:
+        book.active.append(row)
+    plain, stream = io.BytesIO(), io.BytesIO()
+    book.save(plain)
+    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            data = (members or {}).get(name, old.read(name))
+            if dimension is not None and b"<dimension" in data:
+                begin, end = data.index(b"<dimension"), data.index(b"/>")
+                data = data[:begin] + dimension + data[data.index(b"/>", begin) + 2 :]
+                assert end > 0
+            new.writestr(name, data)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("dimension", [b'<dimension ref="A1:A3"/>', b'<dimension ref="A1"/>', b""])
+def test_rows_beyond_the_stated_size_of_a_sheet_are_read(dimension, read):
+    rows = [["a", "b"], *([i, i * i] for i in range(40))]
+    table, told = read(workbook(rows, dimension))
+    assert table.to_pydict() == {"a": list(range(40)), "b": [i * i for i in range(40)]}
+    assert told == ""
+
+
+def test_sheets_without_a_header_or_with_a_title_are_told(read):
+    assert "if it is data" in read(workbook([[5.1, 3.5], [4.9, 3.0], [4.7, 3.2]]))[1]
+    table, told = read(workbook([["My title"], ["a", "b", None, "d"], [1, 2, None, 4]]))
+    assert table.column_names == ["My title", "column 2", "column 4"]
+    assert "names 1 column of 3; the others are called 'column 2', 'column 4'" in told
+    assert "If that row is a title, remove it." in told
+
+
+def test_far_cells_and_huge_numbers_of_a_sheet(read):
+    rows = [["a", "b"], [1, 2], [10**20, 3]]
+    table, _ = read(workbook(rows))
+    assert table["a"].to_pylist() == ["1", str(10**20)] or table["a"].to_pylist() == [1.0, 1e20]
+    book = pytest.importorskip("openpyxl").Workbook()
+    book.active["A1"], book.active["B1"], book.active["A2"] = "a", "b", 1
+    book.active.cell(3, 16_384, "far")
+    stream = io.BytesIO()
+    book.save(stream)
+    table, told = read(stream.getvalue())
+    assert table.column_names == ["a", "b", "column 16384"]
+    assert "column 16384" in told
+
+
+def test_broken_workbooks_are_refused(read):
+    sheet = "xl/worksheets/sheet1.xml"
+    for broken in (b"<worksheet><sheetData><row><c t='n'><v>x</v>", b"", b"<a/>", b"\xff" * 9):
+        content = workbook([["a", "b"], [1, 2]], members={sheet: broken})
+        assert str(refused(read, content))
+    plain = workbook([["a", "b"], [1, 2]])
+    assert "unpacks to more than" in str(refused(read, plain, Format(max_unpacked=1000)))
+
+
+# ---- pipes --------------------------------------------------------------------------------------
+
+needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+
+
+@needs_pipes
+def test_pipes_are_read_like_files(tmp_path):
+    pipe = tmp_path / "p"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(b"a,b\n1,2\n"))
+    writer.start()
+    assert read_table(str(pipe), Format()).table.to_pydict() == {"a": [1], "b": [2]}
+    writer.join()
+
+
+@needs_pipes
+def test_pipes_that_nothing_writes_to_are_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "PATIENCE", 0.05)
+    os.mkfifo(tmp_path / "p")
+    before = threading.active_count()
+    with pytest.raises(InputError, match="a pipe that nothing writes to"):
+        read_table(str(tmp_path / "p"), Format())
+    assert threading.active_count() == before
+
+
+def test_closed_stdin_is_told(monkeypatch):
+    for stdin in (None, io.TextIOWrapper(io.BytesIO())):
+        if stdin is not None:
+            stdin.close()
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with pytest.raises(InputError, match="stdin is closed"):
+            read_table("-", Format())
