@@ -153,7 +153,8 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
 
 def _end_with(parent: int) -> None:
-    """See to it that this process ends when the one that started it is gone."""
+    """See to it that this process ends when the one that started it is gone, and not by Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # joblib may have let it through again
 
     def watch() -> None:
         while os.getppid() == parent:
