@@ -65,7 +65,7 @@ def run_survey(
     path : str or Path
         The file of results.
     n_jobs : int, default=None
-        Number of processes; None: every core the process may run on.
+        Number of processes; None: every core the process may run on, or fewer for little work.
     report : callable, default=None
         Called with `Done` before the first unit and after every one.
 
@@ -90,6 +90,8 @@ def run_survey(
         if report:
             report(done)
         n_processes = min(effective_n_threads(n_jobs), max(1, len(todo)))
+        if n_jobs is None:  # to start a process takes longer than this many fits
+            n_processes = min(n_processes, 1 + n_fits // 2000)
         with closing(_run_units(todo, n_processes)) as results:
             for at, cells in results:
                 now = time.perf_counter()
@@ -151,7 +153,8 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
 
 def _end_with(parent: int) -> None:
-    """See to it that this process ends when the one that started it is gone."""
+    """See to it that this process ends when the one that started it is gone, and not by Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # joblib may have let it through again
 
     def watch() -> None:
         while os.getppid() == parent:
