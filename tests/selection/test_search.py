@@ -254,7 +254,7 @@ def standardized(X):
         ("xie_beni", slow.xie_beni, -1),
         (lambda rows, labels: -slow.within(rows, labels), slow.within, -1),
     ],
-    ids=str,
+    ids=["silhouette", "manhattan", "minkowski", "ch", "db", "dunn", "xb", "callable"],
 )
 def test_scores_are_those_of_the_standardized_rows_whatever_the_weights(scoring, loop, sign, rng):
     X = rng.random((20, 3)) * [1.0, 100.0, 0.01]

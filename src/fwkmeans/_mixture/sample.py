@@ -10,8 +10,6 @@ from fwkmeans.typing import BoolArray, FloatArray, IntArray
 
 #: Columns with at most so many values are rounded: the kernel covers the steps between them.
 FEW_VALUES = 15
-#: A value that so large a share of the rows has is an atom.
-ATOM = 0.25
 #: Exponents of the generalized normal distributions that noise may follow (2: normal).
 EXPONENTS = (0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0)
 #: Three points and weights that integrate over a normal kernel.
@@ -46,7 +44,6 @@ class Sample:
         self.variance: FloatArray = np.divide(sums, mass, out=np.ones_like(sums), where=mass > 0)
         self.kernel: FloatArray = self._kernel()
         self.null: FloatArray = self._null()
-        self.has_atom: BoolArray = self._has_atom()
         self.level_column: IntArray = encoding.level_column
         self.n_categorical = encoding.categorical.size
         self.n_levels = np.bincount(self.level_column, minlength=self.n_categorical)
@@ -76,16 +73,6 @@ class Sample:
                 step = np.median(gaps) if distinct.size <= FEW_VALUES else gaps.min()
                 kernel[v] = max(kernel[v], step**2 / 12)
         return np.asarray(kernel)
-
-    def _has_atom(self) -> BoolArray:
-        """Tell which columns have one value in many rows, about which no density is smooth."""
-        found = np.zeros(self.n_numbers, dtype=bool)
-        for v in range(self.n_numbers):
-            values, weight = self._column(v)
-            _, number = np.unique(values, return_inverse=True)
-            mass = np.bincount(number.ravel(), weight)
-            found[v] = mass.size > 0 and mass.max() > ATOM * mass.sum()
-        return found
 
     def _null(self) -> FloatArray:
         """Return for each column the log-likelihood of the generalized normal that fits best."""

@@ -95,7 +95,7 @@ def _scores_of_singles(
     n_clusters = weighted.shape[1]
     _, tied, _, own = variances(sample, n_clusters, moments(sample, weighted))
     tied_score = tied - 0.5 * (n_clusters + 1) * sample.log_n
-    own_score = np.where(sample.has_atom, -INFINITE, own - n_clusters * sample.log_n)
+    own_score = own - n_clusters * sample.log_n
     kind = [SPEC if o > t else TIED for t, o in zip(tied_score, own_score, strict=True)]
     return np.maximum(tied_score, own_score), sample.null - 1.5 * sample.log_n, kind
 
@@ -107,8 +107,6 @@ def _best_group(
     types: tuple[str, ...],
     tails: tuple[float, ...],
 ) -> tuple[Group, float]:
-    if sample.has_atom[columns].any():
-        types = (TIED,)
     score, kind, tail = max(
         (score_of_type(sample, weighted, columns, kind, tail), kind, tail)
         for kind in types
