@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         IMWKMeans,
         KMeans,
         WKMeans,
+        group_features,
     )
 
 try:
@@ -43,6 +44,7 @@ __all__ = [
     "KMeans",
     "WKMeans",
     "__version__",
+    "group_features",
 ]
 
 #: Folders that can be used without an import of their own.

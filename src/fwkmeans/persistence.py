@@ -40,7 +40,7 @@ from fwkmeans.estimators import ALGORITHMS, AutoKMeans, FeatureWeightedKMeans
 from fwkmeans.estimators.auto_explanation import FeatureGroup, Marginals
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.constraints import check_parameters
-from fwkmeans.estimators.groups import resolve_groups
+from fwkmeans.estimators.groups import groups_of_estimator, resolve_groups
 from fwkmeans.exceptions import ModelFileError
 from fwkmeans.fitted import FittedView
 from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
@@ -410,12 +410,14 @@ _OWN: dict[str, dict[str, Check]] = {
     "SYNCLUS": {
         "group_weights_": _array("f8", "groups", lowest=0),
         "groups_": _by_name("groups"),
+        "_found_groups?": _array("i8", "features", lowest=0),
         "alpha_": _real,
         "beta_": _real,
         "stress_": _real,
     },
     "ConvexKMeans": {
         "_unit_spaces": _places,
+        "_found_groups?": _array("i8", "features", lowest=0),
         "candidates_": _array("f8", "candidates", "spaces", lowest=0),
         "fisher_values_": _array("f8", "candidates", nan=True),
         "best_candidate_": _whole,
@@ -428,6 +430,7 @@ _OWN: dict[str, dict[str, Check]] = {
         "eta_": _real,
         "group_weights_": _array("f8", "clusters", "groups", lowest=0),
         "groups_": _by_name("groups"),
+        "_found_groups?": _array("i8", "features", lowest=0),
     },
     "EWKMeans": {"gamma_": _real},
     "AutoKMeans": {
@@ -532,6 +535,9 @@ def _check_columns(model: Any) -> None:
     names = getattr(model, "feature_names_in_", None)
     for parameter in ("groups", "spaces"):
         if parameter in model._get_param_names():
+            if hasattr(model, "_found_groups"):
+                groups_of_estimator(model, parameter)
+                continue
             resolve_groups(getattr(model, parameter), names, n_features, parameter)
     columns = getattr(model, "categorical_features", None)
     if not (isinstance(columns, str) and columns == "from_dtype"):

@@ -114,7 +114,7 @@ def test_gaps_and_overlaps_of_arrays_name_positions(rng):
     "groups", ["abcd", 3, 1.5, print], ids=["text", "integer", "number", "function"]
 )
 def test_groups_that_are_no_groups(groups, rng):
-    with pytest.raises(TypeError, match=r"groups=.*expected the columns of each group"):
+    with pytest.raises(TypeError, match=r"groups=.*expected 'auto', the columns of each group"):
         FGKMeans(2, groups=groups).fit(make_rows(rng, 40, 4))
 
 

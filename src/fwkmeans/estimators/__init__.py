@@ -6,6 +6,7 @@ from fwkmeans.estimators.auto import AutoKMeans
 from fwkmeans.estimators.awk import AWKMeans
 from fwkmeans.estimators.convex import ConvexKMeans
 from fwkmeans.estimators.ewk import EWKMeans
+from fwkmeans.estimators.feature_groups import group_features
 from fwkmeans.estimators.fgk import FGKMeans
 from fwkmeans.estimators.fwsa import FWSAKMeans
 from fwkmeans.estimators.general import FeatureWeightedKMeans
@@ -43,4 +44,5 @@ __all__ = [
     "IMWKMeans",
     "KMeans",
     "WKMeans",
+    "group_features",
 ]

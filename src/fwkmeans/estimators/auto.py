@@ -20,6 +20,7 @@ from fwkmeans._mixture import (
     log_joint,
     polish,
 )
+from fwkmeans._support.progress import show_progress
 from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.centers import MeanCenter
@@ -286,7 +287,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
                 f"n_clusters={self.n_clusters}. Ask for fewer clusters."
             )
         table = self._table_of(given.source)
-        with self._progress(), threadpool_limits(1, user_api="blas"):
+        with show_progress(self.verbose), threadpool_limits(1, user_api="blas"):
             # one thread: sums are then the same to the bit on any number of cores
             search = _Search(table, self.n_jobs)
             n_clusters = self.n_clusters

@@ -32,6 +32,7 @@ from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.columns import describe_columns
 from fwkmeans.estimators.categories import describe_categories
 from fwkmeans.estimators.constraints import check_parameters
+from fwkmeans.estimators.feature_groups import find_groups
 from fwkmeans.estimators.inputs import Input, describe_rows, open_rows, source_of_gaps
 from fwkmeans.estimators.notebook import html_repr
 from fwkmeans.estimators.spreads import warn_of_unequal_spreads
@@ -258,6 +259,8 @@ class BaseFeatureWeightedKMeans(
         given = open_rows(self, X, sample_weight, coding, reset=reset)
         if reset and hasattr(self, "categorical_features"):
             self._coding = given.coding
+        if reset:
+            find_groups(self, given.source)
         return given
 
     def _rows_of(self, X: Any) -> Source:

@@ -16,7 +16,7 @@ from fwkmeans.dissimilarities import SquaredEuclidean, UnitSquaredEuclidean
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.convex_search import Search, Spaces, grid_of
 from fwkmeans.estimators.docstrings import documented
-from fwkmeans.estimators.groups import Groups, resolve_groups
+from fwkmeans.estimators.groups import Groups, groups_of_estimator
 from fwkmeans.estimators.starts import Problem
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.sources import describe, observed_mass
@@ -63,10 +63,11 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
     Parameters
     ----------
     {n_clusters}
-    spaces : None, mapping, sequence of columns or one label per column, default=None
+    spaces : None, "auto", mapping, sequence of columns or one label per column, default=None
         The spaces: a mapping from name to columns, a sequence with the columns of each space, or
         one label for every column. Columns are names, indices, masks or slices. None means
-        one space for every column.
+        one space for every column; "auto" looks for columns that depend on each other, see
+        `group_features`.
     spherical : None, bool, or names, indices or mask of spaces, default=None
         The spaces in which only the direction of a row counts, for example word counts. Rows are
         scaled to unit length there (in a copy if they are in memory). A row that is zero in such a
@@ -223,7 +224,7 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         if self.spaces is None:
             columns = np.arange(self.n_features_in_)
             return Groups(columns.tolist() if names is None else list(names), columns)
-        return resolve_groups(self.spaces, names, self.n_features_in_, "spaces")
+        return groups_of_estimator(self, "spaces")
 
     def _is_spherical(self, spaces: Groups) -> BoolArray:
         return resolve_spherical(self.spherical, spaces.names)

@@ -72,12 +72,30 @@ def group_features(
     [1, 16, 16]
     """
     given = open_rows(_Reader(categorical_features), X, sample_weight, None, reset=True)
+    if not isinstance(given.source, MemorySource):
+        raise TypeError(f"X is {type(X).__name__}; group_features needs a table in memory.")
     return groups_of(given.source, labels)
 
 
-def groups_of(source: Source, labels: Any = None) -> list[IntArray]:
+def find_groups(estimator: Any, source: Source) -> None:
+    """Give an estimator with ``groups="auto"`` or ``spaces="auto"`` the groups of its table."""
+    vars(estimator).pop("_found_groups", None)
+    for parameter in ("groups", "spaces"):
+        given = getattr(estimator, parameter, None)
+        if isinstance(given, str) and given == "auto":
+            if not isinstance(source, MemorySource):
+                raise ValueError(
+                    f"{parameter}='auto' needs rows in memory. Find the groups with "
+                    f"fwkmeans.group_features on some of the rows, and pass them as {parameter}."
+                )
+            numbers = np.empty(source.layout.n_features, dtype=np.int64)
+            for number, columns in enumerate(groups_of(source)):
+                numbers[columns] = number
+            estimator._found_groups = numbers
+
+
+def groups_of(source: MemorySource, labels: Any = None) -> list[IntArray]:
     """Return the groups of the features of a source; see `group_features`."""
-    assert isinstance(source, MemorySource)
     weight = source.sample_weight
     weight = np.ones(source.n_rows) if weight is None else weight
     clusters = np.zeros(source.n_rows, dtype=np.int64)

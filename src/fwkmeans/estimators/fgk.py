@@ -11,7 +11,7 @@ from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
-from fwkmeans.estimators.groups import Groups, resolve_groups
+from fwkmeans.estimators.groups import Groups, groups_of_estimator
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.typing import Description, FloatArray, Source
 from fwkmeans.weighting import GroupEntropyWeights
@@ -33,10 +33,11 @@ class FGKMeans(BaseFeatureWeightedKMeans):
     Parameters
     ----------
     {n_clusters}
-    groups : None, mapping, sequence of columns or one label per column, default=None
+    groups : None, "auto", mapping, sequence of columns or one label per column, default=None
         The groups: a mapping from group name to columns, a sequence with the columns of each
         group, or one label for every column. Columns are names, indices, masks or slices. None
-        means one group.
+        means one group; "auto" looks for columns that depend on each other, see
+        `group_features`.
     lam : float or "auto", default="auto"
         Strength of the entropy of the group weights, in units of D. "auto" is the total scatter
         divided by the number of clusters and groups.
@@ -139,8 +140,7 @@ class FGKMeans(BaseFeatureWeightedKMeans):
         return Recipe(SquaredEuclidean(), MeanCenter(), rule)
 
     def _groups(self) -> Groups:
-        names = getattr(self, "feature_names_in_", None)
-        return resolve_groups(self.groups, names, self.n_features_in_)
+        return groups_of_estimator(self, "groups")
 
     def _set_fitted(
         self, source: Source, recipe: Recipe, table: Description, run: Run

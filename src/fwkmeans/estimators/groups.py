@@ -19,6 +19,15 @@ class Groups(NamedTuple):
     numbers: IntArray  # (n_features,) number of each column's group
 
 
+def groups_of_estimator(estimator: Any, parameter: str) -> Groups:
+    """Return the groups that an estimator was given, or found if its parameter is "auto"."""
+    given = getattr(estimator, parameter)
+    if isinstance(given, str) and given == "auto":
+        given = estimator._found_groups
+    names = getattr(estimator, "feature_names_in_", None)
+    return resolve_groups(given, names, estimator.n_features_in_, parameter)
+
+
 def resolve_groups(
     groups: Any, feature_names: Sequence[str] | None, n_features: int, what: str = "groups"
 ) -> Groups:
@@ -49,8 +58,8 @@ def resolve_groups(
         names, members = list(groups), list(groups.values())
     elif isinstance(groups, str) or not hasattr(groups, "__len__"):
         raise TypeError(
-            f"{what}={groups!r}: expected the columns of each group, a mapping from group names to "
-            "columns, or one label per column."
+            f"{what}={groups!r}: expected 'auto', the columns of each group, a mapping from group "
+            "names to columns, or one label per column."
         )
     elif len(groups) and all(_is_label(entry) for entry in groups):
         return _from_labels(groups, n_features, what)

@@ -14,7 +14,7 @@ from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
-from fwkmeans.estimators.groups import Groups, resolve_groups
+from fwkmeans.estimators.groups import Groups, groups_of_estimator
 from fwkmeans.estimators.starts import Problem, initial_weights_of
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.typing import (
@@ -74,10 +74,11 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
     Parameters
     ----------
     {n_clusters}
-    groups : None, mapping, sequence of columns or one label per column, default=None
+    groups : None, "auto", mapping, sequence of columns or one label per column, default=None
         The groups: a mapping from group name to columns, a sequence with the columns of each
         group, or one label for every column. Columns are names, indices, masks or slices. None
-        means one group.
+        means one group; "auto" looks for columns that depend on each other, see
+        `group_features`.
     group_weights : None, mapping or sequence of numbers, default=None
         Weights of the groups, in the order of the groups or as a mapping from group names. They
         must not be negative, and they are scaled to sum to one. A group with weight 0 does not
@@ -200,8 +201,7 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
         return Recipe(SquaredEuclidean(), MeanCenter(), rule)
 
     def _groups(self) -> Groups:
-        names = getattr(self, "feature_names_in_", None)
-        return resolve_groups(self.groups, names, self.n_features_in_)
+        return groups_of_estimator(self, "groups")
 
     def _omega(self, groups: Groups) -> FloatArray | None:
         """Return the weights of the groups in their order, as given."""

@@ -1,0 +1,201 @@
+"""AutoKMeans: clusters without a parameter."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+
+from fwkmeans import AutoKMeans
+from fwkmeans.datasets import add_noise_features, load_uci, make_survey_gaussians
+from fwkmeans.estimators import auto
+from fwkmeans.exceptions import FewerClustersWarning
+from fwkmeans.persistence import load_model, save_model
+from fwkmeans.plotting import ClusterMapDisplay, FeatureWeightsDisplay
+from fwkmeans.reports import summarize
+
+
+def mixed_table(rng, n_rows=180):
+    """Three clusters in two dependent numbers and a category; noise of either kind beside."""
+    labels = np.arange(n_rows) % 3
+    first = 6.0 * labels + rng.normal(size=n_rows)
+    second = -4.0 * labels + 0.8 * (first - 6.0 * labels) + 0.5 * rng.normal(size=n_rows)
+    kind = np.where(rng.random(n_rows) < 0.1, rng.integers(0, 3, n_rows), labels)
+    frame = pd.DataFrame(
+        {
+            "first": first,
+            "second": second * 1e6 + 1e9,
+            "kind": pd.Categorical.from_codes(kind, ["a", "b", "c"]),
+            "blank": rng.uniform(size=n_rows),
+            "color": pd.Categorical.from_codes(rng.integers(0, 4, n_rows), list("wxyz")),
+            "same": 1.0,
+        }
+    )
+    return frame, labels
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    frame, labels = mixed_table(np.random.default_rng(0))
+    return AutoKMeans().fit(frame), frame, labels
+
+
+def test_number_groups_noise_and_clusters_are_found(fitted):
+    model, _, labels = fitted
+    assert model.n_clusters_ == 3 == max(model.criteria_, key=model.criteria_.get)
+    assert adjusted_rand_score(labels, model.labels_) > 0.95
+    assert model.noise_.tolist() == [False, False, False, True, True, True]
+    assert [columns.tolist() for columns in model.groups_.values()] == [[0, 1], [2], [3], [4], [5]]
+    assert [kind == "noise" for kind in model.group_types_] == [False, False, True, True, True]
+
+
+def test_weights_are_shares_of_divergence(fitted):
+    model, _, _ = fitted
+    assert_allclose(model.feature_weights_.sum(axis=1), 1)
+    assert (model.feature_weights_[:, model.noise_] == 0).all()
+    assert (model.feature_weights_[:, ~model.noise_] > 0).all()
+    for g, columns in model.groups_.items():
+        assert_allclose(model.group_weights_[:, g], model.feature_weights_[:, columns].sum(axis=1))
+
+
+def test_divergence_of_a_normal_is_the_formula(rng):
+    """One numeric feature: half of s/t + d^2/t - 1 - ln(s/t), with t the mixture's variance."""
+    X = np.column_stack([np.r_[rng.normal(size=80), 9 + 2 * rng.normal(size=40)]] * 1)
+    model = AutoKMeans(2).fit(X)
+    mixture = model._mixture
+    share, mean, var = np.exp(mixture.log_shares), mixture.means[:, 0], mixture.variance[:, 0]
+    whole = share @ (var + (mean - share @ mean) ** 2)
+    expected = 0.5 * ((var + (mean - share @ mean) ** 2) / whole - 1 - np.log(var / whole))
+    assert_allclose(model._marginals.divergence[:, 0], expected)
+
+
+def test_predictions_agree(fitted):
+    model, frame, _ = fitted
+    chances = model.predict_proba(frame)
+    assert_allclose(chances.sum(axis=1), 1)
+    assert_array_equal(model.predict(frame), model.labels_)
+    assert_array_equal(chances.argmax(axis=1), model.labels_)
+    assert_allclose(model.score(frame), -model.inertia_)
+    assert model.transform(frame).shape == (len(frame), 3)
+    assert_allclose(model.cluster_centers_[0, 0], frame["first"][model.labels_ == 0].mean())
+    assert np.isnan(model.cluster_centers_[:, 2]).all()
+    assert list(model.category_frequencies_) == ["kind", "color"]
+
+
+def test_the_same_table_gives_the_same_to_the_bit(fitted):
+    model, frame, _ = fitted
+    for jobs in (1, 2):
+        again = AutoKMeans(n_jobs=jobs).fit(frame)
+        assert_array_equal(again.labels_, model.labels_)
+        assert_array_equal(again.feature_weights_, model.feature_weights_)
+        assert_array_equal(again.objective_history_, model.objective_history_)
+
+
+def test_units_do_not_matter(rng):
+    X, _ = make_survey_gaussians(200, 6, 3, random_state=1)
+    scale = 2.0 ** rng.integers(-40, 40, size=6)
+    assert_array_equal(AutoKMeans(3).fit(X * scale).labels_, AutoKMeans(3).fit(X).labels_)
+
+
+def test_missing_cells_are_left_out(fitted):
+    _, frame, labels = fitted
+    holed = frame.copy()
+    holes = np.random.default_rng(1).random(holed.shape) < 0.08
+    holes[:, 5] = False
+    found = AutoKMeans(3).fit(holed.mask(holes))
+    assert adjusted_rand_score(labels, found.labels_) > 0.8
+    assert np.isfinite(found.predict_proba(holed.mask(holes))).all()
+
+
+def test_rows_without_weight_do_not_count(fitted):
+    model, frame, _ = fitted
+    more = pd.concat([frame, frame.assign(first=50.0)], ignore_index=True)
+    weight = np.r_[np.ones(len(frame)), np.zeros(len(frame))]
+    found = AutoKMeans().fit(more, sample_weight=weight)
+    assert_array_equal(found.labels_[: len(frame)], model.labels_)
+    assert_array_equal(found.feature_weights_, model.feature_weights_)
+
+
+@pytest.mark.parametrize("size", [(500, 10, 3), (500, 20, 4)])
+@pytest.mark.parametrize("noisy", [False, True])
+def test_the_number_of_gaussian_clusters_is_found(size, noisy):
+    X, y = make_survey_gaussians(*size, random_state=0)
+    model = AutoKMeans().fit(add_noise_features(X, random_state=0) if noisy else X)
+    assert model.n_clusters_ == size[2]
+    assert adjusted_rand_score(y, model.labels_) > 0.85
+    if noisy:
+        assert model.noise_[size[1] :].all()
+
+
+@pytest.mark.parametrize(
+    ("name", "least"), [("wine", 0.85), ("breast_cancer_wisconsin", 0.8), ("soybean_small", 1.0)]
+)
+def test_known_classes_are_found(name, least):
+    table = load_uci(name)
+    model = AutoKMeans(table.n_clusters).fit(table.data)
+    assert adjusted_rand_score(table.target, model.labels_) >= least
+
+
+def test_a_large_table_is_studied_on_a_sample(monkeypatch, rng):
+    monkeypatch.setattr(auto, "SAMPLE_ROWS", 150)
+    X, y = make_survey_gaussians(600, 8, 3, random_state=2)
+    model = AutoKMeans().fit(X)
+    assert model.n_clusters_ == 3
+    assert len(model.labels_) == 600
+    assert adjusted_rand_score(y, model.labels_) > 0.85
+
+
+def test_it_explains_itself(fitted):
+    model, _, _ = fitted
+    told = model.explain()
+    assert told.groups[0]["columns"] == ["first", "second"]
+    assert {row["column"] for row in told.noise} == {"blank", "color", "same"}
+    assert [pair["clusters"] for pair in told.pairs] == [(0, 1), (0, 2), (1, 2)]
+    text = str(told)
+    assert "first and second vary together within clusters" in text
+    assert "same is noise: it has the same value in all rows." in text
+    assert "blank is noise: its values are spread alike in all clusters." in text
+    assert text.startswith("3 clusters from 6 columns.\nThe criterion is highest for 3 clusters")
+
+
+def test_files_reports_and_plots(fitted, tmp_path):
+    model, frame, _ = fitted
+    save_model(model, tmp_path / "model.fwk")
+    again = load_model(tmp_path / "model.fwk")
+    assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    assert str(again.explain()) == str(model.explain())
+    summary = summarize(model, frame)
+    assert summary["n_clusters"] == 3
+    assert not any("standardized" in text for text in summary["warnings"])
+    FeatureWeightsDisplay.from_estimator(model)
+    ClusterMapDisplay.from_estimator(model, frame)
+
+
+def test_odd_tables(rng):
+    assert AutoKMeans().fit(np.zeros((5, 2))).n_clusters_ == 1
+    with pytest.warns(FewerClustersWarning, match=r"distinct clusters \(1\).*n_clusters \(2\)"):
+        AutoKMeans(2).fit(np.zeros((5, 2)))
+    assert AutoKMeans().fit([[1.0], [2.0]]).labels_.shape == (2,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewerClustersWarning)
+        huge = AutoKMeans(2).fit(rng.normal(size=(30, 2)) * 1e300)
+    assert np.isfinite(huge.inertia_)
+    with pytest.raises(ValueError, match=r"n_samples=3 .* should be >= n_clusters=4"):
+        AutoKMeans(4).fit(rng.normal(size=(3, 2)))
+    with pytest.raises(ValueError, match="infinity"):
+        AutoKMeans(2).fit([[1.0, np.inf], [2.0, 1.0], [3.0, 2.0]])
+
+
+def test_it_has_all_eight_characteristics():
+    assert all(AutoKMeans.traits)
+    assert list(clone(AutoKMeans()).get_params()) == [
+        "categorical_features",
+        "handle_unknown",
+        "missing_category",
+        "n_clusters",
+        "n_jobs",
+        "verbose",
+    ]
