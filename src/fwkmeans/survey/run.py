@@ -7,8 +7,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing, contextmanager
+from itertools import islice
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import NamedTuple
 
@@ -123,10 +125,17 @@ def _run_units(
         env={name: os.environ.get(name, share) for name in _NUMBERS_OF_THREADS},
     )
     try:
-        with _deaf_to_interrupts():  # the processes stay so: Ctrl-C is for this one alone
-            numbers = {pool.submit(run_unit, unit): at for at, unit in enumerate(units)}
-        for future in as_completed(numbers):
-            yield numbers.pop(future), future.result()
+        waiting = iter(enumerate(units))
+        numbers: dict[Future[list[Cell]], int] = {}
+        while True:
+            # no more than the processes take at once: joblib trips over others when it is stopped
+            for at, unit in islice(waiting, n_processes + 1 - len(numbers)):
+                with _deaf_to_interrupts():  # the processes stay so: Ctrl-C is for this one alone
+                    numbers[pool.submit(run_unit, unit)] = at
+            if not numbers:
+                return
+            for future in wait(numbers, return_when=FIRST_COMPLETED).done:
+                yield numbers.pop(future), future.result()
     except BrokenProcessPool as error:
         raise ChildProcessError(
             "A process of the survey ended before its work was done; memory may have run out. What "
@@ -145,6 +154,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
+    resource_tracker.ensure_running()  # to start it lets Ctrl-C through again, in Python 3.11
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -154,7 +164,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
 def _end_with(parent: int) -> None:
     """See to it that this process ends when the one that started it is gone, and not by Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # joblib may have let it through again
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == parent:
