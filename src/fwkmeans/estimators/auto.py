@@ -170,8 +170,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     >>> model = AutoKMeans().fit(X)
     >>> model.n_clusters_
     3
-    >>> int(model.noise_.sum())
-    13
+    >>> int(model.noise_[:13].sum()), int(model.noise_[13:].sum())
+    (0, 12)
     """
 
     traits = Traits(

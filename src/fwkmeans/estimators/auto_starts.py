@@ -56,6 +56,8 @@ class Starts:
     def _ward(self, rows: FloatArray, n_clusters: int) -> LabelArray:
         """Return Ward's partition of the rows."""
         n_rows, key = len(rows), id(rows)
+        if not rows.shape[1]:  # all columns are constant
+            return np.zeros(n_rows, dtype=np.int32)
         if key not in self._trees:
             self._trees[key] = linkage(rows, "ward") if n_rows > 1 else np.empty((0, 4))
         merges = self._trees[key][: max(0, n_rows - n_clusters), :2].astype(np.int64)
@@ -66,6 +68,8 @@ class Starts:
 
     def _refined(self, rows: FloatArray, labels: LabelArray, n_clusters: int) -> list[LabelArray]:
         """Return what K-Means and EW-KM reach from a partition."""
+        if not rows.shape[1]:
+            return []
         member = np.eye(labels.max() + 1)[labels] * self._weight[:, None]
         centers = (member.T @ rows) / np.maximum(member.sum(axis=0), 1e-300)[:, None]
         if len(centers) < n_clusters:

@@ -304,7 +304,7 @@ class BaseFeatureWeightedKMeans(
         with np.errstate(over="ignore", invalid="ignore"):
             recipe, table = bind_parts(recipe, source, table)
         lost = ~((table.scatter > _TINY) & np.isfinite(table.scatter))
-        lost &= table.maximum > table.minimum
+        lost &= table.span > 1e-13 * table.magnitude  # less is rounding: the column is constant
         if lost.any():
             squares = not recipe.dissimilarity.needs_labels
             names = getattr(self, "feature_names_in_", None)
