@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f \( -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name pyproject.toml \))
 
-.PHONY: help demo test lint types mutants fuzz bench survey docs clean setup test-reference test-oldest test-clang test-aarch64 wheel
+.PHONY: help demo test lint types mutants fuzz bench survey docs clean setup test-long test-oldest test-clang test-aarch64 wheel
 help:  ## show this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 22
 
@@ -37,7 +37,10 @@ demo: $(VENV)/.installed  ## run every algorithm on bundled data and write a rep
 
 test: $(VENV)/.dev  ## check style and types, and run the fast tests
 	$(MAKE) --no-print-directory lint types
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 4  # some tests wait, so more processes than two cores
+
+test-long: $(VENV)/.dev  ## what make test leaves out: pages in a browser, the gallery, the reference
+	$(BIN)/python -m pytest -n 2 -m long
 
 lint: $(VENV)/.dev  ## run ruff, import-linter and codespell
 	$(BIN)/ruff check .

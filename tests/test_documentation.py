@@ -211,6 +211,7 @@ def test_pages_have_no_python_that_is_not_run():
         assert "code-block:: python" not in page.read_text("utf-8"), page
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_of_gallery_run(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 
 import reference as ref
 
-pytestmark = pytest.mark.reference
+pytestmark = pytest.mark.long
 
 # ---------------------------------------- independent objectives (einsum, no shared code)
 

@@ -86,6 +86,7 @@ def test_it_is_short_and_honest(text):
     assert "on heart plain K-Means does best" in text
 
 
+@pytest.mark.long
 def test_what_is_said_of_heart_is_so():
     rows = rows_of(run("--table", "heart", "--draws", "2", "--no-report"))
     assert max(rows, key=lambda name: rows[name][0][0]) == "K-Means"
@@ -103,6 +104,7 @@ def test_report_is_written_where_it_says(done):
     assert "AWK" in page
 
 
+@pytest.mark.long
 def test_report_can_go_elsewhere_or_nowhere(folder):
     pytest.importorskip("matplotlib")
     pytest.importorskip("jinja2")

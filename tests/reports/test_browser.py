@@ -16,7 +16,10 @@ sync_api = pytest.importorskip("playwright.sync_api")
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed"),
+    pytest.mark.long,
+]
 
 ARGUMENTS = [
     "--no-sandbox",

@@ -19,7 +19,10 @@ pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on this machine")
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on this machine"),
+    pytest.mark.long,
+]
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
 

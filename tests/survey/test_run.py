@@ -272,6 +272,7 @@ def has_ended(group):
 
 
 @linux_only
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_workers_that_have_just_started_end_with_the_survey(number, tmp_path):
     process = start_survey(tmp_path / "survey.sqlite")
