@@ -140,9 +140,9 @@ def test_known_classes_are_found(name, least):
 
 
 def test_a_large_table_is_studied_on_a_sample(monkeypatch):
-    X, _ = make_survey_gaussians(600, 8, 3, random_state=2)
+    X, _ = make_survey_gaussians(600, 20, 3, random_state=2)
     whole = AutoKMeans().fit(X)
-    monkeypatch.setattr(auto, "SAMPLE_ROWS", 150)
+    monkeypatch.setattr(auto, "SAMPLE_ROWS", 250)
     model = AutoKMeans().fit(X)
     assert model.n_clusters_ == 3
     assert len(model.labels_) == 600
@@ -157,6 +157,7 @@ def test_it_explains_itself(fitted):
     assert [pair["clusters"] for pair in told.pairs] == [(0, 1), (0, 2), (1, 2)]
     text = str(told)
     assert "first and second vary together within clusters" in text
+    assert "kind: clusters have their own shares of the categories" in text
     assert "same is noise: it has the same value in all rows." in text
     assert "blank is noise: its values are spread alike in all clusters." in text
     assert text.startswith("3 clusters from 6 columns.\nThe criterion is highest for 3 clusters")

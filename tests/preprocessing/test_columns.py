@@ -73,3 +73,9 @@ def test_all_is_sorted_and_importable(package):
     assert package.__all__ == sorted(package.__all__)
     for name in package.__all__:
         assert hasattr(package, name)
+
+
+@pytest.mark.parametrize("columns", [3.5, object()])
+def test_what_cannot_name_columns_is_refused(columns):
+    with pytest.raises(TypeError, match="groups=.*: expected names, positions or a mask"):
+        resolve_columns(columns, NAMES, 3, "groups")

@@ -125,7 +125,7 @@ def fit_block(
         (whitening**2 @ kernel).sum(axis=1) / volume,
     )
     spread = (whitening**2 @ expected).sum(axis=1) / volume
-    log_prior = -0.5 * prior * (log_det + spread)
+    log_prior = -0.5 * prior * (log_det - np.log(expected).sum() + spread - size)
     return block, float(log_prior[0] if kind == "tied" else log_prior.sum())
 
 

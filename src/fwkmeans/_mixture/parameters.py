@@ -60,8 +60,9 @@ def m_step(
         found = moments(sample, weighted)
         common, _, separate, _ = variances(sample, n_clusters, found)
         expected = expected_variance(sample, n_clusters)
-        prior -= 0.5 * PRIOR_ROWS * float((np.log(common) + expected / common)[tied].sum())
-        both = np.log(separate) + expected / separate
+        one = np.log(common / expected) + expected / common - 1
+        prior -= 0.5 * PRIOR_ROWS * float(one[tied].sum())
+        both = np.log(separate / expected) + expected / separate - 1
         prior -= 0.5 * PRIOR_ROWS * float(both[:, own].sum())
         means = found[1][:, columns]
         variance = np.where(kinds == TIED, common, separate)[:, columns]

@@ -33,12 +33,16 @@ def variances(
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return common variances and their score, and own variances and theirs."""
     mass, _, scatter = found
-    prior = PRIOR_ROWS * expected_variance(sample, n_clusters)
+    expected = expected_variance(sample, n_clusters)
+    prior = PRIOR_ROWS * expected
     total = mass.sum(axis=0)
     common = (scatter.sum(axis=0) + total * sample.kernel + prior) / (total + PRIOR_ROWS)
     own = (scatter + mass * sample.kernel + prior) / (mass + PRIOR_ROWS)
+    # the prior is 0 where the variance is as expected
+    least = 0.5 * PRIOR_ROWS * (np.log(expected) + 1)
     common_score = -0.5 * (total + PRIOR_ROWS) * (np.log(common) + 1) - 0.5 * total * LOG_2PI
-    own_score = -0.5 * (mass + PRIOR_ROWS) * (np.log(own) + 1) - 0.5 * mass * LOG_2PI
+    common_score += least
+    own_score = -0.5 * (mass + PRIOR_ROWS) * (np.log(own) + 1) - 0.5 * mass * LOG_2PI + least
     return common, common_score, own, own_score.sum(axis=0)
 
 

@@ -14,6 +14,10 @@ from fwkmeans.typing import FloatArray, IntArray
 NOISE, TIED, VOL, SPEC = "noise", "tied", "vol", "spec"
 #: Columns are grouped only if so large a share of the rows has them all.
 COMPLETE = 0.6
+#: Pairs of columns for each row beyond which chance correlations are reckoned with.
+MANY_PAIRS = 4
+#: Columns beyond which a group does not grow: its cost is cubic in them.
+MOST_COLUMNS = 50
 
 
 class Group(NamedTuple):
@@ -140,16 +144,19 @@ def level_shares(sample: Sample, weighted: FloatArray) -> tuple[FloatArray, Floa
     return shares, np.bincount(column, logs, minlength=n_columns).astype(np.float64)
 
 
-def correlated_groups(sample: Sample, weighted: FloatArray, most: int | None = None) -> list[Any]:
+def correlated_groups(sample: Sample, weighted: FloatArray) -> list[Any]:
     """Return groups of columns that correlate within the clusters, each an array of columns.
 
     The two groups are joined whose joint normal density gains most over separate ones, beyond the
-    price of the correlations between them, until no pair gains.
+    price of the correlations between them, until no pair gains. In tables with many more pairs of
+    columns than rows a correlation costs more, because among so many some are large by chance.
     """
     n_columns, n = sample.n_numbers, float(sample.n_rows)
     correlation, together = _within_correlation(sample, weighted)
+    pairs = 0.5 * n_columns * (n_columns - 1)
+    price = 0.5 * sample.log_n + max(0.0, float(np.log(max(pairs, 1.0) / (MANY_PAIRS * n))))
     with np.errstate(divide="ignore"):
-        gain = -0.5 * n * np.log(np.maximum(1 - correlation**2, 1e-300)) - 0.5 * sample.log_n
+        gain = -0.5 * n * np.log(np.maximum(1 - correlation**2, 1e-300)) - price
     gain[together < COMPLETE * n] = -INFINITE
     np.fill_diagonal(gain, -INFINITE)
     linked = np.asarray(gain > 0)  # only groups with a linked pair of columns are tried
@@ -171,7 +178,7 @@ def correlated_groups(sample: Sample, weighted: FloatArray, most: int | None = N
             if h == i or not near[others].any():
                 continue
             both = joined + others
-            if most is not None and len(both) > most:
+            if len(both) > MOST_COLUMNS:
                 continue
             if complete is not None:
                 shared = complete & sample.rows.complete(np.array(others))
@@ -179,8 +186,8 @@ def correlated_groups(sample: Sample, weighted: FloatArray, most: int | None = N
                     continue
             sign, value = np.linalg.slogdet(correlation[np.ix_(both, both)])
             if sign > 0:
-                price = 0.5 * len(joined) * len(others) * sample.log_n
-                gain[i, h] = gain[h, i] = -0.5 * n * (value - log_det[i] - log_det[h]) - price
+                cost = len(joined) * len(others) * price
+                gain[i, h] = gain[h, i] = -0.5 * n * (value - log_det[i] - log_det[h]) - cost
         best = gain.max(axis=1, initial=-INFINITE)
     return [np.array(sorted(columns)) for columns in members.values()]
 

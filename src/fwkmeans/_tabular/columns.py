@@ -37,6 +37,8 @@ def resolve_columns(
         return np.empty(0, dtype=np.intp)
     if isinstance(columns, (str, Integral)) and not isinstance(columns, (bool, np.bool_)):
         columns = [columns]
+    if not isinstance(columns, Iterable):
+        raise TypeError(f"{what}={columns!r}: expected names, positions or a mask of columns.")
     entries = np.asarray(columns).tolist() if hasattr(columns, "__array__") else list(columns)
     if not entries:
         return np.empty(0, dtype=np.intp)

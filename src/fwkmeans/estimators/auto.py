@@ -171,7 +171,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     >>> model.n_clusters_
     3
     >>> int(model.noise_[:13].sum()), int(model.noise_[13:].sum())
-    (0, 12)
+    (0, 13)
     """
 
     traits = Traits(

@@ -19,6 +19,11 @@ _TYPES = {
     "vol": "clusters differ in where they are and how wide they are, not in their shape",
     "spec": "clusters differ in where they are, how wide they are and in their shape",
 }
+_ALONE = {
+    "tied": "clusters differ in where they are, not in how wide they are",
+    "spec": "clusters differ in where they are and how wide they are",
+}
+_CATEGORIES = "clusters have their own shares of the categories"
 
 
 class FeatureGroup(NamedTuple):
@@ -41,7 +46,7 @@ class Marginals(NamedTuple):
 class Explanation(NamedTuple):
     """Why the clusters of an `AutoKMeans` are what they are. ``print`` it to read it."""
 
-    groups: list[dict[str, Any]]  # columns, type, heavy_tails, weight
+    groups: list[dict[str, Any]]  # columns, type, categorical, heavy_tails, weight
     noise: list[dict[str, Any]]  # column, reason, lead
     pairs: list[dict[str, Any]]  # clusters, columns, strength
     number: list[dict[str, Any]]  # n_clusters, criterion, of those that were tried
@@ -116,10 +121,15 @@ def _groups(fit: Fit, number: IntArray, category: IntArray, n_features: int) -> 
 
 def explanation_of(model: Any, names: list[str]) -> Explanation:
     """Return the explanation of a fitted `AutoKMeans`."""
+    layout = model._table.layout
+    categorical = np.zeros(layout.n_features, dtype=bool)
+    categorical[layout.categorical] = True
+    categorical[layout.numeric[model._encoding.pairs]] = True  # two values
     groups = [
         {
             "columns": [names[v] for v in group.columns],
             "type": group.type,
+            "categorical": bool(categorical[group.columns[0]]),
             "heavy_tails": bool(np.isfinite(group.tail) and group.type != NOISE),
             "weight": weight,
         }
@@ -184,11 +194,13 @@ def _text(
     lines.append("")
     for group in groups:
         share = f"{100 * float(np.mean(group['weight'])):.0f}% of the weight"
-        together = " vary together within clusters;" if len(group["columns"]) > 1 else ":"
-        tails = ", and rows far out are expected" if group["heavy_tails"] else ""
-        lines.append(
-            f"{joined(group['columns'])}{together} {_TYPES[group['type']]}{tails} ({share})."
+        several = len(group["columns"]) > 1
+        how = (
+            _CATEGORIES if group["categorical"] else (_TYPES if several else _ALONE)[group["type"]]
         )
+        tails = ", and rows far out are expected" if group["heavy_tails"] else ""
+        together = " vary together within clusters;" if several else ":"
+        lines.append(f"{joined(group['columns'])}{together} {how}{tails} ({share}).")
     lines += [f"{row['column']} is noise: {row['reason']}." for row in noise]
     lines.append("")
     for pair in pairs:
