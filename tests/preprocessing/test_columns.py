@@ -77,5 +77,5 @@ def test_all_is_sorted_and_importable(package):
 
 @pytest.mark.parametrize("columns", [3.5, object()])
 def test_what_cannot_name_columns_is_refused(columns):
-    with pytest.raises(TypeError, match="groups=.*: expected names, positions or a mask"):
+    with pytest.raises(TypeError, match=r"groups=.*: expected names, positions or a mask"):
         resolve_columns(columns, NAMES, 3, "groups")
