@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
-from threadpoolctl import threadpool_limits
 
 from fwkmeans._init.seeds import Seeds
+from fwkmeans._support.threads import one_blas_thread
 from fwkmeans.sources import centers_of, count_present, rows_at
 from fwkmeans.sources.entities import Drawn
 from fwkmeans.typing import Description, Entities, FloatArray, IntArray, RowArray, Source
@@ -52,7 +52,7 @@ def spread_entities(
     rows = _for_seeding(entities, source.dtype, table)
     if weights is not None:  # tiny ones would vanish in float32
         weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
-    with threadpool_limits(1, user_api="blas"):  # the same bits for any number of threads
+    with one_blas_thread():  # the same bits for any number of threads
         chosen = [
             kmeans_plusplus(rows, n_clusters, sample_weight=weights, random_state=seed)[1]
             for seed in seeds.integers("centers", starts)

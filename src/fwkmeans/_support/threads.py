@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from contextlib import AbstractContextManager
 from typing import Any
 
 import joblib
+from threadpoolctl import ThreadpoolController
 
 from fwkmeans._support.checks import JOBS
 
@@ -27,3 +30,18 @@ def effective_n_threads(n_jobs: Any = None) -> int:
             return cores
     wanted = int(n_jobs)
     return min(wanted, _MOST) if wanted > 0 else max(1, cores + 1 + wanted)
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Let NumPy and SciPy multiply matrices in one thread: the same bits on any number of cores.
+
+    The libraries are looked up once in a process. To look takes a lock of the loader, which a
+    child that is forked meanwhile could never have.
+    """
+    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limit
+
+
+@functools.cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from fwkmeans._engine import Recipe
 from fwkmeans._mixture import (
@@ -21,6 +20,7 @@ from fwkmeans._mixture import (
     polish,
 )
 from fwkmeans._support.progress import show_progress
+from fwkmeans._support.threads import one_blas_thread
 from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.centers import MeanCenter
@@ -287,7 +287,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
                 f"n_clusters={self.n_clusters}. Ask for fewer clusters."
             )
         table = self._table_of(given.source)
-        with show_progress(self.verbose), threadpool_limits(1, user_api="blas"):
+        with show_progress(self.verbose), one_blas_thread():
             # one thread: sums are then the same to the bit on any number of cores
             search = _Search(table, self.n_jobs)
             n_clusters = self.n_clusters
@@ -386,7 +386,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
 
     def _joint_of(self, table: _Table) -> FloatArray:
         out = np.empty((len(table.numbers), self.n_clusters_))
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             for first in range(0, len(out), ROWS_AT_A_TIME):
                 piece = slice(first, first + ROWS_AT_A_TIME)
                 levels = None if table.levels is None else table.levels[piece]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
 from fwkmeans._mixture import Sample, correlated_groups, learn_encoding
+from fwkmeans._support.threads import one_blas_thread
 from fwkmeans.estimators.inputs import open_rows
 from fwkmeans.sources import MemorySource
 from fwkmeans.typing import FloatArray, IntArray, Source
@@ -114,7 +114,7 @@ def groups_of(source: MemorySource, labels: Any = None) -> list[IntArray]:
     encoding = learn_encoding(numbers, levels, layout, weight[here], compress=False)
     sample = Sample(encoding.encode(numbers, levels), encoding, weight[here])
     weighted = np.eye(clusters.max() + 1)[clusters[here]] * sample.weight[:, None]
-    with threadpool_limits(1, user_api="blas"):  # the same sums on any number of cores
+    with one_blas_thread():  # the same sums on any number of cores
         found = [layout.numeric[encoding.numbers[at]] for at in correlated_groups(sample, weighted)]
     categories = np.concatenate([layout.categorical, layout.numeric[encoding.pairs]])
     found += [categories[at] for at in _dependent_categories(sample, weighted)]

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from fwkmeans._core import kernels_for
 from fwkmeans._core.array_kernels import CrossProducts
+from fwkmeans._support.threads import one_blas_thread
 from fwkmeans.typing import (
     Block,
     BlockReduction,
@@ -78,7 +78,7 @@ class _Products(BlockReduction[_Groups]):
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[_Groups, RowMemory]:
         kernels = kernels_for(block.rows)
-        with threadpool_limits(1, user_api="blas"):  # the same digits for any number of threads
+        with one_blas_thread():  # the same digits for any number of threads
             return kernels.cross_products(block, self.mean, self.units, self.groups), memory
 
     def join(self, before: _Groups, after: _Groups) -> _Groups:
