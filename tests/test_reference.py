@@ -122,7 +122,7 @@ def test_power_weights_special():
     T = np.ones(4)
     assert np.array_equal(ref.power_weights([0, 1, 0, 2], T, 2.0), [0.5, 0, 0.5, 0])
     assert np.array_equal(ref.power_weights([3, 1, 1, 2], T, 1.0), [0, 0.5, 0.5, 0])
-    assert np.array_equal(ref.power_weights([3, 1e-13, 1, 0], T, 1.0), [0, 0.5, 0, 0.5])
+    assert np.array_equal(ref.power_weights([3, 1e-13, 1, 0], T, 1.0), [0, 0, 0, 1])
     assert np.array_equal(ref.power_weights([3, 1, 1, 2], T, 0.0), [0.25] * 4)
     w = ref.power_weights([0, 1, 1, 1], T, -2.0)
     assert w[0] == pytest.approx(1e-4 * w[1])

@@ -1,5 +1,6 @@
 """Columns in units that cannot be compared are named, once."""
 
+import contextlib
 import warnings
 
 import numpy as np
@@ -121,3 +122,12 @@ def test_spherical_spaces_have_no_units(X):
     model = ConvexKMeans(2, spaces=spaces, spherical=["words"], random_state=0)
     assert not said(lambda: model.fit(X))
     assert said(lambda: model.set_params(spherical=None).fit(X))
+
+
+def test_weights_that_underflow_are_no_division_by_zero(rng):
+    X = rng.normal(size=(30, 2)) * [1e-90, 1e90]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", UnequalSpreadWarning)
+        with contextlib.suppress(ValueError):  # such tables may be refused, in a sentence
+            KMeans(2, random_state=0).fit(X, sample_weight=np.full(30, 1e-140))

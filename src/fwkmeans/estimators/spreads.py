@@ -46,7 +46,8 @@ def warn_of_unequal_spreads(estimator: Any, table: Description) -> None:
     counts = numeric & (table.span > 0) & (table.scatter > 0) & np.isfinite(table.scatter)
     if counts.sum() < 2:
         return
-    deviation = np.sqrt(np.where(counts, table.scatter, np.nan) / table.mass)
+    # two roots: the scatter of tiny weights, divided by them, could underflow
+    deviation = np.sqrt(np.where(counts, table.scatter, np.nan)) / np.sqrt(table.mass)
     wide, narrow = int(np.nanargmax(deviation)), int(np.nanargmin(deviation))
     ratio = float(deviation[wide] / deviation[narrow])
     if min(ratio, float(table.span[wide] / table.span[narrow])) <= MOST:
