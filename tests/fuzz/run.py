@@ -11,12 +11,14 @@ tries it again.
 """
 
 import argparse
+import contextlib
 import importlib
+import signal
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,29 @@ if __name__ == "__main__":  # pytest does the same for the tests
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
 FUZZERS: tuple[str, ...] = ("fits", "models", "tables")
+
+
+#: A case that takes longer has failed.
+MOST_SECONDS = 30
+
+
+@contextlib.contextmanager
+def _limited(seconds: int) -> Iterator[None]:
+    """Raise in a case that does not end; where there are no alarms, wait for it."""
+
+    def too_long(*_: object) -> None:
+        raise AssertionError(f"the case was not done after {seconds} seconds")
+
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def fuzzer(name: str) -> Callable[[np.random.Generator, Path], None]:
@@ -44,7 +69,8 @@ def try_cases(name: str, first_seed: int, cases: int, seconds: float) -> tuple[i
         tried += 1
         with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
             try:
-                one_case(np.random.default_rng(seed), Path(folder))
+                with _limited(MOST_SECONDS):
+                    one_case(np.random.default_rng(seed), Path(folder))
             except KeyboardInterrupt:
                 raise
             except BaseException:
