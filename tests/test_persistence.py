@@ -475,7 +475,9 @@ def test_changed_json_is_refused_or_works(saved, tmp_path, data):
         model = load_model(path)
     except ModelFileError:
         return
-    assert model.predict(saved[1]).shape == (60,)
+    # a pipeline that ends in nothing is a transformer: it has no clusters to predict
+    labels = getattr(model, "predict", model.transform)(saved[1])
+    assert len(labels) == 60
 
 
 @pytest.mark.parametrize("position", [1_000_000, 625, -1, 3.0, True])

@@ -13,8 +13,10 @@ from fwkmeans._mixture import (
     learn_encoding,
     log_joint,
     m_step,
+    polish,
 )
 from fwkmeans._mixture.blocks import block_null, fit_block, free_parameters
+from fwkmeans._mixture.fitting import TOLERANCE
 from fwkmeans._mixture.sample import EXPONENTS
 from fwkmeans._mixture.structure import NOISE, SPEC, TIED, VOL, Group, Structure
 from fwkmeans._tabular.layout import Layout
@@ -233,6 +235,18 @@ def test_the_criterion_rises(rng, family, gaps):
     else:
         assert steps.min(initial=0) > -1e-6 * abs(fit.criterion)
     assert_allclose(fit.membership.sum(axis=1), 1)
+
+
+def test_a_run_that_is_cut_short_has_not_converged(rng):
+    numbers, labels = blobs(rng, gap=1.0)
+    sample = sample_of(numbers)
+    fit = fit_family(sample, rng.permutation(labels), 3, FAMILIES[-1])
+    assert fit.converged
+    assert fit.history[-1] - fit.history[-2] < TOLERANCE
+    far = fit._replace(
+        parameters=fit.parameters._replace(means=rng.normal(size=fit.parameters.means.shape))
+    )
+    assert not polish(sample, far, max_iter=2).converged
 
 
 def test_uniform_noise_is_recognized(rng):

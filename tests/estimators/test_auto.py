@@ -189,6 +189,10 @@ def test_odd_tables(rng):
         AutoKMeans(4).fit(rng.normal(size=(3, 2)))
     with pytest.raises(ValueError, match="infinity"):
         AutoKMeans(2).fit([[1.0, np.inf], [2.0, 1.0], [3.0, 2.0]])
+    model = AutoKMeans(2).fit(rng.normal(size=(30, 2)))
+    for method in (model.predict, model.predict_proba, model.score, model.transform):
+        with pytest.raises(ValueError, match="infinity"):
+            method([[1.0, np.inf]])
 
 
 def test_it_has_all_eight_characteristics():

@@ -1573,7 +1573,27 @@ among(
     ),
 )
 among(
-    "selection/agreement.py",
+    "_support/agreement.py",
     ("search-agreement-with-itself", "off by one", "/ (n - 1) if n > 1", "/ n if n > 1"),
+)
+among(
+    "selection/agreement.py",
     ("search-unknown-rows", "forgotten case", "(y[known], labels[known])", "(y, labels)"),
+)
+among(
+    "_mixture/blocks.py",
+    ("mixture-shape-parameters", "off by one", "size * (size + 1) // 2", "size * (size - 1) // 2"),
+    ("mixture-volume-forgotten", "forgotten factor", "+ size * np.log(volume)", ""),
+)
+among(
+    "_mixture/singles.py",
+    ("mixture-kernel-forgotten", "forgotten case", "(means**2 + kernel)", "(means**2)"),
+)
+among(
+    "_mixture/parameters.py",
+    ("mixture-shares-do-not-sum", "forgotten", "np.log(shares / shares.sum())", "np.log(shares)"),
+)
+among(
+    "_mixture/fitting.py",
+    ("mixture-always-converged", "hard-coded", "criterion - history[-2] < TOLERANCE", "True"),
 )

@@ -21,8 +21,8 @@ kernel), so that equal values and rounding cannot make a density infinite.
 from fwkmeans._mixture.blocks import Block
 from fwkmeans._mixture.fitting import FAMILIES, Family, Fit, fit_family, polish
 from fwkmeans._mixture.parameters import Parameters, log_joint, m_step
-from fwkmeans._mixture.rows import Encoding, Rows, learn_encoding
-from fwkmeans._mixture.sample import Sample
+from fwkmeans._mixture.rows import Encoding, Rows, Table, learn_encoding
+from fwkmeans._mixture.sample import Sample, encoded_sample, fixed_sample
 from fwkmeans._mixture.structure import NOISE, Structure, correlated_groups, leads
 
 __all__ = [
@@ -36,8 +36,11 @@ __all__ = [
     "Rows",
     "Sample",
     "Structure",
+    "Table",
     "correlated_groups",
+    "encoded_sample",
     "fit_family",
+    "fixed_sample",
     "leads",
     "learn_encoding",
     "log_joint",

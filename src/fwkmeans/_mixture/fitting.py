@@ -15,6 +15,8 @@ from fwkmeans.typing import FloatArray, LabelArray
 
 #: A run ends when the criterion rises by less.
 TOLERANCE = 2e-3
+#: Structures that are tried one after another.
+MOST_STRUCTURES = 8
 
 
 class Family(NamedTuple):
@@ -45,6 +47,7 @@ class Fit(NamedTuple):
     structure: Structure
     parameters: Parameters
     history: tuple[float, ...]
+    converged: bool  # whether the last step gained less than the tolerance
 
     @property
     def labels(self) -> LabelArray:
@@ -52,9 +55,7 @@ class Fit(NamedTuple):
         return np.asarray(self.membership.argmax(axis=1), dtype=np.int32)
 
 
-def fit_family(
-    sample: Sample, labels: LabelArray, n_clusters: int, family: Family, *, thorough: bool = True
-) -> Fit:
+def fit_family(sample: Sample, labels: LabelArray, n_clusters: int, family: Family) -> Fit:
     """Return the mixture that is reached from a partition of the rows.
 
     Structure and memberships are found in turn until a new structure does not raise the
@@ -62,7 +63,7 @@ def fit_family(
     """
     membership = np.eye(n_clusters)[labels]
     best: Fit | None = None
-    for _ in range(8 if thorough else 2):
+    for _ in range(MOST_STRUCTURES):
         found = structure(
             sample, membership, types=family.types, tails=family.tails, grouping=family.grouping
         )
@@ -73,7 +74,7 @@ def fit_family(
             break
         best, membership = fit, fit.membership
     assert best is not None
-    return polish(sample, best, max_iter=150) if thorough else best
+    return polish(sample, best, max_iter=150)
 
 
 def polish(sample: Sample, fit: Fit, *, max_iter: int) -> Fit:
@@ -98,9 +99,10 @@ def _alternate(
         criterion = float(sample.weight @ total) + prior - 0.5 * n_free * sample.log_n
         membership = np.exp(joint - total[:, None])
         history.append(criterion)
-        if len(history) > 1 and criterion - history[-2] < TOLERANCE:
+        converged = len(history) > 1 and criterion - history[-2] < TOLERANCE
+        if converged:
             break
-    return Fit(criterion, membership, found, parameters, tuple(history))
+    return Fit(criterion, membership, found, parameters, tuple(history), converged)
 
 
 def _of_all_groups(found: Structure, kept: TailWeights) -> TailWeights:

@@ -15,6 +15,20 @@ from fwkmeans.typing import BoolArray, FloatArray, IntArray
 HEAVY_TAILS = 4.5
 
 
+class Table(NamedTuple):
+    """Rows of a table in memory, as they are."""
+
+    numbers: NDArray[np.floating]  # (N, Mn)
+    levels: NDArray[np.int32] | None  # (N, Mc) as in `MemorySource`; None without categories
+    layout: Layout
+    weight: FloatArray  # (N,)
+
+    def take(self, at: IntArray | slice) -> Table:
+        """Return some of the rows."""
+        levels = None if self.levels is None else self.levels[at]
+        return Table(self.numbers[at], levels, self.layout, self.weight[at])
+
+
 class Rows(NamedTuple):
     """Rows of a table, encoded."""
 
@@ -26,11 +40,6 @@ class Rows(NamedTuple):
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.numbers.shape[0])
-
-    def take(self, at: IntArray | slice) -> Rows:
-        """Return some of the rows."""
-        observed = None if self.observed is None else self.observed[at]
-        return Rows(self.numbers[at], observed, self.levels[at])
 
     def complete(self, columns: IntArray) -> BoolArray:
         """Tell which rows have all of some columns."""

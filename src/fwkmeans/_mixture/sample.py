@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
-from fwkmeans._mixture.rows import Encoding, Rows
+from fwkmeans._mixture.rows import Encoding, Rows, Table, learn_encoding
 from fwkmeans.typing import BoolArray, FloatArray, IntArray
 
 #: Columns with at most so many values are rounded: the kernel covers the steps between them.
@@ -97,6 +97,21 @@ class Sample:
         assert self.rows.observed is not None
         here = self.rows.observed[:, v] > 0
         return values[here], self.weight[here]
+
+
+def fixed_sample(weight: FloatArray, most: int) -> IntArray:
+    """Return rows with weight: all, or always the same ones if there are more than `most`."""
+    here = np.flatnonzero(weight > 0)
+    if here.size <= most:
+        return here
+    return np.sort(np.random.RandomState(0).choice(here, most, replace=False))
+
+
+def encoded_sample(table: Table, at: IntArray, *, compress: bool) -> Sample:
+    """Return some rows of a table, encoded by what they tell of it."""
+    part = table.take(at)
+    encoding = learn_encoding(*part, compress=compress)
+    return Sample(encoding.encode(part.numbers, part.levels), encoding, part.weight)
 
 
 def _generalized_normal(points: FloatArray, weight: FloatArray, p: float, center: float) -> float:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
-from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_is_fitted
 
 from fwkmeans._engine import Recipe
@@ -14,11 +14,14 @@ from fwkmeans._mixture import (
     FAMILIES,
     Fit,
     Sample,
+    Table,
+    encoded_sample,
     fit_family,
-    learn_encoding,
+    fixed_sample,
     log_joint,
     polish,
 )
+from fwkmeans._support.agreement import mean_agreement
 from fwkmeans._support.progress import show_progress
 from fwkmeans._support.threads import one_blas_thread
 from fwkmeans._support.warn import warn_user
@@ -37,7 +40,6 @@ from fwkmeans.sources import BlockSource, MemorySource, count_faults
 from fwkmeans.typing import (
     Description,
     FloatArray,
-    IntArray,
     LabelArray,
     Source,
     Weights,
@@ -52,15 +54,6 @@ ROWS_AT_A_TIME = 20_000
 MOST_CLUSTERS, PATIENCE = 12, 2
 #: A candidate whose smallest cluster has less than this share of N / K is passed over.
 SMALLEST = 0.2
-
-
-class _Table(NamedTuple):
-    """The rows of `fit` in memory."""
-
-    numbers: FloatArray
-    levels: Any
-    layout: Layout
-    weight: FloatArray
 
 
 @documented(
@@ -127,7 +120,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     n_iter_ : int
         Number of these iterations.
     converged_ : bool
-        Whether the last iteration improved nothing.
+        Whether the last iteration raised the criterion by less than 0.002.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -252,10 +245,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         score : float
             On the rows of `fit` this is ``-inertia_``.
         """
-        check_is_fitted(self)
-        table = self._table_of(self._opened(X, sample_weight, reset=False).source)
-        total = logsumexp(self._joint_of(table), axis=1)
-        return float(table.weight @ total)
+        table = self._new_rows(X, sample_weight)
+        return float(table.weight @ logsumexp(self._joint_of(table), axis=1))
 
     def explain(self) -> Explanation:
         """Return which features form groups, which are noise, and what separates the clusters.
@@ -295,8 +286,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
             if n_clusters is None:
                 self.criteria_ = search.criteria(min(MOST_CLUSTERS, search.n_rows))
                 n_clusters = max(self.criteria_, key=lambda n: (self.criteria_[n], -n))
-            best, self.candidates_, self.chosen_ = search.chosen(n_clusters)
-            sample, fit = search.on_all_rows(best)
+            self.chosen_, self.candidates_ = search.chosen(n_clusters)
+            sample, fit = search.on_all_rows(self.chosen_, n_clusters)
             self._set_mixture(sample, fit, table)
             self._set_public(source, description, table)
         if len(np.unique(self.labels_)) < n_clusters:
@@ -307,14 +298,14 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
                 FewerClustersWarning,
             )
 
-    def _set_mixture(self, sample: Sample, fit: Fit, table: _Table) -> None:
+    def _set_mixture(self, sample: Sample, fit: Fit, table: Table) -> None:
         self._encoding, self._mixture = sample.encoding, fit.parameters
         self._marginals = marginals = marginals_of(sample, fit, table.layout)
         self.n_clusters_ = fit.membership.shape[1]
         self.criterion_ = fit.criterion
         self.objective_history_ = -np.array(fit.history)
         self.n_iter_ = len(fit.history)
-        self.converged_ = True
+        self.converged_ = fit.converged
         if not self.criteria_:
             self.criteria_ = {self.n_clusters_: fit.criterion}
         total = marginals.divergence.sum(axis=1, keepdims=True)
@@ -332,7 +323,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         for group in marginals.groups:
             self.noise_[group.columns] = group.type == "noise"
 
-    def _set_public(self, source: Source, description: Description, table: _Table) -> None:
+    def _set_public(self, source: Source, description: Description, table: Table) -> None:
         joint = self._joint_of(table)
         self.labels_ = np.asarray(joint.argmax(axis=1), dtype=np.int32)
         self.inertia_ = -float(table.weight @ logsumexp(joint, axis=1))
@@ -345,9 +336,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         centers[:, layout.numeric] = points
         self.cluster_centers_ = centers.astype(source.dtype)
         self._frequencies = _frequencies(table.levels, member, layout)
-        scatter = np.asarray(self._table.scatter, dtype=np.float64) / max(
-            table.weight.sum(), 1e-300
-        )
+        scatter = self._table.scatter / table.weight.sum()
         self._metric = np.divide(
             self.feature_weights_,
             scatter,
@@ -361,7 +350,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
 
     # ---- rows -----------------------------------------------------------------------------------
 
-    def _table_of(self, source: Source) -> _Table:
+    def _table_of(self, source: Source) -> Table:
         """Return the rows of a source in memory."""
         if isinstance(source, MemorySource):
             rows, levels, weight = source.rows, source.levels, source.sample_weight
@@ -376,48 +365,40 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
             given = [block.sample_weight for block in blocks if block.sample_weight is not None]
             weight = np.concatenate(given) if given else None
         weight = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=np.float64)
-        return _Table(rows, levels, source.layout, weight)
+        return Table(rows, levels, source.layout, weight)
 
     def _log_joint(self, X: Any) -> FloatArray:
-        check_is_fitted(self)
-        source = self._opened(X, None, reset=False).source
-        source_of_gaps(self, source, self._view, count_faults(source), reset=False)  # checks it
-        return self._joint_of(self._table_of(source))
+        return self._joint_of(self._new_rows(X, None))
 
-    def _joint_of(self, table: _Table) -> FloatArray:
+    def _new_rows(self, X: Any, sample_weight: Any) -> Table:
+        """Return rows for the fitted model, checked."""
+        check_is_fitted(self)
+        source = self._opened(X, sample_weight, reset=False).source
+        source_of_gaps(self, source, self._view, count_faults(source), reset=False)  # checks it
+        return self._table_of(source)
+
+    def _joint_of(self, table: Table) -> FloatArray:
         out = np.empty((len(table.numbers), self.n_clusters_))
         with one_blas_thread():
             for first in range(0, len(out), ROWS_AT_A_TIME):
-                piece = slice(first, first + ROWS_AT_A_TIME)
-                levels = None if table.levels is None else table.levels[piece]
-                rows = self._encoding.encode(table.numbers[piece], levels)
-                out[piece] = log_joint(rows, self._mixture)[0]
+                piece = table.take(slice(first, first + ROWS_AT_A_TIME))
+                rows = self._encoding.encode(piece.numbers, piece.levels)
+                out[first : first + ROWS_AT_A_TIME] = log_joint(rows, self._mixture)[0]
         return out
 
 
 class _Search:
     """Mixtures of a table, on a sample of its rows."""
 
-    def __init__(self, table: _Table, n_jobs: int | None) -> None:
-        here = np.flatnonzero(table.weight > 0)
-        self._table, self._all = table, here
-        if here.size > SAMPLE_ROWS:
-            random = np.random.RandomState(0)  # a fixed sample
-            here = np.sort(random.choice(here, SAMPLE_ROWS, replace=False))
+    def __init__(self, table: Table, n_jobs: int | None) -> None:
+        self._table = table
+        here = fixed_sample(table.weight, SAMPLE_ROWS)
         self.n_rows = here.size
         self._samples = {
-            compress: self._sample(here, compress=compress) for compress in (False, True)
+            compress: encoded_sample(table, here, compress=compress) for compress in (False, True)
         }
         self._starts = Starts(self._samples[False], n_jobs)
         self._tried: dict[tuple[str, int], Fit] = {}
-
-    def _sample(self, at: IntArray, *, compress: bool) -> Sample:
-        table = self._table
-        levels = None if table.levels is None else table.levels[at]
-        encoding = learn_encoding(
-            table.numbers[at], levels, table.layout, table.weight[at], compress=compress
-        )
-        return Sample(encoding.encode(table.numbers[at], levels), encoding, table.weight[at])
 
     def criteria(self, most: int) -> dict[int, float]:
         """Return the criterion of the family "tied" for numbers of clusters, until it falls."""
@@ -429,39 +410,26 @@ class _Search:
                 break
         return found
 
-    def chosen(self, n_clusters: int) -> tuple[Fit, dict[str, dict[str, float]], str]:
-        """Return the mixture that agrees most with the others."""
+    def chosen(self, n_clusters: int) -> tuple[str, dict[str, dict[str, float]]]:
+        """Return the family whose mixture agrees most with the others, and what is known of all."""
         fits = {family.name: self._best(family.name, n_clusters) for family in FAMILIES}
-        agreement = {
-            name: float(
-                np.mean(
-                    [
-                        adjusted_rand_score(fit.labels, other.labels)
-                        for key, other in fits.items()
-                        if key != name
-                    ]
-                )
-            )
-            for name, fit in fits.items()
-        }
-        best = max(agreement, key=lambda name: agreement[name])
+        agreement = mean_agreement([fit.labels for fit in fits.values()])
         about = {
-            name: {"criterion": fit.criterion, "agreement": agreement[name]}
-            for name, fit in fits.items()
+            name: {"criterion": fit.criterion, "agreement": float(value)}
+            for (name, fit), value in zip(fits.items(), agreement, strict=True)
         }
-        logger.info("the family %r agrees most with the others (%.2f)", best, agreement[best])
-        self._compress = _FAMILY[best].compress
-        return fits[best], about, best
+        best = list(fits)[int(np.argmax(agreement))]
+        logger.info("the family %r agrees most with the others (%.2f)", best, agreement.max())
+        return best, about
 
-    def on_all_rows(self, fit: Fit) -> tuple[Sample, Fit]:
-        """Return the mixture, fitted to all rows."""
-        sample = self._samples[self._compress]
-        if self.n_rows == self._all.size:
+    def on_all_rows(self, name: str, n_clusters: int) -> tuple[Sample, Fit]:
+        """Return the mixture of a family, fitted to all rows."""
+        sample, fit = self._samples[_FAMILY[name].compress], self._best(name, n_clusters)
+        everything = self._table.take(np.flatnonzero(self._table.weight > 0))
+        if len(everything.weight) == self.n_rows:
             return sample, fit
-        table, at = self._table, self._all
-        levels = None if table.levels is None else table.levels[at]
-        rows = sample.encoding.encode(table.numbers[at], levels)
-        full = Sample(rows, sample.encoding, table.weight[at])
+        rows = sample.encoding.encode(everything.numbers, everything.levels)
+        full = Sample(rows, sample.encoding, everything.weight)
         return full, polish(full, fit, max_iter=30)
 
     def _best(self, name: str, n_clusters: int) -> Fit:
@@ -485,7 +453,7 @@ class _Search:
 _FAMILY = {family.name: family for family in FAMILIES}
 
 
-def _means(numbers: FloatArray, member: FloatArray, otherwise: FloatArray) -> FloatArray:
+def _means(numbers: NDArray[np.floating], member: FloatArray, otherwise: FloatArray) -> FloatArray:
     """Return the means of numeric columns in clusters; those of the table in empty ones."""
     present = np.isfinite(numbers)
     mass = member.T @ present

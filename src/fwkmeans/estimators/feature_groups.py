@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from fwkmeans._mixture import Sample, correlated_groups, learn_encoding
+from fwkmeans._mixture import Sample, Table, correlated_groups, encoded_sample, fixed_sample
 from fwkmeans._support.threads import one_blas_thread
 from fwkmeans.estimators.inputs import open_rows
 from fwkmeans.sources import MemorySource
@@ -106,13 +106,10 @@ def groups_of(source: MemorySource, labels: Any = None) -> list[IntArray]:
                 f"labels has {clusters.size} entries for {source.n_rows} rows; expected one for "
                 "each row."
             )
-    here = np.flatnonzero(weight > 0)
-    if here.size > SAMPLE_ROWS:
-        here = np.sort(np.random.RandomState(0).choice(here, SAMPLE_ROWS, replace=False))
-    levels = None if source.levels is None else source.levels[here]
-    numbers, layout = source.rows[here], source.layout
-    encoding = learn_encoding(numbers, levels, layout, weight[here], compress=False)
-    sample = Sample(encoding.encode(numbers, levels), encoding, weight[here])
+    layout = source.layout
+    here = fixed_sample(weight, SAMPLE_ROWS)
+    sample = encoded_sample(Table(source.rows, source.levels, layout, weight), here, compress=False)
+    encoding = sample.encoding
     weighted = np.eye(clusters.max() + 1)[clusters[here]] * sample.weight[:, None]
     with one_blas_thread():  # the same sums on any number of cores
         found = [layout.numeric[encoding.numbers[at]] for at in correlated_groups(sample, weighted)]

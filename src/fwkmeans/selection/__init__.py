@@ -1,6 +1,7 @@
 """Many fits of one estimator: a search without labels, and many starts at many values."""
 
-from fwkmeans.selection.agreement import known_labels_score, mean_agreement, mean_ranks
+from fwkmeans._support.agreement import mean_agreement
+from fwkmeans.selection.agreement import known_labels_score, mean_ranks
 from fwkmeans.selection.criteria import (
     SCORINGS,
     Gap,

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score
 from sklearn.pipeline import Pipeline
 
+from fwkmeans._support.agreement import mean_agreement
 from fwkmeans._support.checks import (
     POWER,
     RANDOM_STATE,
@@ -24,7 +25,7 @@ from fwkmeans._support.checks import (
     integer,
     number,
 )
-from fwkmeans.selection.agreement import known_labels_score, mean_agreement
+from fwkmeans.selection.agreement import known_labels_score
 from fwkmeans.selection.candidates import (
     Partition,
     Settings,
