@@ -33,6 +33,7 @@ class MeanCenter(BaseEstimator):
 
     p = 2.0  # exponent of the dissimilarity that it minimizes
     is_mean = True  # the description of the table already has it
+    in_core = True  # the loop in the core knows it; a class that derives from this must say so
     operations: tuple[str, ...] = ()  # operations that it needs from the kernels
     table: Description  # set by bind
 

@@ -64,6 +64,11 @@ class Minkowski(BaseEstimator):
         return self.p != 2
 
     @property
+    def in_core(self) -> bool:
+        """Whether the loop in the core knows it; a class that derives from this must say so."""
+        return self.p == 2
+
+    @property
     def operations(self) -> tuple[str, ...]:
         """Operations that it needs from the kernels."""
         return ("slopes", "powers") if self.needs_labels else ()
@@ -254,6 +259,7 @@ class SquaredEuclidean(Minkowski):
     """
 
     p = 2.0
+    in_core = True
 
     def __init__(self, categories: str = "matching") -> None:
         self.categories = categories

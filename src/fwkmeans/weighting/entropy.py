@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from fwkmeans._support.checks import at_least_zero, one_of
-from fwkmeans.typing import Description, FloatArray, WeightContext, Weights
+from fwkmeans.typing import CoreRule, Description, FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.simplex import entropy, sum_x_log_x
 
@@ -48,6 +48,11 @@ class EntropyWeights(WeightRule):
     def __init__(self, gamma: Any = "auto", dispersion: str = "sum") -> None:
         self.gamma = gamma
         self.dispersion = dispersion
+
+    @property
+    def in_core(self) -> CoreRule:
+        """The rule as the compiled core knows it."""
+        return CoreRule(1, 0, False, True, True, self.dispersion == "mean", self.gamma)
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Return the rule with gamma as a number."""
