@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fwkmeans._core._kernels as _kernels
-from fwkmeans._core.array_kernels import cross_products, observed_cells, take_rows
+from fwkmeans._core.array_kernels import cross_products, observed_cells
 from fwkmeans._core.twin import Moments, Slopes
 from fwkmeans.typing import (
     Block,
     BoolArray,
     CoreRule,
     Description,
+    Entities,
     FloatArray,
     IntArray,
     LabelArray,
@@ -116,6 +117,15 @@ def assign_and_accumulate(
         out.changed,
     )
     return out
+
+
+def take_rows(block: Block, indices: IntArray) -> Entities:
+    """See `fwkmeans._core.twin.take_rows`."""
+    # indexed, since NumPy's take would copy rows in Fortran order as a whole
+    numbers = block.rows[indices].astype(np.float64)
+    if block.levels is None:
+        return Entities(numbers, np.empty((len(indices), 0), dtype=np.int32))
+    return Entities(numbers, block.levels[indices])
 
 
 def find_farthest(

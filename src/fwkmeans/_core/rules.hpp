@@ -93,7 +93,8 @@ class RuleOfStart {
         int exponent;
         std::frexp(*std::max_element(w.effective.begin(), w.effective.end()), &exponent);
         w.scale = std::ldexp(scale, exponent);
-        for (double& value : w.effective) value = std::ldexp(value, -exponent);
+        const double unit = std::ldexp(1.0, -exponent);
+        for (double& value : w.effective) value *= unit;
         for (double& offset : w.offsets) offset /= w.scale;
     }
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from fwkmeans.centers.categories import category_centers, check_categories
 from fwkmeans.typing import (
@@ -43,7 +44,7 @@ class MeanCenter(BaseEstimator):
     def bind(self, table: Description) -> Self:
         """Return the rule for this table."""
         check_categories(self.categories)
-        bound: Self = clone(self)
+        bound = copy.copy(self)
         bound.table = table
         return bound
 

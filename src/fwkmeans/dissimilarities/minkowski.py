@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from fwkmeans._core.passes import (
     Accumulation,
@@ -90,7 +91,7 @@ class Minkowski(BaseEstimator):
         if self.categories not in CATEGORIES:
             expected = " or ".join(map(repr, CATEGORIES))
             raise ValueError(f"categories={self.categories!r}: expected {expected}.")
-        bound: Self = clone(self)
+        bound = copy.copy(self)
         bound.table = table
         return bound
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from fwkmeans._support.checks import at_least_zero, one_of
 from fwkmeans.typing import CoreRule, Description, FloatArray, WeightContext, Weights
@@ -60,7 +60,8 @@ class EntropyWeights(WeightRule):
         if isinstance(self.gamma, str) and self.gamma == "auto":
             parts = table.mass if self.dispersion == "mean" else n_clusters
             gamma = float(table.scatter.sum() / (parts * table.varying.sum()))
-            bound: Self = clone(self).set_params(gamma=gamma)
+            bound = copy.copy(self)
+            bound.gamma = gamma
             return bound
         return self
 
