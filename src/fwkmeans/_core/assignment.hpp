@@ -340,10 +340,31 @@ struct Start {
     }
 };
 
+// Bounds of the distances to the nearest center and to all others: roots of the two best squares, wider
+// by what they may be off. A label that was decided again is that of one of the near centers, so the
+// best square bounds all. Squares too small for float bound nothing: see Bounds.
+template <class T, bool SHARED>
+inline void leave_bounds(const Scratch<T>& block, index i, index m, V<T> value, V<T> second, V<T> slack,
+                         index n, const bool* certain, double unit) {
+    if (SHARED) {
+        const V<T> length = load<V<T>>(block.lengths + i);
+        value += length;
+        second += length;
+        slack += length * T((double(m) + 16) * 8 * UNIT_ROUNDOFF<T>);
+    }
+    for (index j = 0; j < n; ++j) {
+        const double most = double(value[j]) + double(slack[j]);
+        const double least = double(certain[j] ? second[j] : value[j]) - double(slack[j]);
+        block.upper[i + j] = float(square_root(most > 0 ? most : 0) * unit * (1 + 1e-6)) + 1e-30f;
+        const float lower = float(square_root(least > 0 ? least : 0) * unit * (1 - 1e-6)) - 1e-30f;
+        block.lower[i + j] = lower > 0 ? lower : 0;  // NaN is zero, too
+    }
+}
+
 // Labels of the packed block for one start.
 template <class T, bool SHARED>
 void assign_block(Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
-                  const void* prepared) {
+                  const void* prepared, double unit = 0) {
     const index k = starts.n_clusters, m = starts.n_features;
     const Prepared& bound = *static_cast<const Prepared*>(prepared);
     const T absolute = T(bound.absolute), linear = T(bound.linear), relative = T(bound.relative);
@@ -376,6 +397,12 @@ void assign_block(Scratch<T>& block, const Start<T>& exactly, const Starts& star
             const auto certain = best.second[r] - best.value[r] > slack;
             const index n = left - r * WIDTH<T> < WIDTH<T> ? left - r * WIDTH<T> : WIDTH<T>;
             std::int32_t* labels = block.labels + i0 + r * WIDTH<T>;
+            if (block.upper) {
+                bool sure[WIDTH<T>];
+                for (int j = 0; j < WIDTH<T>; ++j) sure[j] = certain[j] != 0;
+                leave_bounds<T, SHARED>(block, i0 + r * WIDTH<T>, m, best.value[r], best.second[r], slack,
+                                        n, sure, unit);
+            }
             auto doubtful = certain[0] == 0;
             for (index j = 0; j < n; ++j) {
                 labels[j] = std::int32_t(best.label[r][j]);

@@ -35,6 +35,8 @@ struct Scratch {
     index row_stride, n_rows, first;
     const char* ahead;  // what the next block will read, if that is known
     index ahead_bytes;
+    float *upper = nullptr, *lower = nullptr;  // (block) bounds that an assignment leaves, if wanted
+    T* lengths = nullptr;                      // (block) weighted squares of the rows, for these
 
     Scratch(void* memory, index n_features, index n_clusters, bool powers) {
         std::uintptr_t cursor = reinterpret_cast<std::uintptr_t>(memory);
@@ -103,15 +105,17 @@ inline void fetch_ahead(const Scratch<T>& block, index from, index to, index who
 }
 
 // splitmix64 of the row's index: the fingerprint of a labeling is the sum of key x (label + 1).
+inline std::uint64_t key_of(index row) {
+    std::uint64_t z = std::uint64_t(row) + 1u;
+    z *= 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
 template <class T>
 void draw_keys(const Rows<T>& table, Scratch<T>& block) {
-    for (index i = 0; i < block.n_rows; ++i) {
-        std::uint64_t z = std::uint64_t(table.first_row + block.first + i) + 1u;
-        z *= 0x9e3779b97f4a7c15u;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        block.keys[i] = z ^ (z >> 31);
-    }
+    for (index i = 0; i < block.n_rows; ++i)
+        block.keys[i] = key_of(index(table.first_row) + block.first + i);
     if (table.sample_weight)
         for (index i = 0; i < block.n_rows; ++i)
             if (!(table.sample_weight[block.first + i] > 0)) block.keys[i] = 0;
@@ -181,6 +185,23 @@ void measure_rows(Scratch<T>& block, index m) {
                 norm[r] += y * y;
             }
         for (int r = 0; r < ROW_VECTORS; ++r) store(block.norms + i + r * WIDTH<T>, norm[r]);
+    }
+}
+
+// lengths[i] = sum_v w y^2 of the packed rows.
+template <class T>
+void measure_lengths(Scratch<T>& block, index m, const double* weights) {
+    for (index i = 0; i < block.n_rows; i += TILE_ROWS<T>) {
+        const T* panel = block.panels + i * m;
+        V<T> length[ROW_VECTORS] = {};
+        for (index v = 0; v < m; ++v) {
+            const T weight = T(weights[v]);
+            for (int r = 0; r < ROW_VECTORS; ++r) {
+                const V<T> y = load<V<T>>(panel + v * TILE_ROWS<T> + r * WIDTH<T>);
+                length[r] += y * y * weight;
+            }
+        }
+        for (int r = 0; r < ROW_VECTORS; ++r) store(block.lengths + i + r * WIDTH<T>, length[r]);
     }
 }
 

@@ -8,6 +8,7 @@
 //    cluster in turn instead of being loaded and stored for every row; where the last labels are
 //    known only the rows that changed are taken out of one cluster and put into another.
 // Compiled once per instruction set (FWK_ISA, FWK_BYTES); no standard library in here.
+#include "bounded.hpp"
 #include "roots.hpp"
 #include "seeding.hpp"
 
@@ -152,6 +153,7 @@ void describe(const Rows<T>& table, index begin, index end, const double* refere
 template <class T>
 constexpr Kernels<T> table_of() {
     return {FWK_NAME,     prepared_bytes<T>, prepare<T>,   scratch_bytes<T>, accumulate<T>,
+            bounded_bytes<T>, accumulate_bounded<T>,
             farthest<T>,  assign<T>,         distances<T>, slopes<T>,        powers<T>,
             roots_bytes,  roots<T>,          describe<T>,  seeding_rows,     pack_for_seeding,
             nearest_candidates};

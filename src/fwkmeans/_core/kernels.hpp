@@ -46,6 +46,16 @@ struct LastLabels {
     const unsigned char* update;  // (R) sum only what changes: rows out of and into clusters
 };
 
+// What is known of each row's distances since the last pass, in float and times `unit`, a power of two
+// that makes distances about one: not above `upper` to the own center, not below `lower` to any other.
+// Weights and centers have changed since: an upper bound times grow, plus add, and a lower one times
+// shrink, minus subtract, hold again, whatever is rounded; all by the cluster of the row.
+struct Bounds {
+    float *upper, *lower;  // (n_rows), replaced
+    const float *grow, *add, *shrink, *subtract;  // (K)
+    double unit;
+};
+
 // Sums over one segment of rows for all starts; each pointer has leading axis R.
 struct Sums {
     double* mass;                // (R, K)
@@ -127,6 +137,12 @@ struct Kernels {
     std::size_t (*scratch_bytes)(const Rows<T>&, index n_clusters, bool powers);
     void (*accumulate)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                        const char* prepared, void* scratch, const LastLabels&, const Sums&, Cancel);
+    // The same for one start of squares without offsets, whose last labels and bounds are known: rows
+    // whose bounds decide are not read, unless all are summed. fingerprint is the change of it.
+    std::size_t (*bounded_bytes)(const Rows<T>&, index n_clusters);
+    void (*accumulate_bounded)(const Rows<T>&, index begin, index end, const Starts&,
+                               const char* prepared, void* scratch, const LastLabels&, const Bounds&,
+                               const Sums&, Cancel);
     void (*farthest)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                      const char* prepared, void* scratch, const Farthest&, Cancel);
     void (*assign)(const Rows<T>&, index begin, index end, const Starts&, const char* prepared,

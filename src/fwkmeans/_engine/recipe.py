@@ -105,7 +105,8 @@ def check_recipe(recipe: Recipe, source: Source) -> None:
             raise TypeError(
                 f"{role}={part!r} is a string; give an instance of a part, such as {example}."
             )
-        missing = [name for name in _lacking(type(part), contract) if not hasattr(part, name)]
+        kind: Any = type(part)
+        missing = [name for name in _lacking(kind, contract) if not hasattr(part, name)]
         if missing:
             hint = " Derive it from fwkmeans.weighting.WeightRule." if role == "weighting" else ""
             raise TypeError(
