@@ -59,7 +59,10 @@ def _table(name: str, rng: np.random.Generator) -> np.ndarray:
     }[name]
 
 
-NAMES = ("blobs noise duplicates bisectors offset units tiny huge outlier single columns").split()
+NAMES = [
+    *("blobs", "noise", "duplicates", "bisectors", "offset", "units"),
+    *("tiny", "huge", "outlier", "single", "columns"),
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

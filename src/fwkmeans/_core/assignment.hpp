@@ -361,10 +361,12 @@ inline void leave_bounds(const Scratch<T>& block, index i, index m, V<T> value, 
     }
 }
 
-// Labels of the packed block for one start.
-template <class T, bool SHARED>
-void assign_block(Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
-                  const void* prepared, double unit = 0) {
+// Labels of the packed block for one start; nearest(i) decides where the race cannot, and how often is
+// returned.
+template <class T, bool SHARED, class Nearest>
+index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, double unit,
+                 Nearest nearest) {
+    index n_doubtful = 0;
     const index k = starts.n_clusters, m = starts.n_features;
     const Prepared& bound = *static_cast<const Prepared*>(prepared);
     const T absolute = T(bound.absolute), linear = T(bound.linear), relative = T(bound.relative);
@@ -411,11 +413,19 @@ void assign_block(Scratch<T>& block, const Start<T>& exactly, const Starts& star
             if (doubtful)
                 for (index j = 0; j < n; ++j)
                     if (certain[j] == 0) {
-                        const index i = i0 + r * WIDTH<T> + j;
-                        labels[j] = exactly.nearest(block.row(i), block.levels_of(i));
+                        labels[j] = nearest(i0 + r * WIDTH<T> + j);
+                        ++n_doubtful;
                     }
         }
     }
+    return n_doubtful;
+}
+template <class T, bool SHARED>
+void assign_block(Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
+                  const void* prepared) {
+    race_block<T, SHARED>(block, starts, prepared, 0, [&](index i) {
+        return exactly.nearest(block.row(i), block.levels_of(i));
+    });
 }
 
 // The same for powers other than squares.

@@ -54,6 +54,7 @@ struct Bounds {
     float *upper, *lower;  // (n_rows), replaced
     const float *grow, *add, *shrink, *subtract;  // (K)
     double unit;
+    std::int64_t* doubtful;  // (1) rows that a race could not decide are added
 };
 
 // Sums over one segment of rows for all starts; each pointer has leading axis R.
@@ -140,8 +141,9 @@ struct Kernels {
     // The same for one start of squares without offsets, whose last labels and bounds are known: rows
     // whose bounds decide are not read, unless all are summed. fingerprint is the change of it.
     std::size_t (*bounded_bytes)(const Rows<T>&, index n_clusters);
+    // `single`: prepared by the kernels of float, which race; what they cannot decide, double does.
     void (*accumulate_bounded)(const Rows<T>&, index begin, index end, const Starts&,
-                               const char* prepared, void* scratch, const LastLabels&, const Bounds&,
+                               const char* prepared, bool single, void* scratch, const LastLabels&, const Bounds&,
                                const Sums&, Cancel);
     void (*farthest)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                      const char* prepared, void* scratch, const Farthest&, Cancel);

@@ -24,13 +24,15 @@ struct Problem {
     const double* initial;    // (M) weights of a cluster that was moved
     index max_iter;
     double tol;
-    bool updates;  // keep labels, and sum only the rows that change, where few do
+    bool updates;  // sum only the rows that change, where few do
 
-    // Whether bounds can tell which rows keep their label: offsets do not obey a triangle inequality.
+    // Whether bounds tell which rows keep their label: offsets do not obey a triangle inequality, and
+    // a small race is faster than bounds.
     bool bounded() const {
         const bool offsets = (rule.kind == RuleKind::entropy && rule.option) ||
                              (rule.kind == RuleKind::cluster_power && rule.smoothing == Smoothing::inside);
-        return updates && n_clusters > 1 && !offsets;
+        const bool worthwhile = rows.n_rows >= 512 && n_clusters * rows.n_features >= 32;
+        return (updates || worthwhile) && n_clusters > 1 && !offsets;
     }
 };
 
@@ -57,12 +59,14 @@ class Passes {
                  64 * 64),
           size_(2 * k_ + 2 * k_ * m_ + 2),
           n_parts_(n_threads > 1 ? problem.n_segments : 1),
-          scratch_(new char[bytes_ * n_threads + 64]), parts_(size_ * n_parts_), total_(size_) {}
+          scratch_(new char[bytes_ * n_threads + 64]), parts_(size_ * n_parts_), total_(size_),
+          doubtful_(problem.n_segments) {}
 
     // Sums of the rows (or of those that change); the labels are replaced if they are kept.
     // With bounds the fingerprint is the change of it.
     void accumulate(const Starts& starts, std::int32_t* labels, bool update, const Bounds* bounds = nullptr) {
-        prepare(starts);
+        prepare(starts, bounds && single_);
+        std::fill(doubtful_.begin(), doubtful_.end(), 0);
         const unsigned char flag = update;
         const LastLabels known{labels, problem_.rows.n_rows, &flag};
         if (n_threads_ == 1) {
@@ -104,6 +108,14 @@ class Passes {
         return row;
     }
 
+    // In single precision as long as that decides most rows, see `accumulate_bounded`.
+    void race_in_single(bool single) { single_ = single; }
+    std::int64_t n_doubtful() const {
+        std::int64_t sum = 0;
+        for (const std::int64_t n : doubtful_) sum += n;
+        return sum;
+    }
+
     Sums total() { return of(total_.data()); }
     bool cancelled() {
         const Cancel cancel = cancel_of_(worker_);
@@ -126,20 +138,25 @@ class Passes {
         const auto address = reinterpret_cast<std::uintptr_t>(scratch_.get());
         return reinterpret_cast<void*>((address + 63) / 64 * 64 + bytes_ * place);
     }
-    void prepare(const Starts& starts) {
+    void prepare(const Starts& starts, bool single = false) {
         const std::size_t bytes = kernels<T>().prepared_bytes(starts);
         if (prepared_.size() < bytes) prepared_.resize(bytes);
-        kernels<T>().prepare(starts, 0, prepared_.data());
+        if (single)
+            kernels<float>().prepare(starts, 0, prepared_.data());
+        else
+            kernels<T>().prepare(starts, 0, prepared_.data());
     }
     void sum_segment(const Starts& starts, const LastLabels& known, const Bounds* bounds, index segment,
                      double* memory, int worker, int place) {
         std::memset(memory, 0, size_ * sizeof(double));
         const index n = problem_.rows.n_rows, begin = n * segment / problem_.n_segments,
                     end = n * (segment + 1) / problem_.n_segments;
-        if (bounds)
-            kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, prepared_.data(),
-                                            scratch(place), known, *bounds, of(memory), cancel_of_(worker));
-        else
+        if (bounds) {
+            Bounds own = *bounds;
+            own.doubtful = &doubtful_[segment];
+            kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, prepared_.data(), single_,
+                                            scratch(place), known, own, of(memory), cancel_of_(worker));
+        } else
             kernels<T>().accumulate(problem_.rows, begin, end, starts, 0, 1, prepared_.data(),
                                     scratch(place), known, of(memory), cancel_of_(worker));
     }
@@ -160,6 +177,8 @@ class Passes {
     std::unique_ptr<char[]> scratch_;
     std::vector<char> prepared_;
     std::vector<double> parts_, total_;
+    std::vector<std::int64_t> doubtful_;  // rows of each segment that a race could not decide
+    bool single_ = false;
 };
 
 // Runs starts one after the other; its memory serves them all.
@@ -170,7 +189,7 @@ class Loop {
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), passes_(problem, n_threads, worker, cancel_of),
           rule_(problem.rule, k_, m_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_), reference_(k_ * m_),
           mass_(k_), sums_(k_ * m_), squares_(k_ * m_), peak_mass_(k_), peak_squares_(k_ * m_), rows_(k_) {
-        if (problem.updates) labels_.resize(problem.rows.n_rows);
+        if (problem.updates || problem.bounded()) labels_.resize(problem.rows.n_rows);
         if (!problem.bounded()) return;
         upper_.resize(problem.rows.n_rows);
         lower_.resize(problem.rows.n_rows);
@@ -241,6 +260,7 @@ class Loop {
         std::fill(upper_.begin(), upper_.end(), std::numeric_limits<float>::infinity());
         std::fill(lower_.begin(), lower_.end(), 0.0f);
         bound_centers_.clear();
+        passes_.race_in_single(sizeof(T) == 8);
         fingerprint_ = 0;
         prints_.clear();
         has_print_ = has_total_ = false;
@@ -298,6 +318,7 @@ class Loop {
             const Bounds bounds = moved_bounds();
             passes_.accumulate(starts, labels_.data(), update, &bounds);
             fingerprint_ += *passes_.total().fingerprint;
+            if (passes_.n_doubtful() > problem_.rows.n_rows / 50) passes_.race_in_single(false);
             bound_centers_ = centers_;
             bound_weights_ = weighting_.effective;
         }
@@ -308,7 +329,7 @@ class Loop {
     // and weights of this one; a little more, for all that is rounded.
     Bounds moved_bounds() {
         float *grow = tables_.data(), *add = grow + k_, *shrink = add + k_, *subtract = shrink + k_;
-        const Bounds bounds{upper_.data(), lower_.data(), grow, add, shrink, subtract, unit_};
+        const Bounds bounds{upper_.data(), lower_.data(), grow, add, shrink, subtract, unit_, nullptr};
         if (bound_centers_.empty()) {  // the first pass: nothing is known
             for (index j = 0; j < k_; ++j) grow[j] = shrink[j] = 1, add[j] = subtract[j] = 0;
             return bounds;
