@@ -64,6 +64,8 @@ inline index move_bounds(const Bounds& bounds, index first, index n, const std::
     return n_open;
 }
 
+constexpr index AHEAD = 12;  // rows
+
 // Packs the undecided rows. A block of double has no more rows than one of float.
 template <class T, class F>
 void pack_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, index m, const F* shift) {
@@ -85,6 +87,10 @@ void pack_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, i
     } else {
         for (index p = 0; p < n_open; ++p) {
             const T* row = block.row(open.places[p]);
+            if (p + AHEAD < n_open) {  // rows are far apart: they must be asked for in time
+                const T* later = block.row(open.places[p + AHEAD]);
+                for (index v = 0; v < m; v += index(64 / sizeof(T))) __builtin_prefetch(later + v, 0, 2);
+            }
             F* staged = rows.staged + p * m;
             for (index v = 0; v < m; ++v) staged[v] = F(load<T>(row + v) - T(shift[v]));
         }
@@ -99,9 +105,9 @@ index race_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, 
     const index m = starts.n_features;
     pack_undecided(block, open, n_open, m, shift_of<F>(starts, prepared));
     const auto nearest = [&](index p) { return exactly.nearest(block.row(open.places[p]), nullptr); };
-    if (!starts.shared) return race_block<F, false>(open.rows, starts, prepared, unit, nearest);
+    if (!starts.expanded) return race_block<F, false>(open.rows, starts, prepared, unit, nearest);
     measure_rows(open.rows, m);
-    measure_lengths(open.rows, m, starts.weights);
+    if (open.rows.upper) measure_lengths(open.rows, m, starts.weights);
     return race_block<F, true>(open.rows, starts, prepared, unit, nearest);
 }
 
@@ -154,7 +160,8 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
     for_each_block(table, begin, end, block, cancel, [&] {
         std::int32_t* labels = known.labels + block.first;
         const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
-        const index n_open = move_bounds(bounds, block.first, block.n_rows, labels, open.places);
+        const index n_open =
+            bounds.upper ? move_bounds(bounds, block.first, block.n_rows, labels, open.places) : 0;
         index n_changed = 0;
         if (n_open > 0) {
             *bounds.doubtful += race_undecided(block, open, n_open, exactly, starts, prepared, bounds.unit);

@@ -37,6 +37,8 @@ struct Starts {
     index n_levels, n_categorical;
     const double* category_weights;  // (R, K or 1, C), effective; null unless rescaling
     bool rescale;  // rows with missing cells: divide by the share of a cluster's weight observed
+    // Shared weights and no missing cells: one multiply-add, of y with -2 w c, instead of two.
+    bool expanded = false;
 };
 
 // The labels of the last pass, replaced by those of this one; null if nobody keeps them.
@@ -51,7 +53,7 @@ struct LastLabels {
 // Weights and centers have changed since: an upper bound times grow, plus add, and a lower one times
 // shrink, minus subtract, hold again, whatever is rounded; all by the cluster of the row.
 struct Bounds {
-    float *upper, *lower;  // (n_rows), replaced
+    float *upper, *lower;  // (n_rows), replaced; null: all labels are known, and rows only summed
     const float *grow, *add, *shrink, *subtract;  // (K)
     double unit;
     std::int64_t* doubtful;  // (1) rows that a race could not decide are added
@@ -148,7 +150,7 @@ struct Kernels {
     void (*farthest)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                      const char* prepared, void* scratch, const Farthest&, Cancel);
     void (*assign)(const Rows<T>&, index begin, index end, const Starts&, const char* prepared,
-                   void* scratch, const Labels&, Cancel);
+                   const char* single, void* scratch, const Labels&, Cancel);
     void (*distances)(const Rows<T>&, index begin, index end, const Starts&, void* scratch, T* out,
                       Cancel);
     void (*slopes)(const Rows<T>&, index begin, index end, const Points&, index first, index last,

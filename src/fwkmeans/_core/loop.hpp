@@ -12,6 +12,9 @@
 
 namespace fwk {
 
+// Whether squares of such differences are numbers in float, and not too small to tell rows apart.
+inline bool fits_single(double difference) { return difference > 1e-12 && difference < 1e15; }
+
 // What all starts share.
 template <class T>
 struct Problem {
@@ -260,7 +263,9 @@ class Loop {
         std::fill(upper_.begin(), upper_.end(), std::numeric_limits<float>::infinity());
         std::fill(lower_.begin(), lower_.end(), 0.0f);
         bound_centers_.clear();
-        passes_.race_in_single(sizeof(T) == 8);
+        double widest = 0;
+        for (index v = 0; v < m_; ++v) widest = std::max(widest, problem_.span[v]);
+        passes_.race_in_single(sizeof(T) == 8 && fits_single(widest));
         fingerprint_ = 0;
         prints_.clear();
         has_print_ = has_total_ = false;
@@ -282,7 +287,8 @@ class Loop {
                 0,
                 0,
                 nullptr,
-                false};
+                false,
+                rule_.n_own() != k_ || k_ == 1};
     }
 
     // ---- _engine/statistics.py ----
@@ -323,6 +329,15 @@ class Loop {
             bound_weights_ = weighting_.effective;
         }
         return passes_.total();
+    }
+
+    // Sums all rows about another reference; labels stay.
+    void sum_about(const double* reference) {
+        const Bounds none{};
+        if (problem_.bounded())
+            passes_.accumulate(starts_of(reference), labels_.data(), false, &none);
+        else
+            passes_.accumulate(starts_of(reference), nullptr, false);
     }
 
     // What the bounds of the last pass must be multiplied by, and what is added, to hold for the centers
@@ -490,7 +505,7 @@ class Loop {
                 dispersion_[i] = dispersion;
             }
         if (!lost.empty()) {
-            passes_.accumulate(starts_of(moved_.data()), nullptr, false);
+            sum_about(moved_.data());
             for (const index i : lost) dispersion_[i] = passes_.total().squares[i];
         }
         bool finite = true;
