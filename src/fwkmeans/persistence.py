@@ -164,7 +164,7 @@ def load_model(path: str | os.PathLike[str], *, max_json: int = MOST_JSON) -> An
     try:
         model = _read_model(content, max_json)
     except RefusedError as error:
-        raise ModelFileError(f"{path.name} cannot be used: {error}") from None
+        raise ModelFileError(f"{path.name} cannot be used: {error}") from error
     except Exception as error:  # whatever a damaged file does to the readers of zip, JSON and .npy
         raise ModelFileError(
             f"{path.name} cannot be read as a model: it is damaged or not a file of fwkmeans "

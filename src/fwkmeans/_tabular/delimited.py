@@ -10,7 +10,7 @@ import codecs
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -66,7 +66,7 @@ def look_like_data(names: Sequence[str]) -> bool:
     (True, False)
     """
     numbers = [one for one in names if re.fullmatch(r"[-+]?\d+([.,]\d+)?", one.strip())]
-    if 2 * len(numbers) < max(3, len(names)):
+    if 2 * len(numbers) < max(1, len(names)):
         return False
     whole = [int(one) for one in numbers if one.strip("-+ ").isdecimal()]
     return len(whole) < len(numbers) or any(a >= b for a, b in pairwise(whole))
@@ -85,12 +85,17 @@ def read_delimited(
     text: Sequence[str],
     keys: Sequence[str],
     remarks: Remarks,
+    check_size: Callable[[int], None],
 ) -> Any:
-    """Return a table from a stream of text in bytes; for the parameters see `read_table`."""
+    """Return a table from a stream of text in bytes; for the parameters see `read_table`.
+
+    `check_size` raises if a table of so many bytes is too large.
+    """
     arrow = require("pyarrow", "CSV files", "io")
     data = _as_utf8(name, content.read(), how.encoding)
     lines = _first_lines(name, data)
     sep = _guess_separator(lines) if how.sep is None else how.sep
+    check_size(len(data) + 8 * (data.obj.count(sep.encode()) + data.obj.count(b"\n")))
     cells = _parse(name, data, sep, lines)
     _check_end(name, data, cells.columns[-1][-1].as_py())
     others = [one for one in SEPARATORS if one in lines[0]]
