@@ -27,7 +27,6 @@ from fwkmeans.cli.options import (
     safe_option,
 )
 from fwkmeans.cli.output import check_apart, check_out, echo_json, note, table_name, write_columns
-from fwkmeans.exceptions import ModelFileError
 
 
 class ModelColumns(NamedTuple):
@@ -123,6 +122,7 @@ def load(path: str, max_json: float) -> Any:
     from sklearn.pipeline import Pipeline
 
     from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+    from fwkmeans.exceptions import ModelFileError
     from fwkmeans.persistence import load_model
 
     if not Path(path).is_file():
