@@ -314,3 +314,19 @@ def test_closed_stdin_is_told(monkeypatch):
         monkeypatch.setattr(sys, "stdin", stdin)
         with pytest.raises(InputError, match="stdin is closed"):
             read_table("-", Format())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind"),
+    [
+        ("true", "FALSE", pa.bool_()),
+        ("-inf", "1", pa.float64()),
+        ("+Infinity", "1", pa.float64()),
+        ("red", "1", pa.string()),
+        ("", "1", pa.int64()),
+        ("x", "2020-01-01", pa.string()),
+    ],
+)
+def test_the_first_cell_does_not_decide_alone(first, second, kind, read):
+    table, _ = read(f"a,b\n{first},1\n{second},2\n".encode())
+    assert table["a"].type == kind

@@ -288,6 +288,8 @@ def _with_missing(arrow: Any, cells: Any, missing: Sequence[str]) -> Any:
     if not arrow.types.is_string(cells.type):
         return cells
     is_missing = compute.is_in(cells, value_set=arrow.array(missing, type=arrow.string()))
+    if not compute.any(is_missing).as_py():
+        return cells
     return compute.if_else(is_missing, arrow.scalar(None, arrow.string()), cells)
 
 
@@ -321,6 +323,8 @@ def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remark
 def _cast(arrow: Any, compute: Any, cells: Any, decimal: str) -> Any:
     """Return the cells as the first type that all of them have; None if there is none."""
     cells = compute.ascii_trim(cells, " \t")
+    if _is_a_word(cells[0].as_py()):  # every failure below takes its time
+        return None
     numbers = cells
     if decimal != ".":  # then a point is no part of a number
         numbers = compute.replace_substring_regex(cells, r"[.]", "?")
@@ -336,6 +340,15 @@ def _cast(arrow: Any, compute: Any, cells: Any, decimal: str) -> Any:
     if compute.all(compute.match_substring_regex(cells, _TIME)).as_py():
         return compute.binary_join_element_wise("1970-01-01", cells, " ").cast(moments[1])
     return None
+
+
+def _is_a_word(cell: str | None) -> bool:
+    """Tell whether a cell is surely no number, truth value, date or time."""
+    return (
+        cell is not None
+        and not any("0" <= one <= "9" for one in cell)
+        and cell.strip("+-").lower() not in ("nan", "inf", "infinity", "true", "false")
+    )
 
 
 def _numbers_of_people(
