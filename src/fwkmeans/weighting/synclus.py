@@ -126,6 +126,13 @@ class StressWeights(WeightRule):
                 f"group_weights={np.round(shares, 6).tolist()} (scaled to sum to one) leave no "
                 "group with weight that has a feature that varies. Give such a group a weight."
             )
+        with np.errstate(over="ignore"):
+            variances = np.append(table.scatter / table.mass, units_of(table) ** 2)
+        if not np.isfinite(variances).all():
+            raise ValueError(
+                "The squares of X overflow. Rescale X, for example with "
+                "fwkmeans.preprocessing.RangeStandardizer, and fit again."
+            )
         observed: Self = clone(self).set_params(
             groups=groups, group_weights=shares, gram=pair_gram(source, table, members)
         )
