@@ -335,3 +335,10 @@ def test_closed_stdin_is_told(monkeypatch):
 def test_the_first_cell_does_not_decide_alone(first, second, kind, read):
     table, _ = read(f"a,b\n{first},1\n{second},2\n".encode())
     assert table["a"].type == kind
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there are no such devices")
+def test_devices_are_not_read(tmp_path):
+    (tmp_path / "t.csv").symlink_to("/dev/zero")  # has no end
+    with pytest.raises(InputError, match="is a device"):
+        read_table(str(tmp_path / "t.csv"), Format())

@@ -119,6 +119,8 @@ def _open(path: str) -> tuple[str, Any]:
         near = difflib.get_close_matches(file.name, names, n=1, cutoff=0.75)
         hint = f" Did you mean {file.parent / near[0]}?" if near else " Check the name."
         raise InputError(f"There is no file {path}.{hint}")
+    if file.is_char_device() or file.is_block_device():  # some never end
+        raise InputError(f"{path} is a device: give a file, or pipe a table into -.")
     return file.name, open_bytes(file)
 
 
