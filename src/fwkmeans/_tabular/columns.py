@@ -107,7 +107,7 @@ def _from_positions(positions: Sequence[Any], n_features: int, what: str) -> Int
 
 def is_frame(X: Any) -> bool:
     """Tell whether `X` is a dataframe that narwhals can read, such as pandas or polars."""
-    return bool(nw.dependencies.is_into_dataframe(X))
+    return not isinstance(X, np.ndarray) and bool(nw.dependencies.is_into_dataframe(X))
 
 
 def as_table(X: Any, **check_params: Any) -> Any:
@@ -339,24 +339,25 @@ def float_types(X: Any) -> Any:
 
     Frames of other libraries than plain pandas would otherwise be read as float64.
     """
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame) and set(frame.schema.dtypes()) == {nw.Float32()}:
-        return np.float32
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        if set(frame.schema.dtypes()) == {nw.Float32()}:
+            return np.float32
     return [np.float64, np.float32]
 
 
 def has_objects(X: Any) -> bool:
     """Tell whether a frame has columns of Python objects."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return isinstance(frame, nw.DataFrame) and nw.Object() in frame.schema.dtypes()
+    if not is_frame(X):
+        return False
+    return nw.Object() in nw.from_native(X, eager_only=True).schema.dtypes()
 
 
 def refuse_text(X: Any, who: str) -> None:
     """Raise if a column of a frame does not hold numbers."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
+    if not is_frame(X):
         return
-    schema = frame.schema
+    schema = nw.from_native(X, eager_only=True).schema
     text = [not _can_be_numeric(dtype) for dtype in schema.dtypes()]
     if any(text):
         types = {
