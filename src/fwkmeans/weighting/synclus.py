@@ -81,7 +81,8 @@ class StressWeights(WeightRule):
     -----
     F never rises while as many clusters have rows. It has no unit, so `tol` compares its fall with
     how far it would fall, to first order, if the weighted dispersion vanished. With sample
-    weights, the sums over pairs have weights :math:`s_i s_j`, and :math:`n_k` and N are sums of weights.
+    weights, the sums over pairs have weights :math:`s_i s_j`, and :math:`n_k` and N are sums of
+    weights.
 
     References
     ----------
