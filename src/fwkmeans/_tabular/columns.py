@@ -134,17 +134,38 @@ def name_columns(X: Any) -> list[Any]:
     return column_names(X) or default_names(X.shape[1])
 
 
-def each_column(X: Any, columns: Iterable[int]) -> Iterator[tuple[Any, Any]]:
+def each_column(
+    X: Any, columns: Iterable[int], *, as_series: bool = False
+) -> Iterator[tuple[Any, Any]]:
     """Yield the names and the cells of columns: series of a frame, or 1-D arrays.
 
-    A frame of many columns is costly to wrap, and to ask for its names: this does it once.
+    A frame of many columns is costly to wrap, and to ask for its names: this does it once. To wrap
+    columns of few cells takes longer than to read them, so numbers and text of an Arrow table are
+    arrays, too, unless `as_series`.
     """
-    if is_frame(X):
+    if nw.dependencies.is_pyarrow_table(X) and not as_series:
+        names = X.column_names
+        yield from ((names[v], _arrow_cells(X.column(int(v)))) for v in columns)
+    elif is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         names = frame.columns
         yield from ((names[v], frame.get_column(names[v])) for v in columns)
     else:
         yield from ((f"x{v}", X[:, v]) for v in columns)
+
+
+def _arrow_cells(column: Any) -> Any:
+    is_plain = column.null_count == 0 and str(column.type) in _ARROW_NUMBERS
+    if is_plain or str(column.type) == "string":
+        return column.to_numpy()
+    return nw.from_native(column, series_only=True)
+
+
+_ARROW_NUMBERS = {
+    "float",
+    "double",
+    *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)),
+}
 
 
 def default_names(n_features: int) -> list[str]:
