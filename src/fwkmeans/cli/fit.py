@@ -113,6 +113,7 @@ def fit(
             title=f"{name}: {choice.name}, {len(pipeline[-1].cluster_centers_)} clusters",
             starts=20 if report is not None else 0,
             random_state=options.seed,
+            with_map=report is not None,
         )
     written = {}
     if out is not None:

@@ -139,10 +139,12 @@ def summarize_rows(
     title: str | None = None,
     starts: int = 20,
     random_state: Any = 0,
+    with_map: bool = True,
 ) -> dict[str, Any]:
     """Return the same as `summarize`; `rows` is what the last step of the model was fitted to.
 
-    With it nothing is transformed or predicted again. None makes it from `X`.
+    With it nothing is transformed or predicted again. None makes it from `X`. The map, which only a
+    page shows, is None unless it is asked for.
     """
     steps, estimator = split(model)
     table = table_of(X)
@@ -208,7 +210,9 @@ def summarize_rows(
             labels,
             [columns[at].name for at in owners],
             random,
-        ),
+        )
+        if with_map
+        else None,
         "warnings": [text for _, text in warned],
         "warning_topics": [topic for topic, _ in warned],
     }
