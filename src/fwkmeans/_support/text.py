@@ -16,10 +16,12 @@ _BLOCKS = " ▏▎▍▌▋▊▉█"
 def number(value: float | None, digits: int = 4) -> str:
     """Return a number with about `digits` significant digits, a dash if there is none.
 
+    Four digits are not separated, so that 1996 looks like the year that it may be.
+
     Examples
     --------
-    >>> number(-3.14159265), number(1234567.8), number(0.00001234), number(None)
-    ('−3.142', '1,234,568', '1.234e-05', '–')
+    >>> number(-3.14159265), number(1996.3), number(1234567.8), number(0.00001234), number(None)
+    ('−3.142', '1996', '1,234,568', '1.234e-05', '–')
     """
     if value is None or not math.isfinite(value):
         return "–"
@@ -29,6 +31,8 @@ def number(value: float | None, digits: int = 4) -> str:
     if size < -4 or size > 8:
         return f"{sign}{abs(value):.{digits - 1}e}"
     text = f"{abs(value):,.{max(0, digits - 1 - size)}f}"
+    if size < 4 and len(text) == 5:
+        text = text.replace(",", "")
     return sign + (text.rstrip("0").rstrip(".") if "." in text else text)
 
 

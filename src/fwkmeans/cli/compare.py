@@ -11,7 +11,7 @@ import click
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import aligned, count, for_terminal, harmless, has_blocks, percent
 from fwkmeans._tabular.format import Format
-from fwkmeans.cli.columns import Chosen, Roles, check_key, read_columns
+from fwkmeans.cli.columns import Chosen, Roles, check_keys, read_columns
 from fwkmeans.cli.models import Choice, FitOptions, build, choose, every_choice
 from fwkmeans.cli.options import (
     SectionedCommand,
@@ -82,7 +82,7 @@ def compare(
     name = table_name(table)
     choices = [choose(one) for one in algorithms] or every_choice()
     if out is not None:
-        check_key(roles.id, [one.title for one in choices])
+        check_keys(roles.id, [one.title for one in choices])
     chosen = read_columns(table, how, roles, name)
     result = compared(choices, options, chosen, patient=bool(algorithms))
     if not result["algorithms"]:

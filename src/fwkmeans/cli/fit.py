@@ -8,12 +8,13 @@ import click
 
 from fwkmeans._support.text import harmless
 from fwkmeans._tabular.format import Format
-from fwkmeans.cli.columns import Roles, check_key, read_columns
+from fwkmeans.cli.columns import Roles, check_keys, read_columns
 from fwkmeans.cli.models import NAMES, FitOptions, build, choose
 from fwkmeans.cli.options import (
     SectionedCommand,
     algorithm_option,
     column_options,
+    columns_option,
     file_option,
     fit_options,
     format_options,
@@ -27,6 +28,7 @@ from fwkmeans.cli.output import (
     check_printed,
     check_report,
     echo_json,
+    show_uses,
     table_name,
     write_columns,
 )
@@ -54,6 +56,7 @@ from fwkmeans.cli.run import fit_and_collect
     help="A parameter of the algorithm, such as -p beta=3; may be repeated.",
 )
 @column_options
+@columns_option
 @file_option(
     "-o",
     "--out",
@@ -70,6 +73,7 @@ def fit(
     algorithm: str | None,
     parameters: tuple[str, ...],
     roles: Roles,
+    show_columns: bool,
     out: str | None,
     model: str | None,
     report: str | None,
@@ -94,9 +98,12 @@ def fit(
     check_folder(model)
     check_report(report)
     if out is not None:
-        check_key(roles.id, ["cluster"])
+        check_keys(roles.id, ["cluster"])
     name = table_name(table)
     chosen = read_columns(table, how, roles, name)
+    if show_columns:
+        show_uses(chosen, as_json)
+        return
     choice = choose(algorithm, parameters)
     pipeline = build(choice, options, chosen.features, chosen.n_missing)
     with working(f"{choice.name} clusters {chosen.features.num_rows} rows"):

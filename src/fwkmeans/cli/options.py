@@ -45,10 +45,14 @@ _SECTIONS = {
     **dict.fromkeys(
         ("out", "model", "report", "as_json", "distances", "spreadsheet_safe"), "Results"
     ),
-    **dict.fromkeys(("categorical", "numeric", "drop", "id", "labels", "key"), "Columns"),
+    **dict.fromkeys(
+        ("categorical", "numeric", "drop", "id", "labels", "keys", "dates", "show_columns"),
+        "Columns",
+    ),
     **dict.fromkeys(("missing", "standardize", "starts", "seed", "jobs"), "Details"),
     **dict.fromkeys(
-        ("sep", "decimal", "encoding", "sheet", "na", "max_unpacked"), "How the table is written"
+        ("sep", "decimal", "encoding", "header", "sheet", "na", "max_unpacked"),
+        "How the table is written",
     ),
     **dict.fromkeys(("debug", "help"), "Other"),
 }
@@ -131,6 +135,21 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON for machines instead of text."
 )
 
+keys_option = click.option(
+    "--id",
+    "keys",
+    callback=_names,
+    metavar="COLUMNS",
+    help="Keys of the rows, kept in the output: a,b.",
+)
+
+columns_option = click.option(
+    "--columns",
+    "show_columns",
+    is_flag=True,
+    help="Show what would be done with each column, and why, and stop.",
+)
+
 safe_option = click.option(
     "--spreadsheet-safe",
     is_flag=True,
@@ -150,7 +169,14 @@ _FORMAT = (
         help="Decimal point of numbers in text (default: ., or guessed).",
     ),
     click.option(
-        "--encoding", default="utf-8", metavar="NAME", help="Encoding of text (default: utf-8)."
+        "--encoding",
+        metavar="NAME",
+        help="Encoding of text (default: utf-8, or cp1252 of Windows if it is not).",
+    ),
+    click.option(
+        "--header/--no-header",
+        default=None,
+        help="Whether the first row holds the names of the columns (default: guessed).",
     ),
     click.option(
         "--na",
@@ -173,8 +199,15 @@ _ROLES = (
     _columns("--categorical", "Columns that hold categories (text and true/false do anyway)."),
     _columns("--numeric", "Columns that hold numbers."),
     _columns("--drop", "Columns to leave out: a,b,c."),
-    _column("--id", "Key of the rows: not clustered, kept in --out."),
+    _columns("--id", "Keys of the rows: not clustered, kept in --out."),
     labels_option,
+    click.option(
+        "--dates",
+        type=click.Choice(["drop", "age", "parts"]),
+        default="drop",
+        help="Dates: leave out (default), years before the latest one, or year, month, weekday "
+        "and hour.",
+    ),
 )
 
 _FIT = (
@@ -239,9 +272,11 @@ def _format(na: list[str], max_unpacked: float, **given: Any) -> Format:
 
 
 #: How a table is written, as `how`.
-format_options = _gathered("how", _FORMAT, "sep decimal encoding sheet na max_unpacked", _format)
+format_options = _gathered(
+    "how", _FORMAT, "sep decimal encoding header sheet na max_unpacked", _format
+)
 #: What the columns of a table are, as `roles`.
-column_options = _gathered("roles", _ROLES, "categorical numeric drop id labels", Roles)
+column_options = _gathered("roles", _ROLES, "categorical numeric drop id labels dates", Roles)
 #: What all algorithms have, as `options`.
 fit_options = _gathered(
     "options", _FIT, "clusters missing standardize starts seed jobs", FitOptions

@@ -18,6 +18,7 @@ from fwkmeans._support.files import replacing
 from fwkmeans._support.jsonable import jsonable
 from fwkmeans._support.optional import require
 from fwkmeans._support.text import harmless
+from fwkmeans.cli.columns import Chosen, use_lines
 from fwkmeans.cli.errors import raise_if_stopped
 
 _NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?(e[-+]?\d+)?", re.IGNORECASE)
@@ -151,6 +152,19 @@ def echo_json(content: Mapping[str, Any]) -> None:
     """Print for machines."""
     text = json.dumps(jsonable(content), indent=2, ensure_ascii=False, allow_nan=False)
     click.echo(text)
+
+
+def show_uses(chosen: Chosen, as_json: bool) -> None:
+    """Print what is done with each column, and what was guessed about the table."""
+    if as_json:
+        uses = [one._asdict() for one in chosen.uses]
+        echo_json({"columns": uses, "notes": chosen.notes})
+        return
+    for line in [*use_lines(chosen.uses), ""]:
+        click.echo(harmless(line))
+    for text in chosen.notes:
+        if not text.startswith("Left out"):
+            click.echo(harmless(f"Note: {text}"))
 
 
 def note(text: str) -> None:
