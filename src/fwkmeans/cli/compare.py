@@ -12,7 +12,7 @@ from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import aligned, count, for_terminal, harmless, has_blocks, percent
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Chosen, Roles, check_keys, read_columns
-from fwkmeans.cli.models import Choice, FitOptions, build, choose, every_choice
+from fwkmeans.cli.models import AUTO, Choice, FitOptions, build, choose, every_choice
 from fwkmeans.cli.options import (
     SectionedCommand,
     algorithm_option,
@@ -32,7 +32,7 @@ from fwkmeans.cli.output import (
     write_columns,
 )
 from fwkmeans.cli.progress import each
-from fwkmeans.cli.run import fit_and_collect
+from fwkmeans.cli.run import fit_and_collect, fit_choice
 
 MOST_SIZES = 6
 MOST_FEATURES = 3
@@ -84,6 +84,9 @@ def compare(
     if out is not None:
         check_keys(roles.id, [one.title for one in choices])
     chosen = read_columns(table, how, roles, name)
+    if not isinstance(options.clusters, int):
+        options, said = _with_number(options, chosen)
+        chosen.notes.insert(0, said)
     result = compared(choices, options, chosen, patient=bool(algorithms))
     if not result["algorithms"]:
         reasons = {one["reason"] for one in result["skipped"]}
@@ -100,6 +103,14 @@ def compare(
         click.echo(f"\nWrote the clusters to {out}")
     for text in chosen.notes:
         click.echo(harmless(f"\nNote: {text}"), err=out == "-")
+
+
+def _with_number(options: FitOptions, chosen: Chosen) -> tuple[FitOptions, str]:
+    """Return the options with the number of clusters that `AutoKMeans` finds, and a sentence."""
+    found = fit_choice(choose(AUTO), options, chosen).chosen or 1
+    said = f"AutoKMeans found {count(found, 'cluster')}, and all algorithms were asked for "
+    said += "as many (-k)." if found > 1 else "2 (-k)."
+    return options._replace(clusters=max(2, found)), said
 
 
 def compared(
@@ -154,6 +165,8 @@ def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
 
     from fwkmeans.reports.summarize import summarize_rows
 
+    if choice.name == AUTO:  # which has no starts
+        options = options._replace(starts=None)
     pipeline = build(choice, options, chosen.features, chosen.n_missing)
     begin = time.perf_counter()
     rows, warned = fit_and_collect(pipeline, chosen.features)
@@ -179,10 +192,9 @@ def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
 
 def _lines(name: str, result: dict[str, Any], labels: str | None) -> Iterator[str]:
     done = result["algorithms"]
-    clusters = "clusters found" if result["n_clusters"] == "auto" else None
     yield (
         f"{name}: {count(result['n_rows'], 'row')}, {count(result['n_features'], 'column')}, "
-        f"{clusters or count(result['n_clusters'], 'cluster')}"
+        f"{count(result['n_clusters'], 'cluster')}"
     )
     yield ""
     header = ["algorithm", "ARI" if labels is not None else "", "rows in clusters", "columns that"]

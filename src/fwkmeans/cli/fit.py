@@ -9,7 +9,7 @@ import click
 from fwkmeans._support.text import harmless
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Roles, check_keys, read_columns
-from fwkmeans.cli.models import NAMES, FitOptions, build, choose
+from fwkmeans.cli.models import NAMES, FitOptions, choose, treatment
 from fwkmeans.cli.options import (
     SectionedCommand,
     algorithm_option,
@@ -34,19 +34,17 @@ from fwkmeans.cli.output import (
 )
 from fwkmeans.cli.progress import working
 from fwkmeans.cli.result import result_lines
-from fwkmeans.cli.run import fit_and_collect
+from fwkmeans.cli.run import fit_choice
 
 
 @click.command(
     cls=SectionedCommand,
-    epilog="Example: fwkmeans fit wine.csv -k 3 --labels class --out labels.csv --model wine.fwk "
-    "--report wine.html",
+    epilog="Examples: fwkmeans fit wine.csv; fwkmeans fit wine.csv -k 3 --labels class "
+    "--out clusters.csv --model wine.fwk --report wine.html",
 )
 @click.argument("table", type=click.Path())
 @fit_options
-@algorithm_option(
-    text=f"One of {', '.join(NAMES)} (in any spelling, or by class). Default: see above."
-)
+@algorithm_option(text=f"AutoKMeans (default), {', '.join(NAMES)}, in any spelling, or by class.")
 @click.option(
     "-p",
     "--param",
@@ -87,10 +85,10 @@ def fit(
     numbers, text and true/false as categories; columns that only number or name the rows are left
     out. Nothing is written unless a file is asked for.
 
-    The default algorithm is EW-KM with -p dispersion=mean. It has weights of its own in every
-    cluster, loses no clusters to columns of few values, and of the weighted algorithms it found
-    the classes of the bundled tables best, on average, once noise columns were added. No algorithm
-    is best everywhere: see fwkmeans compare.
+    Without further options AutoKMeans finds the number of clusters, and which columns say nothing
+    about them. If the table seems to have no clusters, that is said first. -k 3 asks for three,
+    -k 2:8 for the best of 2 to 8, -a for a named algorithm. No algorithm is best everywhere: see
+    fwkmeans choose and fwkmeans compare.
     """
     check_printed(as_json, out)
     check_apart({"the table": table}, {"--out": out, "--model": model, "--report": report})
@@ -105,9 +103,8 @@ def fit(
         show_uses(chosen, as_json)
         return
     choice = choose(algorithm, parameters)
-    pipeline = build(choice, options, chosen.features, chosen.n_missing)
-    with working(f"{choice.name} clusters {chosen.features.num_rows} rows"):
-        rows, warned = fit_and_collect(pipeline, chosen.features)
+    fitted = fit_choice(choice, options, chosen)
+    pipeline, rows, warned = fitted.pipeline, fitted.rows, fitted.warned
     from fwkmeans.reports import write_report
     from fwkmeans.reports.summarize import summarize_rows
 
@@ -138,27 +135,32 @@ def fit(
     if report is not None:
         write_report(summary, report)
         written["report"] = report
-    notes = [*chosen.notes, *_about_missing(options, chosen.n_missing)]
+    missing = treatment(choice, options, chosen.features)
+    notes = [*chosen.notes, *_about_missing(missing, chosen.n_missing)]
     if as_json:
         notes += [one.text for one in warned]
-        echo_json(summary | {"notes": notes, "left_out": chosen.left_out, "written": written})
+        number = {"chosen": fitted.chosen, "tendency": fitted.tendency, "scores": fitted.scores}
+        about = {"notes": notes, "left_out": chosen.left_out, "number": number}
+        echo_json(summary | about | {"written": written})
         return
     notes += [one.text for one in warned if not one.is_in_summary]
     beside = out == "-"
+    for line in fitted.first:
+        click.echo(line, err=beside)
     for line in result_lines(summary, name, choice.title, roles.labels):
         click.echo(harmless(line), err=beside)
     for line in _endings(written, notes):
         click.echo(harmless(line), err=beside)
 
 
-def _about_missing(options: FitOptions, n_missing: int) -> list[str]:
+def _about_missing(missing: str, n_missing: int) -> list[str]:
     if not n_missing:
         return []
     what = {
         "median": "were filled with the median, or the most frequent category, of their column",
         "ignore": "were ignored",
         "rescale": "were ignored, and distances rescaled to the cells that are there",
-    }[options.missing]
+    }[missing]
     verb = "One missing cell" if n_missing == 1 else f"{n_missing} missing cells"
     return [f"{verb} {what if n_missing > 1 else what.replace('were', 'was', 1)} (--missing)."]
 

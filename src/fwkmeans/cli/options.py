@@ -76,19 +76,26 @@ def _separator(ctx: click.Context, parameter: click.Parameter, value: str | None
     return character
 
 
-def _clusters(ctx: click.Context, parameter: click.Parameter, value: str) -> int | str:
-    """Read a number of clusters, or ``auto``."""
+def _clusters(
+    ctx: click.Context, parameter: click.Parameter, value: str
+) -> int | str | tuple[int, int]:
+    """Read a number of clusters, several as ``2:8``, or ``auto``."""
     if value == "auto":
         return value
+    low, colon, high = value.partition(":")
     try:
-        number = int(value)
+        first, last = int(low), int(high if colon else low)
     except ValueError:
         raise click.BadParameter(
-            f"{value!r} is not a number of clusters; give 2 or more, or auto."
+            f"{value!r} is not a number of clusters; give 2 or more, some as 2:8, or auto."
         ) from None
-    if number < 1:
-        raise click.BadParameter(f"there cannot be {number} clusters; give 2 or more.")
-    return number
+    if first < 2:
+        raise click.BadParameter(f"{value} makes no clusters; give 2 or more.")
+    if last < first:
+        raise click.BadParameter(
+            f"{value} is empty; write the lower number first, as {last}:{first}."
+        )
+    return (first, last) if colon else first
 
 
 def complete_algorithm(
@@ -215,16 +222,16 @@ _FIT = (
         "-k",
         "--clusters",
         callback=_clusters,
-        required=True,
+        default="auto",
         metavar="NUMBER",
-        help="Number of clusters; auto lets iMWK-Means find it.",
+        help="Number of clusters, several to choose from as 2:8, or auto (default).",
     ),
     click.option(
         "--missing",
         type=click.Choice(["median", "ignore", "rescale", "error"]),
-        default="median",
-        help="Missing cells: fill with the median or most frequent category (default), leave "
-        "out of all sums, the same with distances rescaled, or stop.",
+        help="Missing cells: fill with the median or most frequent category (default of the "
+        "named algorithms), leave out of all sums (default of AutoKMeans), the same with distances "
+        "rescaled, or stop.",
     ),
     click.option(
         "--standardize/--no-standardize",
