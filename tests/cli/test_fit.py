@@ -152,7 +152,8 @@ def test_missing_cells_can_stay(missing, name, run, mixed, tmp_path):
 def test_stdin_and_stdout(run, iris_path, iris):
     with open(iris_path, encoding="utf-8") as stream:
         text = stream.read()
-    done = run("fit", "-", "-k", 3, "-a", "kmeans", "--drop", "class", "--out", "-", stdin=text)
+    arguments = ("fit", "-", "-k", 3, "-a", "kmeans", "--drop", "class", "--out", "-")
+    done = run(*arguments, "--labels-only", stdin=text)
     header, *rows = done.out.splitlines()
     model = make_pipeline(RangeStandardizer(), KMeans(3, random_state=0)).fit(iris.data)
     assert header == "cluster"
@@ -161,7 +162,7 @@ def test_stdin_and_stdout(run, iris_path, iris):
 
 
 def test_labels_as_other_files(run, mixed, tmp_path):
-    common = ("fit", mixed, "-k", 2, "--id", "key")
+    common = ("fit", mixed, "-k", 2, "--id", "key", "--labels-only")
     run(*common, "--out", "l.parquet")
     run(*common, "--out", "l.tsv")
     table = pyarrow.parquet.read_table(tmp_path / "l.parquet")

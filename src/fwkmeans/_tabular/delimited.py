@@ -94,7 +94,10 @@ def read_delimited(
     keys: Sequence[str],
     remarks: Remarks,
 ) -> Any:
-    """Return a table from a stream of text in bytes; for the parameters see `read_table`."""
+    """Return a table from a stream of text in bytes, and the same table with cells of text.
+
+    For the parameters see `read_table`.
+    """
     data = content.read()
     if how.encoding is not None:
         return _read_text(name, data, how.encoding, how, text, keys, remarks)
@@ -152,10 +155,9 @@ def _read_text(
     check_names(name, header)
     as_they_are, as_text = set(keys), set(text)
     columns = []
-    texts = cells.slice(int(is_header)).columns[::-1]
+    written = cells.slice(int(is_header)).rename_columns(header)
     del data, cells  # what is done with need not stay in memory
-    for column in header:
-        values = texts.pop()
+    for column, values in zip(header, written.columns, strict=True):
         values = arrow.chunked_array([values.combine_chunks()], type=values.type)
         if column not in as_they_are:
             values = _with_missing(arrow, values, how.missing)
@@ -163,7 +165,7 @@ def _read_text(
                 values = inferred(arrow, values, column, how, sep, remarks)
                 _doubt_quotes(arrow, values, column, sep, remarks)
         columns.append(values)
-    return arrow.Table.from_arrays(columns, names=header)
+    return arrow.Table.from_arrays(columns, names=header), written
 
 
 def named_columns(

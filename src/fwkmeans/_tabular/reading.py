@@ -53,8 +53,16 @@ def read_table(
     inferred. Cells of the columns `keys` are kept to the letter, those that mean a missing cell
     included. The table is a pyarrow table with at least one row and distinct names.
     """
+    return read_and_keep(path, how, text, keys=keys)[0]
+
+
+def read_and_keep(
+    path: str, how: Format, text: Sequence[str] = (), *, keys: Sequence[str] = ()
+) -> tuple[ReadTable, Any]:
+    """Do the same; also return the cells of a text file as they are written, None for others."""
     name, content = _open(path)
     remarks = Remarks()
+    written = None
     with content:
         arrow = require("pyarrow", "Tables", "io")
         start = content.read(8)
@@ -69,7 +77,7 @@ def read_table(
             raise InputError(f"{name} is an old Excel file (.xls): save it as .xlsx or CSV.")
         else:
             source = _decompressed(name, content, start, how)
-            table = read_delimited(name, source, how, text, keys, remarks)
+            table, written = read_delimited(name, source, how, text, keys, remarks)
     check_names(name, table.column_names)
     if not table.num_rows:
         raise InputError(f"{name} has a header but no rows: there is nothing to cluster.")
@@ -82,7 +90,8 @@ def read_table(
             strict=True,
         )
     ]
-    return ReadTable(arrow.Table.from_arrays(columns, names=table.column_names), remarks)
+    table = arrow.Table.from_arrays(columns, names=table.column_names)
+    return ReadTable(table, remarks), written
 
 
 def _open(path: str) -> tuple[str, Any]:

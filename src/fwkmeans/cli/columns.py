@@ -15,7 +15,7 @@ from fwkmeans._support.optional import require
 from fwkmeans._support.text import aligned, count, for_terminal, joined, quoted
 from fwkmeans._tabular.dates import ages, derive, derived_from, parts_of
 from fwkmeans._tabular.format import MISSING, Format
-from fwkmeans._tabular.reading import read_table
+from fwkmeans._tabular.reading import read_and_keep
 from fwkmeans.cli.errors import with_option
 from fwkmeans.cli.kinds import MOST_LEVELS, Kind, has_commas, is_comma_number, is_float, kind_of
 
@@ -63,15 +63,20 @@ class Chosen(NamedTuple):
     left_out: dict[str, str]  # reason for each column that was left out without being told so
     n_missing: int  # cells
     uses: list[Use]  # of all columns of the table
-    table: Any  # pyarrow.Table, as it was read
+    table: Any  # pyarrow.Table, as it was read, or as it is written in its file
 
 
-def read_columns(path: str, how: Format, roles: Roles, name: str) -> Chosen:
-    """Read a table and take the columns to cluster by out of it."""
+def read_columns(path: str, how: Format, roles: Roles, name: str, *, keep: bool = False) -> Chosen:
+    """Read a table and take the columns to cluster by out of it.
+
+    With `keep` the table stays beside them as it is written in its file.
+    """
     keys = [*roles.id, *([] if roles.labels is None else [roles.labels])]
-    table, remarks = read_table(path, how, roles.categorical, keys=keys)
+    (table, remarks), written = read_and_keep(path, how, roles.categorical, keys=keys)
     try:
         chosen = choose_columns(table, roles, name, how.missing)
+        if keep and written is not None:
+            chosen = chosen._replace(table=written)
     except InputError as error:
         of_table = " ".join(with_option(*remark) for remark in remarks.found())
         raise InputError(f"{error} {of_table}".rstrip()) from None

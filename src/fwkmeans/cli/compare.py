@@ -54,7 +54,7 @@ WIDEST = {"CK-Means": 64, "SYNCLUS": 256}
 @file_option(
     "-o",
     "--out",
-    text="Write the clusters of each row, one column per algorithm (.csv, .tsv, .parquet).",
+    text="Write the clusters of each row, one column per algorithm (.csv, .tsv, .parquet, .xlsx).",
 )
 @safe_option
 @json_option

@@ -23,18 +23,21 @@ from fwkmeans.cli.options import (
 )
 from fwkmeans.cli.output import (
     check_apart,
-    check_folder,
+    check_model,
     check_out,
     check_printed,
-    check_report,
     echo_json,
+    is_text,
     show_uses,
     table_name,
     write_columns,
 )
+from fwkmeans.cli.pages import check_report, write_page
 from fwkmeans.cli.progress import working
 from fwkmeans.cli.result import result_lines
+from fwkmeans.cli.rows import with_clusters
 from fwkmeans.cli.run import fit_choice
+from fwkmeans.cli.workbook import profile_rows
 
 
 @click.command(
@@ -58,10 +61,12 @@ from fwkmeans.cli.run import fit_choice
 @file_option(
     "-o",
     "--out",
-    text="Write the cluster of each row to a .csv, .tsv or .parquet file (- for stdout).",
+    text="Write the table with the cluster of each row, its distance and confidence, to a .csv, "
+    ".tsv, .parquet or .xlsx file (- for stdout).",
 )
+@click.option("--labels-only", is_flag=True, help="In --out only keys (--id) and clusters.")
 @file_option("-m", "--model", text="Write the model, for predict and report (.fwk).")
-@file_option("-r", "--report", text="Write a report (.html).")
+@file_option("-r", "--report", text="Write a report (.html, or .pdf by a browser).")
 @safe_option
 @json_option
 @format_options
@@ -73,6 +78,7 @@ def fit(
     roles: Roles,
     show_columns: bool,
     out: str | None,
+    labels_only: bool,
     model: str | None,
     report: str | None,
     spreadsheet_safe: bool,
@@ -93,19 +99,18 @@ def fit(
     check_printed(as_json, out)
     check_apart({"the table": table}, {"--out": out, "--model": model, "--report": report})
     check_out(out)
-    check_folder(model)
+    check_model(model)
     check_report(report)
-    if out is not None:
+    if out is not None and labels_only:
         check_keys(roles.id, ["cluster"])
     name = table_name(table)
-    chosen = read_columns(table, how, roles, name)
+    chosen = read_columns(table, how, roles, name, keep=out is not None and is_text(out))
     if show_columns:
         show_uses(chosen, as_json)
         return
     choice = choose(algorithm, parameters)
     fitted = fit_choice(choice, options, chosen)
     pipeline, rows, warned = fitted.pipeline, fitted.rows, fitted.warned
-    from fwkmeans.reports import write_report
     from fwkmeans.reports.summarize import summarize_rows
 
     with working("Looking at the result"):
@@ -122,18 +127,21 @@ def fit(
     written = {}
     if out is not None:
         write_columns(
-            chosen.ids | {"cluster": pipeline[-1].labels_.tolist()},
+            chosen.ids | {"cluster": pipeline[-1].labels_.tolist()}
+            if labels_only
+            else with_clusters(chosen, pipeline[-1], rows),
             out,
             spreadsheet_safe=spreadsheet_safe,
+            profiles=profile_rows(summary),
         )
-        written["labels"] = out
+        written["labels" if labels_only else "table"] = out
     if model is not None:
         from fwkmeans.persistence import save_model
 
         save_model(pipeline, model)
         written["model"] = model
     if report is not None:
-        write_report(summary, report)
+        write_page(summary, report)
         written["report"] = report
     missing = treatment(choice, options, chosen.features)
     notes = [*chosen.notes, *_about_missing(missing, chosen.n_missing)]

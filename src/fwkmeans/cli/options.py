@@ -43,7 +43,11 @@ class SectionedCommand(click.Command):
 _HEADINGS = ("Options", "Results", "Columns", "Details", "How the table is written", "Other")
 _SECTIONS = {
     **dict.fromkeys(
-        ("out", "model", "report", "as_json", "distances", "spreadsheet_safe"), "Results"
+        (
+            *("out", "labels_only", "model", "report", "plot", "no_plot", "as_json"),
+            *("distances", "spreadsheet_safe"),
+        ),
+        "Results",
     ),
     **dict.fromkeys(
         ("categorical", "numeric", "drop", "id", "labels", "keys", "dates", "show_columns"),

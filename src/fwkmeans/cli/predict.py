@@ -46,7 +46,7 @@ class ModelColumns(NamedTuple):
     "-o",
     "--out",
     default="-",
-    text="Write to a .csv, .tsv or .parquet file (default: - for stdout).",
+    text="Write to a .csv, .tsv, .parquet or .xlsx file (default: - for stdout).",
 )
 @click.option("--distances", is_flag=True, help="Also the distance to the center of each cluster.")
 @keys_option

@@ -93,7 +93,8 @@ def cluster_tendency(
             shuffled = [rng.permutation(one) for one in categories]
             others.append(_scatters(np.hstack([drawn, coarse, *shuffled])))
         mean, spread = np.mean(others, axis=0), np.std(others, axis=0, ddof=1)
-        scores.append(float(((mean - own) / np.maximum(spread, 1e-6)).max()))
+        spread = np.maximum(spread, max(spread.mean(), 1e-3))  # few tables tell little about it
+        scores.append(float(((mean - own) / spread).max()))
     return Tendency(min(scores), *scores)
 
 
