@@ -381,6 +381,17 @@ def test_wrong_words_about_columns(roles, sentence):
     assert sentence in str(caught.value)
 
 
+def test_one_column_of_a_sheet_is_not_separated_otherwise(refuse, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for cell in ("a", 1, 2, 4):
+        book.active.append([cell])
+    book.save(tmp_path / "t.xlsx")
+    sentence = refuse("fit", tmp_path / "t.xlsx", "-k", 2)
+    assert "has one column, 'a'" in sentence
+    assert "--sep" not in sentence
+
+
 def test_one_column_is_refused():
     with pytest.raises(InputError, match=r"table has one column, 'a'.*--sep"):
         chosen({"a": [1, 2, 4]})

@@ -74,7 +74,7 @@ def read_columns(path: str, how: Format, roles: Roles, name: str, *, keep: bool 
     keys = [*roles.id, *([] if roles.labels is None else [roles.labels])]
     (table, remarks), written = read_and_keep(path, how, roles.categorical, keys=keys)
     try:
-        chosen = choose_columns(table, roles, name, how.missing)
+        chosen = choose_columns(table, roles, name, how.missing, is_text=written is not None)
         if keep and written is not None:
             chosen = chosen._replace(table=written)
     except InputError as error:
@@ -95,11 +95,19 @@ def check_keys(keys: Iterable[str], columns: Iterable[str]) -> None:
             )
 
 
-def choose_columns(table: Any, roles: Roles, name: str, missing: Sequence[str] = MISSING) -> Chosen:
+def choose_columns(
+    table: Any,
+    roles: Roles,
+    name: str,
+    missing: Sequence[str] = MISSING,
+    *,
+    is_text: bool = True,
+) -> Chosen:
     """Take the columns to cluster by out of a table, each as numbers or categories.
 
     Numbers are numeric, text and truth values categorical, whatever is not overruled; dates, empty
     columns, codes and texts of which nearly every row has its own are left out (`kind_of`).
+    `is_text` tells whether the table comes from a file of text, whose separator may be wrong.
     """
     _check_roles(table, roles, name)
     arrow = require("pyarrow", "Tables", "io")
@@ -131,7 +139,7 @@ def choose_columns(table: Any, roles: Roles, name: str, missing: Sequence[str] =
         )
     if left_out:
         notes.insert(0, _said(left_out))
-    _check_number(table, columns, name, roles, left_out)
+    _check_number(table, columns, name, left_out, is_text)
     features = arrow.table(columns)
     notes += _about_stand_ins(arrow, features)
     return Chosen(
@@ -298,16 +306,17 @@ def _has(columns: Sequence[str]) -> str:
 
 
 def _check_number(
-    table: Any, columns: dict[str, Any], name: str, roles: Roles, left_out: dict[str, str]
+    table: Any, columns: dict[str, Any], name: str, left_out: dict[str, str], is_text: bool
 ) -> None:
     """Raise unless there are two columns to weigh against each other."""
     if len(columns) > 1:
         return
     if table.num_columns == 1:
         hint = ": --sep space" * (" " in table.column_names[0].strip())
+        advice = f"say with --sep what separates them{hint}" if is_text else "choose another sheet"
         raise InputError(
             f"{name} has one column, {table.column_names[0]!r}: weights of features need two or "
-            f"more. If there should be more, say with --sep what separates them{hint}."
+            f"more. If there should be more, {advice}."
         )
     used = "no column is" if not columns else f"only the column {next(iter(columns))!r} is"
     others = [one for one in table.column_names if one not in columns]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fwkmeans._support.text import bar, count, for_terminal, percent
+from fwkmeans._support.text import bar, count, for_terminal, padded, percent, width_of
 
 MOST_FEATURES = 5  # listed for a cluster
 MOST_CLUSTERS = 20  # described
@@ -96,9 +96,9 @@ def _bars(top: Sequence[Sequence[Any]], equal: dict[str, float]) -> Iterator[str
     alike = _one_share(equal) is not None
     times = [share / equal[name] if equal[name] > 0 else 0.0 for name, share in top]
     largest = max(times, default=1.0) or 1.0
-    width = min(NAME_WIDTH, max((len(str(name)) for name, _ in top), default=1))
+    width = min(NAME_WIDTH, max((width_of(str(name)) for name, _ in top), default=1))
     for (name, share), multiple in list(zip(top, times, strict=True))[:MOST_FEATURES]:
-        cells = f"  {for_terminal(str(name), width):<{width}}  {percent(share, fine=True):>5}"
+        cells = f"  {padded(for_terminal(str(name), width), width)}  {percent(share, fine=True):>5}"
         if not alike:
             cells += f"  {f'{multiple:.1f}':>4} times"
         yield f"{cells}  {bar(multiple / largest)}"
