@@ -10,7 +10,7 @@ import codecs
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -65,7 +65,7 @@ def look_like_data(names: Sequence[str], below: Sequence[Sequence[str | None]] =
     steps = {b - a for a, b in pairwise(whole)}
     in_order = len(numbers) > 1 and len(whole) == len(numbers) and min(steps) > 0
     if not below:
-        return 2 * len(numbers) >= max(3, len(names)) and not in_order
+        return bool(numbers) and 2 * len(numbers) >= len(names) and not in_order
     numeric = [at for at, cells in enumerate(below) if _are_numbers(cells)]
     if numeric:
         is_number = [_NUMBER.fullmatch(names[at].strip()) is not None for at in numeric]
@@ -93,16 +93,18 @@ def read_delimited(
     text: Sequence[str],
     keys: Sequence[str],
     remarks: Remarks,
+    check_size: Callable[[int], None],
 ) -> Any:
     """Return a table from a stream of text in bytes, and the same table with cells of text.
 
-    For the parameters see `read_table`.
+    For the parameters see `read_table`. `check_size` raises if a table of so many bytes is too
+    large.
     """
     data = content.read()
     if how.encoding is not None:
-        return _read_text(name, data, how.encoding, how, text, keys, remarks)
+        return _read_text(name, data, how.encoding, how, text, keys, remarks, check_size)
     try:
-        return _read_text(name, data, "utf-8", how, text, keys, remarks)
+        return _read_text(name, data, "utf-8", how, text, keys, remarks, check_size)
     except WrongEncodingError:
         if not _may_be_windows(data):
             raise
@@ -111,7 +113,7 @@ def read_delimited(
         f"({WINDOWS}).",
         setting="encoding",
     )
-    return _read_text(name, data, WINDOWS, how, text, keys, remarks)
+    return _read_text(name, data, WINDOWS, how, text, keys, remarks, check_size)
 
 
 class WrongEncodingError(InputError):
@@ -135,11 +137,13 @@ def _read_text(
     text: Sequence[str],
     keys: Sequence[str],
     remarks: Remarks,
+    check_size: Callable[[int], None],
 ) -> Any:
     arrow = require("pyarrow", "CSV files", "io")
     data = _as_utf8(name, content, encoding)
     lines = _first_lines(name, data)
     sep = _guess_separator(lines) if how.sep is None else how.sep
+    check_size(len(data) + 8 * (data.obj.count(sep.encode()) + data.obj.count(b"\n")))
     cells = _parse(name, data, sep, lines)
     _check_end(name, data, cells.columns[-1][-1].as_py())
     others = [one for one in SEPARATORS if one in lines[0]]
@@ -364,6 +368,8 @@ def _with_missing(arrow: Any, cells: Any, missing: Sequence[str]) -> Any:
     if not arrow.types.is_string(cells.type):
         return cells
     is_missing = compute.is_in(cells, value_set=arrow.array(missing, type=arrow.string()))
+    if not compute.any(is_missing).as_py():
+        return cells
     return compute.if_else(is_missing, arrow.scalar(None, arrow.string()), cells)
 
 
@@ -418,6 +424,8 @@ def _may_hold_dates(compute: Any, cells: Any) -> bool:
 def _cast(arrow: Any, compute: Any, cells: Any, decimal: str) -> Any:
     """Return the cells as the first type that all of them have; None if there is none."""
     cells = compute.ascii_trim(cells, " \t")
+    if _is_a_word(cells[0].as_py()):  # every failure below takes its time
+        return None
     numbers = cells
     if decimal != ".":  # then a point is no part of a number
         numbers = compute.replace_substring_regex(cells, r"[.]", "?")
@@ -431,3 +439,12 @@ def _cast(arrow: Any, compute: Any, cells: Any, decimal: str) -> Any:
         except arrow.ArrowInvalid:
             continue
     return None
+
+
+def _is_a_word(cell: str | None) -> bool:
+    """Tell whether a cell is surely no number, truth value, date or time."""
+    return (
+        cell is not None
+        and not any("0" <= one <= "9" for one in cell)
+        and cell.strip("+-").lower() not in ("nan", "inf", "infinity", "true", "false")
+    )
