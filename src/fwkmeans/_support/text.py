@@ -20,6 +20,8 @@ def number(value: float | None, digits: int = 4) -> str:
     --------
     >>> number(-3.14159265), number(1234567.8), number(0.00001234), number(None)
     ('−3.142', '1,234,568', '1.234e-05', '–')
+    >>> number(1996)  # four digits, such as those of a year, need no comma
+    '1996'
     """
     if value is None or not math.isfinite(value):
         return "–"
@@ -28,8 +30,30 @@ def number(value: float | None, digits: int = 4) -> str:
     sign, size = "−" if value < 0 else "", math.floor(math.log10(abs(value)))
     if size < -4 or size > 8:
         return f"{sign}{abs(value):.{digits - 1}e}"
-    text = f"{abs(value):,.{max(0, digits - 1 - size)}f}"
-    return sign + (text.rstrip("0").rstrip(".") if "." in text else text)
+    return sign + _with_decimals(abs(value), max(0, digits - 1 - size))
+
+
+def _with_decimals(size: float, decimals: int) -> str:
+    text = f"{size:,.{decimals}f}" if size >= 10_000 else f"{size:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def rounded(value: float | None, scale: float | None = None) -> str:
+    """Return a number with the digits that matter where differences of about `scale` do.
+
+    Examples
+    --------
+    >>> rounded(5.5519, 2.69), rounded(1115.711, 596.2), rounded(1115.711, 0.04), rounded(7.25)
+    ('5.6', '1116', '1115.711', '7.25')
+    """
+    if value is None or not math.isfinite(value) or not scale or not math.isfinite(scale):
+        return number(value)
+    size = math.floor(math.log10(abs(value))) if value else 0
+    decimals = 1 - math.floor(math.log10(abs(scale)))
+    if size < -4 or size > 8 or decimals > 10:
+        return number(value)
+    text = _with_decimals(abs(value), max(0, decimals))
+    return f"−{text}" if value < 0 and text.strip("0.") else text
 
 
 def percent(share: float | None, *, fine: bool = False) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from fwkmeans._support.text import harmless
+from fwkmeans._support.text import count, harmless
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Roles, check_key, read_columns
 from fwkmeans.cli.models import NAMES, FitOptions, build, choose
@@ -110,8 +110,8 @@ def fit(
             chosen.features,
             rows,
             classes=chosen.classes,
-            title=f"{name}: {choice.name}, {len(pipeline[-1].cluster_centers_)} clusters",
-            starts=20 if report is not None else 0,
+            title=f"{count(len(pipeline[-1].cluster_centers_), 'cluster')} in {name}",
+            with_map=report is not None or as_json,
             random_state=options.seed,
         )
     written = {}

@@ -31,11 +31,12 @@ from fwkmeans.cli.progress import working
 @labels_option
 @click.option("--title", metavar="TEXT", help="Title of the page.")
 @click.option(
-    "--starts",
+    "--draws",
     type=click.IntRange(min=0),
-    default=20,
+    default=5,
     metavar="N",
-    help="Further starts, to see whether they find the same clusters (default: 20).",
+    help="Parts of the rows that are clustered again, to see whether the same clusters are found "
+    "(default: 5).",
 )
 @json_option
 @format_options
@@ -45,7 +46,7 @@ def report(
     out: str | None,
     labels: str | None,
     title: str | None,
-    starts: int,
+    draws: int,
     as_json: bool,
     how: Format,
 ) -> None:
@@ -70,7 +71,7 @@ def report(
     with working("Writing the report"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         with using(model):
-            summary = summarize(pipeline, features, classes=classes, title=title, starts=starts)
+            summary = summarize(pipeline, features, classes=classes, title=title, draws=draws)
         if page is not None:
             write_report(summary, page)
     if as_json:
