@@ -38,8 +38,8 @@ def histograms(
         codes = np.clip((numbers - low) / (high - low) * BINS, 0, BINS - 1).astype(np.int64)
         n_bars = BINS
     kept = None if weights is None else weights[present]
-    counts = np.bincount(own * n_bars + codes, kept, n_clusters * n_bars)
-    counts = counts.reshape(n_clusters, n_bars).astype(np.float64)
+    cells = np.bincount(own * n_bars + codes, kept, n_clusters * n_bars)
+    counts: FloatArray = cells.reshape(n_clusters, n_bars).astype(np.float64)
     return {
         "low": low,
         "high": high,

@@ -44,8 +44,9 @@ def _numeric_profiles(
     for k, profile in enumerate(profiles):
         others = _mean_of_others(means, masses, k)
         profile["others"] = others
-        known = others is not None and profile["mean"] is not None and spread > 0
-        profile["difference"] = profile["mean"] / spread - others / spread if known else None
+        profile["difference"] = None
+        if others is not None and profile["mean"] is not None and spread > 0:
+            profile["difference"] = profile["mean"] / spread - others / spread
         profile["whole"] = whole
     return whole, profiles
 

@@ -210,7 +210,7 @@ def summarize_rows(
     equal_by_column = shares_by_column(equal[None], owners, len(columns))[0]
     n_clusters = len(shares)
     sizes = np.bincount(labels, minlength=n_clusters)
-    masses = sizes if weights is None else np.bincount(labels, weights, n_clusters)
+    masses = np.bincount(labels, weights, n_clusters).astype(np.float64)
     found = distinctions(columns, labels, n_clusters, weights, random)
     repeats = repeated_values(columns, found, masses)
     repeated = repeated_columns(columns, found, labels, sizes)
