@@ -16,6 +16,8 @@ from fwkmeans.typing import FloatArray, IntArray
 MOST_COLUMNS = 3
 #: Share of rows told apart from which on a column is worth a word, and from which on it is clear.
 WORTH_A_WORD, CLEAR = 0.2, 0.5
+#: Share of rows by which a category must differ to be named.
+LEAST_CATEGORY = 0.2
 #: Share of weight that differs between clusters, above which they have weights of their own.
 OWN_WEIGHTS = 0.1
 
@@ -97,10 +99,10 @@ def describe_cluster(
         return "no rows", "This cluster has no rows.", []
     shares = np.array([float(one.share[k]) for one in apart])
     order = [int(v) for v in np.argsort(-shares, kind="stable")]
+    worth = [v for v in order if shares[v] >= WORTH_A_WORD and _can_be_told(profiles[names[v]])]
     told = [
         (names[v], float(shares[v]), *_words(names[v], profiles[names[v]], apart[v], k))
-        for v in order[:MOST_COLUMNS]
-        if shares[v] >= WORTH_A_WORD
+        for v in worth[:MOST_COLUMNS]
     ]
     best: list[list[Any]] = [[name, share, long] for name, share, _, long in told]
     if all(profile["difference"] is None for profile in profiles.values()):
@@ -117,6 +119,14 @@ def describe_cluster(
         value = f"“{shortened(value, 40)}”" if isinstance(value, str) else rounded(value)
         sentence = f"Just the rows whose {shortened(column)} is {value}. {sentence}"
     return name, sentence, best
+
+
+def _can_be_told(profile: dict[str, Any]) -> bool:
+    """Tell whether one category says something; with very many, each is rare everywhere."""
+    if "mode" not in profile:
+        return True
+    differences = [abs((own or 0.0) - (other or 0.0)) for _, own, other in profile["categories"]]
+    return max(differences, default=0.0) >= LEAST_CATEGORY
 
 
 def _words(name: str, profile: dict[str, Any], apart: Apart, k: int) -> tuple[str, str]:
