@@ -306,7 +306,12 @@ def test_clusters_that_repeat_a_column_are_said_to():
     assert sorted(summary["repeated"]) == ["half", "league"]
     assert "repeat the columns" in " ".join(summary["warnings"])
     assert summary_of("iris")["repeated"] == []
-    assert summary_of("soybean")["repeated"] == []  # many columns agree: more than one value
+    kind = np.repeat(["a", "b"], 30)
+    X = pd.DataFrame({"kind": kind, "size": (kind == "b") + 0.1 * rng.random(60)})
+    model = make_pipeline(TableEncoder(), KMeans(2, random_state=0)).fit(X)
+    summary = summarize(model, X, draws=0)
+    assert "kind gives already; other columns" in " ".join(summary["warnings"])
+    assert summary["clusters"][0]["repeats"] is None
 
 
 def test_weights_of_rows_count_as_repeated_rows():

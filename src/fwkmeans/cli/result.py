@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import fill
 from typing import Any
 
-from fwkmeans._support.text import bar, count, for_terminal, percent, two_decimals
+from fwkmeans._support.text import bar, count, for_terminal, has_blocks, percent, two_decimals
 
 MOST_FEATURES = 5  # listed for a cluster
 MOST_CLUSTERS = 20  # described
 NAME_WIDTH = 28
+WIDTH = 100  # of lines of text
 LEAST_SHARE = 0.05  # of rows told apart, of columns that are listed
 #: Agreement from which on clusters are found again, and how to call it.
 STABLE = ((0.9, "stable"), (0.7, "mostly stable"), (-1.0, "not stable"))
@@ -24,13 +26,16 @@ def result_lines(
         f"{table}: {count(summary['n_rows'], 'row')}, {count(summary['n_features'], 'column')}, "
         f"{count(len(clusters), 'cluster')} by {title}"
     )
-    yield stability_line(summary)
+    yield fill(stability_line(summary), WIDTH)
     yield ""
     equal = {feature["name"]: feature["equal_weight"] for feature in summary["features"]}
     weighted = not _is_equal(clusters, equal)
-    yield f"What tells each cluster from the other rows: {_what_is_shown(equal, weighted)}"
+    yield fill(
+        f"What tells each cluster from the other rows: {_what_is_shown(equal, weighted)}", WIDTH
+    )
     for cluster in clusters[:MOST_CLUSTERS]:
-        yield f"\n{_heading(cluster)}: {for_terminal(cluster['name'], 200)}"
+        yield ""
+        yield fill(f"{_heading(cluster)}: {_plain(cluster['name'])}", WIDTH)
         yield from _bars(cluster, equal, weighted)
     if len(clusters) > MOST_CLUSTERS:
         yield f"\n... and {len(clusters) - MOST_CLUSTERS} more clusters (--json lists all)"
@@ -57,6 +62,14 @@ def stability_line(summary: dict[str, Any]) -> str:
         f"Stability: {two_decimals(agreement)}, {verdict} (agreement with the clusters of two "
         f"thirds of the rows, {count(stability['n_draws'], 'draw')}: 1 is the same, 0 is chance)"
     )
+
+
+def _plain(text: str) -> str:
+    """Return a sentence of a report as a terminal can show it."""
+    if not has_blocks():
+        for fancy, simple in (("“", '"'), ("”", '"'), ("−", "-"), ("…", "...")):
+            text = text.replace(fancy, simple)
+    return for_terminal(text, 400)
 
 
 def _heading(cluster: dict[str, Any]) -> str:

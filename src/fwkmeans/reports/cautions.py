@@ -44,6 +44,7 @@ class Findings(NamedTuple):
     stability: dict[str, Any] | None
     repeats: Sequence[tuple[str, str | float] | None]  # column and value that a cluster is
     repeated: Sequence[str]  # columns whose values alone give the clusters
+    is_more: bool  # whether other columns tell the clusters apart as well
     objective: float
     is_same_table: bool
     is_prepared: bool
@@ -151,6 +152,11 @@ def _about_repeats(found: Findings) -> list[str]:
     if found.repeated:
         names = joined([shortened(name) for name in found.repeated])
         several = len(found.repeated) > 1
+        if found.is_more:
+            return [
+                f"The clusters are those that {names} gives already; other columns tell them apart "
+                f"as well. Leave {names} out to see whether they are found without it."
+            ]
         return [
             f"The clusters only repeat the column{'s' if several else ''} {names}: "
             f"{'their values' if several else 'its values'} alone give the same groups. Leave "

@@ -128,7 +128,10 @@ def repeated_values(
 def repeated_columns(
     columns: Sequence[Column], found: Distinctions, labels: LabelArray, sizes: IntArray
 ) -> list[str]:
-    """Return the column, or the two columns, whose values alone give the clusters; else none."""
+    """Return the column whose values alone give the clusters; else none.
+
+    Two columns together count too, if no other column tells the clusters apart.
+    """
     used = int((sizes > 0).sum())
     if used < 2:
         return []
@@ -142,7 +145,9 @@ def repeated_columns(
         joint = np.zeros(labels.size, dtype=np.int64)
         for v in chosen:
             joint = joint * (MOST_VALUES + 2) + codes[v]
-        if len(np.unique(joint)) > 3 * used or np.delete(overall, chosen).max(initial=0) >= MORE:
+        if len(np.unique(joint)) > 3 * used:
+            continue
+        if len(chosen) > 1 and np.delete(overall, chosen).max(initial=0) >= MORE:
             continue
         if adjusted_rand_score(joint, labels) >= SAME_PARTITION:
             return [columns[v].name for v in chosen]

@@ -118,7 +118,7 @@ def draw_map(summary: dict[str, Any]) -> str:
         f'<svg class="figure" id="map-picture" viewBox="0 0 {size}" role="img" '
         'aria-labelledby="map-title map-desc">'
         f'<title id="map-title">Map of the rows</title><desc id="map-desc">{escape(text)}</desc>'
-        f'<defs>{"".join(defs)}</defs>'
+        f"<defs>{''.join(defs)}</defs>"
         f'<rect class="frame" x="1" y="1" width="{_MAP_WIDTH - 2}" height="{height - 2}"/>'
         f'<g class="points">{"".join(layers)}</g>'
         f'<g class="ends" aria-hidden="true">'

@@ -80,9 +80,7 @@ def render(summary: dict[str, Any]) -> str:
         typical=_typical(summary),
         agreement=_agreement(summary["agreement"]),
         stability=_stability(summary["stability"]),
-        parameters={
-            k: _shown(v) for k, v in summary["parameters"].items() if k not in _TECHNICAL
-        },
+        parameters={k: _shown(v) for k, v in summary["parameters"].items() if k not in _TECHNICAL},
         found={k: _shown(v) for k, v in summary["found"].items()},
         figures={k: None if v is None else markup(v) for k, v in figures.items()},
         map_data=_map_data(summary),

@@ -19,6 +19,7 @@ from fwkmeans.preprocessing import TableEncoder
 from fwkmeans.reports.cautions import Findings, cautions
 from fwkmeans.reports.descriptions import describe_cluster, headline
 from fwkmeans.reports.distinctions import (
+    MORE,
     Distinctions,
     distinctions,
     repeated_columns,
@@ -232,6 +233,9 @@ def summarize_rows(
             stability=stability,
             repeats=repeats,
             repeated=repeated,
+            is_more=any(
+                one["separation"] >= MORE and one["name"] not in repeated for one in features
+            ),
             objective=float(estimator.inertia_),
             is_same_table=is_same_table,
             is_prepared=bool(steps),
