@@ -110,6 +110,7 @@ def fit(
             chosen.features,
             rows,
             classes=chosen.classes,
+            row_names=next(iter(chosen.ids.values()), None),
             title=f"{count(len(pipeline[-1].cluster_centers_), 'cluster')} in {name}",
             with_map=report is not None or as_json,
             random_state=options.seed,

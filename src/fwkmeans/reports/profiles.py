@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,117 +14,138 @@ from fwkmeans.typing import FloatArray, LabelArray
 MOST_CATEGORIES = 6
 
 
+#: Numbers that are looked at together: columns of few rows cost more one by one.
+_CELLS = 2**20
+_QUARTILES = [0.5, 0.25, 0.75]
+
+
 def column_profiles(
-    column: Column, labels: LabelArray, n_clusters: int, weights: FloatArray | None = None
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the profile of one column over the whole table, and in each cluster."""
-    if column.numbers is not None:
-        return _numeric_profiles(column.numbers, labels, n_clusters, weights)
-    return _categorical_profiles(column, labels, n_clusters, weights)
+    columns: Sequence[Column],
+    labels: LabelArray,
+    n_clusters: int,
+    weights: FloatArray | None = None,
+) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Return the profile of each column over the whole table, and in each cluster."""
+    numeric = iter(_numeric_profiles(columns, labels, n_clusters, weights))
+    return [
+        next(numeric)
+        if column.is_numeric
+        else _categorical_profiles(column, labels, n_clusters, weights)
+        for column in columns
+    ]
 
 
 # ---- numbers ------------------------------------------------------------------------------------
 
 
 def _numeric_profiles(
-    numbers: FloatArray, labels: LabelArray, n_clusters: int, weights: FloatArray | None
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    whole = _describe(numbers, weights)
-    spread = mean_and_spread(numbers, weights)[1]
-    parts = split_by(numbers, labels, n_clusters)
-    heavy = [None] * n_clusters if weights is None else split_by(weights, labels, n_clusters)
-    profiles = [_describe(part, own) for part, own in zip(parts, heavy, strict=True)]
-    means = np.array([np.nan if one["mean"] is None else one["mean"] for one in profiles])
-    masses = np.array(
-        [
-            float((np.ones(part.size) if own is None else own)[~np.isnan(part)].sum())
-            for part, own in zip(parts, heavy, strict=True)
+    columns: Sequence[Column], labels: LabelArray, n_clusters: int, weights: FloatArray | None
+) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Yield the profiles of the columns that hold numbers."""
+    rows = [np.flatnonzero(labels == k) for k in range(n_clusters)]
+    mass = np.ones(labels.size) if weights is None else weights
+    for numbers in _numeric_blocks(columns):
+        wholes = _describe(numbers, weights)
+        spreads = means_and_spreads(numbers, weights)[1].tolist()
+        parts = [
+            _describe(np.take(numbers, own, axis=1), None if weights is None else weights[own])
+            for own in rows
         ]
-    )
-    for k, profile in enumerate(profiles):
-        others = _mean_of_others(means, masses, k)
-        profile["others"] = others
-        profile["difference"] = None
-        if others is not None and profile["mean"] is not None and spread > 0:
-            profile["difference"] = profile["mean"] / spread - others / spread
-        profile["whole"] = whole
-    return whole, profiles
+        present = np.stack([~np.isnan(np.take(numbers, own, axis=1)) @ mass[own] for own in rows])
+        others = _means_of_others(parts, present)
+        for v, (whole, spread, *own) in enumerate(zip(wholes, spreads, *parts, strict=True)):
+            for k, profile in enumerate(own):
+                mean, other = profile["mean"], others[k][v]
+                known = mean is not None and other is not None and spread > 0
+                away = mean / spread - other / spread if known else None
+                profile |= {"others": other, "difference": away, "whole": whole}
+            yield whole, own
 
 
-def _mean_of_others(means: FloatArray, masses: FloatArray, k: int) -> float | None:
-    """Return the mean of all rows outside a cluster, None if there are none."""
-    others = masses > 0
-    others[k] = False
-    total = masses[others].sum()
-    return float((masses[others] / total) @ means[others]) if total > 0 else None
+def _means_of_others(parts: Sequence[list[dict[str, Any]]], mass: FloatArray) -> list[list[Any]]:
+    """Return for each cluster and column the mean of all rows outside, None if there are none."""
+    means = np.array([[one["mean"] or 0.0 for one in part] for part in parts], dtype=np.float64)
+    outside = 1.0 - np.eye(len(means))
+    total = outside @ mass  # (K, V)
+    found = np.full(means.shape, np.nan)
+    for k in range(len(means)):
+        shares = outside[k][:, None] * mass / np.where(total[k] > 0, total[k], 1.0)
+        found[k] = np.where(total[k] > 0, (shares * means).sum(axis=0), np.nan)
+    return [[None if x != x else x for x in one] for one in found.tolist()]
 
 
-def split_by(numbers: FloatArray, labels: LabelArray, n_clusters: int) -> list[FloatArray]:
-    """Return the numbers of each cluster."""
-    order = np.argsort(labels, kind="stable")
-    ends = np.cumsum(np.bincount(labels, minlength=n_clusters))[:-1]
-    return np.split(numbers[order], ends)
+def _numeric_blocks(columns: Sequence[Column]) -> Iterator[FloatArray]:
+    """Yield the columns that hold numbers as the rows of arrays, some at a time."""
+    numbers = [column.numbers for column in columns if column.numbers is not None]
+    step = max(1, _CELLS // max(1, numbers[0].size)) if numbers else 1
+    for first in range(0, len(numbers), step):
+        yield np.stack(numbers[first : first + step])
 
 
-def _describe(numbers: FloatArray, weights: FloatArray | None) -> dict[str, Any]:
-    here = ~np.isnan(numbers)
-    present = numbers[here]
-    n_missing = int(numbers.size - present.size)
-    if not present.size or (weights is not None and not weights[here].any()):
-        return dict.fromkeys(("mean", "median", "q25", "q75")) | {"n_missing": n_missing}
-    q25, median, q75 = _quartiles(present, None if weights is None else weights[here])
-    return {
-        "mean": mean_and_spread(numbers, weights)[0],
-        "median": median,
-        "q25": q25,
-        "q75": q75,
-        "n_missing": n_missing,
-    }
-
-
-def _quartiles(numbers: FloatArray, weights: FloatArray | None) -> list[float]:
+def _describe(numbers: FloatArray, weights: FloatArray | None) -> list[dict[str, Any]]:
+    """Return mean, quartiles and the number of missing cells of each row of an array."""
+    n_missing = np.isnan(numbers).sum(axis=1)
+    quartiles = np.full((3, len(numbers)), np.nan)
+    alone = n_missing < numbers.shape[1]
     if weights is None:
-        return _plain_quartiles(numbers)
+        complete = n_missing == 0
+        alone &= ~complete
+        if numbers.shape[1] and complete.any():
+            whole = numbers if complete.all() else numbers[complete]
+            quartiles[:, complete] = np.quantile(whole, _QUARTILES, axis=1)
+    for v in np.flatnonzero(alone):
+        here = ~np.isnan(numbers[v])
+        kept = None if weights is None else weights[here]
+        quartiles[:, v] = _quartiles(numbers[v, here], kept)
+    values = np.stack([means_and_spreads(numbers, weights)[0], *quartiles])
+    known = [[None if x != x else x for x in one] for one in values.tolist()]
+    return [
+        dict(zip(("mean", "median", "q25", "q75", "n_missing"), one, strict=True))
+        for one in zip(*known, n_missing.tolist(), strict=True)
+    ]
+
+
+def _quartiles(numbers: FloatArray, weights: FloatArray | None) -> FloatArray:
+    if weights is None:
+        return np.quantile(numbers, _QUARTILES)
     order = np.argsort(numbers, kind="stable")
     below = weights[order].cumsum()
-    places = np.searchsorted(below, below[-1] * np.array([0.25, 0.5, 0.75]))
-    return [float(value) for value in numbers[order][np.minimum(places, numbers.size - 1)]]
+    if not below[-1] > 0:
+        return np.full(3, np.nan)
+    places = np.searchsorted(below, below[-1] * np.array(_QUARTILES))
+    return numbers[order][np.minimum(places, numbers.size - 1)]
 
 
-def _plain_quartiles(numbers: FloatArray) -> list[float]:
-    """Return the quartiles; NumPy's function takes ten times as long on short columns."""
-    ordered = np.sort(numbers)
-    found = []
-    for share in (0.25, 0.5, 0.75):
-        below, part = divmod(share * (ordered.size - 1), 1.0)
-        low, high = ordered[int(below)], ordered[min(int(below) + 1, ordered.size - 1)]
-        step = high - low
-        found.append(float(high - step * (1 - part) if part >= 0.5 else low + step * part))
-    return found
-
-
-def mean_and_spread(
+def means_and_spreads(
     numbers: FloatArray, weights: FloatArray | None = None
-) -> tuple[float | None, float]:
-    """Return mean and standard deviation of the numbers present; None if there are none."""
-    here = ~np.isnan(numbers)
-    if weights is not None:
-        here &= weights > 0
-    present = numbers[here]
-    if not present.size:
-        return None, 0.0
-    largest = float(np.abs(present).max())
-    if largest == 0:
-        return 0.0, 0.0
-    scaled = present / largest  # so that no square overflows
+) -> tuple[FloatArray, FloatArray]:
+    """Return mean and standard deviation of the numbers present in each row of an array.
+
+    The mean is NaN where there are none.
+    """
+    if weights is not None and not weights.all():
+        numbers, weights = numbers[:, weights > 0], weights[weights > 0]
+    means, spreads = np.full(len(numbers), np.nan), np.zeros(len(numbers))
+    incomplete = np.isnan(numbers).any(axis=1)
+    for v in np.flatnonzero(incomplete):
+        here = ~np.isnan(numbers[v])
+        kept = None if weights is None else weights[here]
+        means[v : v + 1], spreads[v : v + 1] = means_and_spreads(numbers[v, here][None], kept)
+    if numbers.shape[1] == 0 or incomplete.all():
+        return means, spreads
+    whole = numbers[~incomplete] if incomplete.any() else numbers
+    largest = np.abs(whole).max(axis=1)
+    scaled = whole / np.where(largest > 0, largest, 1.0)[:, None]  # so that no square overflows
     if weights is None:
-        mean, spread = float(scaled.mean()), float(scaled.std())
+        mean, spread = scaled.mean(axis=1), scaled.std(axis=1)
     else:
-        shares = weights[here] / weights[here].sum()
-        mean = float(shares @ scaled)
-        spread = float(np.sqrt(shares @ (scaled - mean) ** 2))
-    constant = spread <= 1e-14 or scaled.min() == scaled.max()
-    return mean * largest, 0.0 if constant else spread * largest
+        shares = weights / weights.sum()
+        mean = scaled @ shares
+        spread = np.sqrt((scaled - mean[:, None]) ** 2 @ shares)
+    constant = (spread <= 1e-14) | (scaled.min(axis=1) == scaled.max(axis=1))
+    means[~incomplete] = mean * largest
+    spreads[~incomplete] = np.where(constant, 0.0, spread) * largest
+    return means, spreads
 
 
 # ---- categories ---------------------------------------------------------------------------------

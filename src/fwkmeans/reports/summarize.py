@@ -428,10 +428,10 @@ def _features_and_clusters(
     pictured = {int(v) for own in apart for v in np.argsort(-own, kind="stable")[:MOST_HISTOGRAMS]}
     features = []
     profiles: list[dict[str, Any]] = [{} for _ in sizes]
-    for v in order:
+    given = (known.labels, len(sizes), known.weights)
+    described = column_profiles([columns[v] for v in order], *given)
+    for v, (whole, by_cluster) in zip(order, described, strict=True):
         column = columns[v]
-        given = (column, known.labels, len(sizes), known.weights)
-        whole, by_cluster = column_profiles(*given)
         features.append(
             {
                 "name": column.name,
@@ -440,7 +440,7 @@ def _features_and_clusters(
                 "weight": overall[v],
                 "equal_weight": equal[v],
                 "whole": whole,
-                "histogram": histograms(*given) if v in pictured else None,
+                "histogram": histograms(column, *given) if v in pictured else None,
             }
         )
         for k, profile in enumerate(by_cluster):
