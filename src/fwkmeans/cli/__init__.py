@@ -22,6 +22,7 @@ COMMANDS = {
     "explore": ("fwkmeans.cli.explore:explore", "Try settings on a page in the browser."),
     "survey": ("fwkmeans.cli.survey:survey", "Run the experiment of the survey."),
     "demo": ("fwkmeans.cli.demo:demo", "Show what feature weights do, on a bundled table."),
+    "data": ("fwkmeans.cli.data:data", "Print a bundled table, to try things on."),
     "completion": ("fwkmeans.cli.completion:completion", "Print a script for shell completion."),
 }
 

@@ -32,9 +32,7 @@ from fwkmeans.cli.output import check_report, table_name
 @click.option("--browser/--no-browser", default=True, help="Open the page (default: yes).")
 @column_options
 @format_options
-def explore(
-    table: str, clusters: int, port: int, browser: bool, roles: Roles, how: Format
-) -> None:
+def explore(table: str, clusters: int, port: int, browser: bool, roles: Roles, how: Format) -> None:
     """Open a page on which to try columns, numbers of clusters and algorithms on TABLE.
 
     The page is served to this computer only, at an address with a secret token. It shows the report

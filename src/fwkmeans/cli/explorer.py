@@ -99,7 +99,7 @@ class Explorer:
         if len(used) < 2:
             raise InputError("Choose two columns or more.")
         algorithm = request.get("algorithm")
-        if algorithm not in OFFERED:
+        if not isinstance(algorithm, str) or algorithm not in OFFERED:
             raise InputError(f"There is no algorithm {str(algorithm)[:40]!r}.")
         clusters = request.get("clusters")
         most = min(MOST_CLUSTERS, self.chosen.features.num_rows - 1)
@@ -156,7 +156,7 @@ class Explorer:
         from fwkmeans.preprocessing import TableEncoder
 
         encoder = TableEncoder(categorical="keep", impute="keep", standardize=False)
-        n_clusters = None if settings.clusters == "auto" else settings.clusters
+        n_clusters = settings.clusters if isinstance(settings.clusters, int) else None
         return Pipeline([("prepare", encoder), ("cluster", AutoKMeans(n_clusters))])
 
     def _told(self, number: int) -> dict[str, Any]:
@@ -219,7 +219,7 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/?token={self.token}"
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """A request that is answered with a status and a sentence."""
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
@@ -236,18 +236,18 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Say nothing: the terminal shows the address only."""
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         """Answer the page, the table, and what can be shown or saved of a result."""
         self._answer(self._get)
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         """Cluster the table."""
         self._answer(self._post)
 
     def _answer(self, respond: Callable[[str], None]) -> None:
         try:
             respond(self._checked_path())
-        except _Refused as refused:
+        except _RefusedError as refused:
             self._send_json({"error": str(refused)}, refused.status)
         except (InputError, ValueError, TypeError) as error:
             text = harmless(" ".join(str(error).split()))
@@ -274,7 +274,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refuse(self, status: HTTPStatus, text: str) -> None:
         self.close_connection = True  # a body that was sent is not read
-        raise _Refused(status, text)
+        raise _RefusedError(status, text)
 
     def _get(self, path: str) -> None:
         explorer = self.server.explorer

@@ -113,7 +113,7 @@ def _quartiles(numbers: FloatArray, weights: FloatArray | None) -> FloatArray:
     if not below[-1] > 0:
         return np.full(3, np.nan)
     places = np.searchsorted(below, below[-1] * np.array(_QUARTILES))
-    return numbers[order][np.minimum(places, numbers.size - 1)]
+    return np.asarray(numbers[order][np.minimum(places, numbers.size - 1)])
 
 
 def means_and_spreads(

@@ -68,7 +68,7 @@
     if (!body.querySelector(`tr[data-number="${result.number}"]`)) {
       const row = body.insertRow(0);
       row.dataset.number = result.number;
-      const open = Object.assign(document.createElement("button"), { type: "button", textContent: `${result.n_clusters} clusters` });
+      const open = Object.assign(document.createElement("button"), { type: "button", textContent: String(result.n_clusters), ariaLabel: `Show the try with ${result.n_clusters} clusters by ${result.settings.algorithm}` });
       row.insertCell().append(open);
       row.insertCell().textContent = result.settings.algorithm;
       const columns = row.insertCell();
