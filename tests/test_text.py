@@ -13,6 +13,7 @@ from fwkmeans._support.text import (
     number,
     percent,
     printable,
+    rounded,
     shortened,
     signed,
     two_decimals,
@@ -26,7 +27,8 @@ from fwkmeans.reports.summarize import _readable
         (0, "0"),
         (0.0, "0"),
         (5, "5"),
-        (1234.5, "1,234"),
+        (1234.5, "1234"),
+        (12345.6, "12,346"),
         (12345678.9, "12,345,679"),
         (0.1 + 0.2, "0.3"),
         (-0.12345, "−0.1235"),
@@ -90,3 +92,19 @@ def test_parameters_are_described():
     assert _readable(float("inf")) == "inf"
     assert _readable({"a": [1]}) == "{'a': [1]}"
     assert _readable(True) is True
+
+
+@pytest.mark.parametrize(
+    ("value", "scale", "text"),
+    [
+        (5.5519, 2.7, "5.6"),
+        (-0.0001, 5.0, "0"),
+        (1996.4, 8.0, "1996.4"),
+        (0.0, 1.0, "0"),
+        (None, 1.0, "–"),
+        (3.25, 0.0, "3.25"),
+        (1e12, 1e11, "1.000e+12"),
+    ],
+)
+def test_rounding_to_what_matters(value, scale, text):
+    assert rounded(value, scale) == text

@@ -155,7 +155,7 @@ def summarize(
     >>> model = make_pipeline(RangeStandardizer(), WKMeans(3, random_state=0)).fit(iris.data)
     >>> summary = summarize(model, iris.data, classes=iris.target)
     >>> [feature["name"] for feature in summary["features"]][:2]
-    ['petal_length', 'petal_width']
+    ['petal_width', 'petal_length']
     >>> sorted(cluster["size"] for cluster in summary["clusters"])
     [48, 50, 52]
     >>> round(summary["agreement"]["ari"], 2)
