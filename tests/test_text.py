@@ -15,7 +15,6 @@ from fwkmeans._support.text import (
     printable,
     rounded,
     shortened,
-    signed,
     two_decimals,
 )
 from fwkmeans.reports.summarize import _readable
@@ -66,7 +65,6 @@ def test_small_words():
     assert count(2000, "row") == "2,000 rows"
     assert joined(["a"]) == "a"
     assert joined(["a", "b", "c"]) == "a, b and c"
-    assert signed(-1.25) == "−1.2"
     assert two_decimals(-0.001) == "0.00"
     assert shortened("x" * 100, 10) == "x" * 9 + "…"
     assert distinct_names(["a", "a", "a (2)", "a"]) == ["a", "a (3)", "a (2)", "a (4)"]

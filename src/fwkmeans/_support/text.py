@@ -75,19 +75,6 @@ def percent(share: float | None, *, fine: bool = False) -> str:
     return "<1%" if 0 < share < 0.005 else f"{max(0.0, share):.0%}"
 
 
-def signed(value: float | None) -> str:
-    """Return a number with one decimal and its sign, zero without.
-
-    Examples
-    --------
-    >>> signed(1.26), signed(-0.04), signed(None)
-    ('+1.3', '0.0', '–')
-    """
-    if value is None or not math.isfinite(value):
-        return "–"
-    return f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.05 else "0.0"
-
-
 def two_decimals(value: float) -> str:
     """Return a number such as an adjusted Rand index with two decimals."""
     return f"{value:.2f}".replace("-", "−").replace("−0.00", "0.00")

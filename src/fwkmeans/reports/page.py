@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from fwkmeans._support.optional import require
-from fwkmeans._support.text import count, number, percent, rounded, shortened, signed, two_decimals
+from fwkmeans._support.text import count, number, percent, rounded, shortened, two_decimals
 
 _HOME = "fwkmeans.reports"
 
@@ -72,7 +72,6 @@ def render_page(template: str, *, title: str, package: str = _HOME, **context: A
         "percent": percent,
         "rounded": rounded,
         "shortened": shortened,
-        "signed": signed,
         "two_decimals": two_decimals,
     }
     environment.globals |= {"count": count}
