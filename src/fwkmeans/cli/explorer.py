@@ -131,7 +131,7 @@ class Explorer:
         n_missing = sum(values.null_count for values in features.columns)
         pipeline = self._pipeline(settings, features, n_missing)
         rows, warned = fit_and_collect(pipeline, features)
-        n_clusters = len(pipeline[-1].cluster_centers_)
+        n_clusters = len(set(pipeline[-1].labels_.tolist()))
         summary = summarize_rows(
             pipeline,
             features,

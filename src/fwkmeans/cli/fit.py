@@ -111,7 +111,7 @@ def fit(
             rows,
             classes=chosen.classes,
             row_names=next(iter(chosen.ids.values()), None),
-            title=f"{count(len(pipeline[-1].cluster_centers_), 'cluster')} in {name}",
+            title=f"{count(len(set(pipeline[-1].labels_.tolist())), 'cluster')} in {name}",
             with_map=report is not None or as_json,
             random_state=options.seed,
         )

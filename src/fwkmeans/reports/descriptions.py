@@ -45,9 +45,13 @@ def headline(
         sentences.append(_about_apart(names, apart))
     if uniform:
         return [*sentences, _about_uniform(equal)]
-    sentences.append(_about_heavy(names, shares.T @ (sizes / max(1, n_rows)), equal))
     used = shares[sizes > 0]
     differ = np.abs(used[:, None] - used[None]).sum(axis=-1).max(initial=0.0) / 2
+    heavy = _about_heavy(names, shares.T @ (sizes / max(1, n_rows)), equal)
+    if heavy is None:
+        every = ", taken over all clusters" if differ > OWN_WEIGHTS else ""
+        heavy = f"No column stands out by its weight{every}."
+    sentences.append(heavy)
     if differ > OWN_WEIGHTS:
         sentences.append("The weights differ from cluster to cluster.")
     return sentences
@@ -71,13 +75,13 @@ def _about_uniform(equal: FloatArray) -> str:
     return "All columns count the same: this algorithm does not weight them."
 
 
-def _about_heavy(names: Sequence[str], overall: FloatArray, equal: FloatArray) -> str:
-    """Return which columns have clearly more weight than equal weights would give them."""
+def _about_heavy(names: Sequence[str], overall: FloatArray, equal: FloatArray) -> str | None:
+    """Return which columns have clearly more weight than equal weights would give them, if any."""
     heavy = heavy_columns(overall, equal)[:MOST_COLUMNS]
     if (equal > 0).sum() == 1:
         heavy = [int(np.argmax(overall))]
     if not heavy:
-        return "No column stands out by its weight: all count about the same."
+        return None
     told = [f"{shortened(names[v])} ({percent(float(overall[v]), fine=True)})" for v in heavy]
     return f"When rows were compared, most weight was on {joined(told)}."
 

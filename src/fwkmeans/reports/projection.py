@@ -19,6 +19,8 @@ MOST_POINTS = 2000
 MOST_ROWS = 20_000
 #: Rows of each cluster that are shown at least, if it has them.
 LEAST_POINTS = 20
+#: Share of different places below which rows are said to cover each other.
+CROWDED = 0.7
 #: Categories of a column that get an indicator.
 MOST_CATEGORIES = 50
 
@@ -62,6 +64,7 @@ def project(
     places = values[shown] @ axes
     largest = np.abs(places).max(initial=0.0)
     places = places / largest if largest > 0 else places
+    crowded = len(np.unique(places.round(3), axis=0)) < CROWDED * len(places)
     return {
         "rows": [int(row) for row in chosen[shown]],
         "x": [round(float(x), 4) for x in places[:, 0]],
@@ -77,7 +80,8 @@ def project(
             "small clusters more)."
             if shown.size < labels.size
             else "Every row is shown."
-        ),
+        )
+        + (" Many rows are in the same place and cover each other." if crowded else ""),
     }
 
 

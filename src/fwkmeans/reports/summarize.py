@@ -243,7 +243,7 @@ def summarize_rows(
         )
     )
     summary = {
-        **_about_model(estimator, title, len(sizes)),
+        **_about_model(estimator, title, int((sizes > 0).sum())),
         "headline": headline(
             [column.name for column in columns],
             len(names),
