@@ -43,8 +43,8 @@ def rounded(value: float | None, scale: float | None = None) -> str:
 
     Examples
     --------
-    >>> rounded(5.5519, 2.69), rounded(1115.711, 596.2), rounded(1115.711, 0.04), rounded(7.25)
-    ('5.6', '1116', '1115.711', '7.25')
+    >>> rounded(5.5519, 2.69), rounded(1115.711, 596.2), rounded(1115.711, 0.04), rounded(0.23, 90)
+    ('5.6', '1116', '1115.711', '0.2')
     """
     if value is None or not math.isfinite(value) or not scale or not math.isfinite(scale):
         return number(value)
@@ -53,7 +53,9 @@ def rounded(value: float | None, scale: float | None = None) -> str:
     if size < -4 or size > 8 or decimals > 10:
         return number(value)
     text = _with_decimals(abs(value), max(0, decimals))
-    return f"−{text}" if value < 0 and text.strip("0.") else text
+    if value and not text.strip("0."):  # what is not 0 never looks like it
+        return number(value, 1)
+    return f"−{text}" if value < 0 else text
 
 
 def percent(share: float | None, *, fine: bool = False) -> str:
