@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
@@ -33,7 +35,9 @@ def test_everything_is_compared(run, wine_path, wine):
     ]
     assert found["skipped"] == []
     labels = columns_of("all.csv")
+    consensus = labels.pop("consensus")
     assert list(labels) == [one["name"] for one in found["algorithms"]]
+    check_consensus(found, labels, np.array(consensus, dtype=int))
     for one in found["algorithms"][1:]:
         name, options = READING if one["name"] == EXTRA else (one["name"], {})
         model = make_pipeline(
@@ -50,6 +54,42 @@ def test_everything_is_compared(run, wine_path, wine):
     for a, first in enumerate(labels.values()):
         for b, second in enumerate(labels.values()):
             assert matrix[a, b] == pytest.approx(adjusted_rand_score(first, second), abs=1e-12)
+
+
+def check_consensus(found, labels, consensus):
+    """Against a loop over all ways to match clusters."""
+    told = found["consensus"]
+    matrix = np.array(found["agreement"]["ari"])
+    means = (matrix.sum(axis=1) - 1) / (len(matrix) - 1)
+    names = list(labels)
+    assert told["middle"] == names[int(means.argmax())]
+    assert told["mean_agreement"] == pytest.approx(means.max())
+    middle = np.array(labels[told["middle"]], dtype=int)
+    votes = np.zeros((len(middle), 3))
+    for own in labels.values():
+        ways = [np.array(way)[np.array(own, dtype=int)] for way in itertools.permutations(range(3))]
+        best = max(ways, key=lambda way: (way == middle).sum())
+        votes[np.arange(len(middle)), best] += 1
+    sure = votes.max(axis=1) > len(labels) / 2
+    np.testing.assert_array_equal(consensus[sure], votes.argmax(axis=1)[sure])
+    assert told["share_agreed"] == pytest.approx(sure.mean())
+    assert told["share_unanimous"] == pytest.approx((votes.max(axis=1) == len(labels)).mean())
+    assert told["sizes"] == np.bincount(consensus, minlength=3).tolist()
+    assert "labels" not in told
+
+
+def test_compare_ends_with_a_consensus_and_a_suggestion(run, wine_path, write):
+    three = ("-a", "k-means", "-a", "wk-means", "-a", "fwsa")
+    text = run("compare", wine_path, "-k", 3, "--drop", "class", *three).out
+    assert "of the rows are in the same cluster for most algorithms" in text
+    assert "Suggestion: begin with " in text
+    assert "fwkmeans fit wine.csv -k 3 -a " in text
+    rng = np.random.default_rng(0)
+    lines = "\n".join(",".join(f"{v:.3f}" for v in row) for row in rng.random((60, 8)))
+    noise = write("noise.csv", f"{','.join('abcdefgh')}\n{lines}\n")
+    text = run("compare", noise, "-k", 5, *three).out
+    assert "the algorithms disagree" in text
+    assert "Consensus" not in run("compare", wine_path, "-k", 3, *three[:4]).out
 
 
 def test_text(run, wine_path):

@@ -80,13 +80,12 @@ def test_json_is_the_summary(run, iris_path):
         TableEncoder(categorical="keep", impute="median"), AWKMeans(3, random_state=0)
     )
     model.fit(chosen.features)
-    expected = summarize(model, chosen.features, classes=chosen.classes, starts=0)
+    expected = summarize(model, chosen.features, classes=chosen.classes)
     found = done.json
     assert (found.pop("notes"), found.pop("left_out"), found.pop("written")) == ([], {}, {})
     assert found.pop("number")["chosen"] is None  # it was given
-    assert found.pop("title") == "iris.csv: AWK, 3 clusters"
-    assert found.pop("map") is None  # only a report shows it
-    expected.pop("title"), expected.pop("map")
+    assert found.pop("title") == "3 clusters in iris.csv"
+    expected.pop("title")
     assert found == json.loads(json.dumps(expected))
     ari = adjusted_rand_score(chosen.classes, model[-1].labels_)
     assert found["agreement"]["ari"] == pytest.approx(ari, abs=1e-12)
@@ -97,21 +96,41 @@ def test_text_says_what_matters(run, iris_path):
     text, summary = run(*arguments).out, run(*arguments, "--json").json
     assert text.startswith("iris.csv: 150 rows, 4 columns, 3 clusters by AWK\n")
     for cluster in summary["clusters"]:
-        assert f"cluster {cluster['number']}: {cluster['size']} rows" in text
-    shares = re.findall(r"^  (\w+)\s+([\d.]+)%  [█▉▊▋▌▍▎▏]+$", text, flags=re.MULTILINE)
-    expected = [top for cluster in summary["clusters"] for top in cluster["top"]]
-    assert [name for name, _ in shares] == [name for name, _ in expected]
-    for (_, shown), (_, share) in zip(shares, expected, strict=True):
-        assert float(shown) == pytest.approx(100 * share, abs=0.51)
+        heading = f"cluster {cluster['number']} ({cluster['size']} rows, "
+        assert heading in text
+        assert cluster["name"] in " ".join(text.split())
+    line = r"^  (\w+)\s+>?([\d.]+)%  ([█▉▊▋▌▍▎▏]+)\s+weight ([\d.]+)%$"
+    shares = re.findall(line, text, flags=re.MULTILINE)
+    expected = [
+        (name, share, cluster["weights"][name])
+        for cluster in summary["clusters"]
+        for name, share in sorted(cluster["separation"].items(), key=lambda one: -one[1])
+        if share >= 0.05
+    ]
+    assert [name for name, *_ in shares] == [name for name, *_ in expected]
+    for (_, shown, bar, beside), (_, share, weight) in zip(shares, expected, strict=True):
+        assert float(shown) == pytest.approx(100 * share, abs=1.0)  # >99% is not 100%
+        assert len(bar) == pytest.approx(20 * share, abs=1.1)
+        assert float(beside) == pytest.approx(100 * weight, abs=0.51)
+    assert f"Stability: {summary['stability']['median']:.2f}, stable" in text
     assert f"Agreement with 'class': ARI {summary['agreement']['ari']:.2f}" in text
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_weights_that_all_clusters_share_are_shown_once(run, iris_path):
-    text = run("fit", iris_path, "-k", 3, "-a", "WK-Means", "--drop", "class").out
-    assert "in all clusters alike" in text
-    assert text.count("petal_width") == 1
-    assert len(re.findall(r"^  cluster \d: \d+ rows", text, flags=re.MULTILINE)) == 3
+def test_equal_weights_are_said_once(run, iris_path):
+    text = run("fit", iris_path, "-k", 3, "-a", "K-Means", "--drop", "class").out
+    assert "All columns have the same weight." in " ".join(text.split())
+    assert "weight 2" not in text
+    assert len(re.findall(r"^cluster \d \(\d+ rows, ", text, flags=re.MULTILINE)) == 3
+
+
+def test_stability_is_always_told(run, iris_path, write):
+    for algorithm in ("K-Means", "iMWK-Means"):
+        text = run("fit", iris_path, "-k", 3, "-a", algorithm, "--drop", "class").out
+        assert text.splitlines()[1].startswith("Stability: ")
+        assert re.search(r"Stability: [01]\.\d\d, ", text)
+    text = run("fit", write("t.csv", "a,b\n1,2\n2,1\n5,6\n"), "-k", 2, "-a", "kmeans").out
+    assert "Stability: not known. There are too few rows" in " ".join(text.split())
 
 
 def test_bars_have_a_plain_form(run, iris_path, monkeypatch):
@@ -391,8 +410,7 @@ def test_warnings_become_notes(run, write):
     arguments = ("fit", path, "-k", 4, "-a", "kmeans")
     done = run(*arguments)
     assert done.err == ""
-    assert done.out.count("Caution: ") == 1
-    assert "have no rows" in done.out
+    assert done.out.count("have no rows") == 1
     (text,) = run(*arguments, "--json").json["notes"]
     assert text.startswith("Number of distinct clusters (2) found smaller than n_clusters (4)")
     done = run("fit", path, "-k", 2, "-a", "iMWK-Means", "--starts", 5)

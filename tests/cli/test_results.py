@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 
 from fwkmeans import AutoKMeans, KMeans
-from fwkmeans.cli import pages
+from fwkmeans.cli import report_files
 from fwkmeans.cli.rows import margins
 from fwkmeans.cli.workbook import check_size
 from fwkmeans.datasets import load_uci
@@ -106,12 +106,12 @@ def test_no_file_is_of_another_kind_than_its_name_says(arguments, sentence, refu
 
 
 def test_without_a_browser_there_is_no_pdf(refuse, iris_path, monkeypatch):
-    monkeypatch.setattr(pages, "find_browser", lambda: None)
+    monkeypatch.setattr(report_files, "find_browser", lambda: None)
     assert "needs Chromium" in refuse("fit", iris_path, "-k", 3, "--report", "x.pdf")
 
 
 @pytest.mark.long
-@pytest.mark.skipif(pages.find_browser() is None, reason="no browser is installed")
+@pytest.mark.skipif(report_files.find_browser() is None, reason="no browser is installed")
 def test_a_browser_prints_the_report(run, iris_path, tmp_path):
     pytest.importorskip("jinja2")
     run("fit", iris_path, "-k", 3, "-a", "awk", "--drop", "class", "--report", "r.pdf")
@@ -121,7 +121,7 @@ def test_a_browser_prints_the_report(run, iris_path, tmp_path):
 
 def test_a_browser_that_fails_leaves_nothing(refuse, iris_path, monkeypatch, tmp_path):
     pytest.importorskip("jinja2")
-    monkeypatch.setattr(pages, "find_browser", lambda: "/bin/false")
+    monkeypatch.setattr(report_files, "find_browser", lambda: "/bin/false")
     arguments = ("fit", iris_path, "-k", 3, "-a", "awk", "--drop", "class", "--report", "r.pdf")
     assert "could not print the report" in refuse(*arguments)
     assert list(tmp_path.iterdir()) == []

@@ -16,12 +16,12 @@ _BLOCKS = " ▏▎▍▌▋▊▉█"
 def number(value: float | None, digits: int = 4) -> str:
     """Return a number with about `digits` significant digits, a dash if there is none.
 
-    Four digits are not separated, so that 1996 looks like the year that it may be.
-
     Examples
     --------
-    >>> number(-3.14159265), number(1996.3), number(1234567.8), number(0.00001234), number(None)
-    ('−3.142', '1996', '1,234,568', '1.234e-05', '–')
+    >>> number(-3.14159265), number(1234567.8), number(0.00001234), number(None)
+    ('−3.142', '1,234,568', '1.234e-05', '–')
+    >>> number(1996)  # four digits, such as those of a year, need no comma
+    '1996'
     """
     if value is None or not math.isfinite(value):
         return "–"
@@ -30,10 +30,32 @@ def number(value: float | None, digits: int = 4) -> str:
     sign, size = "−" if value < 0 else "", math.floor(math.log10(abs(value)))
     if size < -4 or size > 8:
         return f"{sign}{abs(value):.{digits - 1}e}"
-    text = f"{abs(value):,.{max(0, digits - 1 - size)}f}"
-    if size < 4 and len(text) == 5:
-        text = text.replace(",", "")
-    return sign + (text.rstrip("0").rstrip(".") if "." in text else text)
+    return sign + _with_decimals(abs(value), max(0, digits - 1 - size))
+
+
+def _with_decimals(size: float, decimals: int) -> str:
+    text = f"{size:,.{decimals}f}" if size >= 10_000 else f"{size:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def rounded(value: float | None, scale: float | None = None) -> str:
+    """Return a number with the digits that matter where differences of about `scale` do.
+
+    Examples
+    --------
+    >>> rounded(5.5519, 2.69), rounded(1115.711, 596.2), rounded(1115.711, 0.04), rounded(0.23, 90)
+    ('5.6', '1116', '1115.711', '0.2')
+    """
+    if value is None or not math.isfinite(value) or not scale or not math.isfinite(scale):
+        return number(value)
+    size = math.floor(math.log10(abs(value))) if value else 0
+    decimals = 1 - math.floor(math.log10(abs(scale)))
+    if size < -4 or size > 8 or decimals > 10:
+        return number(value)
+    text = _with_decimals(abs(value), max(0, decimals))
+    if value and not text.strip("0."):  # what is not 0 never looks like it
+        return number(value, 1)
+    return f"−{text}" if value < 0 else text
 
 
 def percent(share: float | None, *, fine: bool = False) -> str:
@@ -53,19 +75,6 @@ def percent(share: float | None, *, fine: bool = False) -> str:
     if fine and 0 < share < 0.0995:
         return "<0.1%" if share < 0.0005 else f"{share:.1%}"
     return "<1%" if 0 < share < 0.005 else f"{max(0.0, share):.0%}"
-
-
-def signed(value: float | None) -> str:
-    """Return a number with one decimal and its sign, zero without.
-
-    Examples
-    --------
-    >>> signed(1.26), signed(-0.04), signed(None)
-    ('+1.3', '0.0', '–')
-    """
-    if value is None or not math.isfinite(value):
-        return "–"
-    return f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.05 else "0.0"
 
 
 def two_decimals(value: float) -> str:

@@ -20,8 +20,10 @@ COMMANDS = {
     "predict": ("fwkmeans.cli.predict:predict", "Assign new rows to the clusters of a model."),
     "compare": ("fwkmeans.cli.compare:compare", "Cluster a table with every algorithm."),
     "report": ("fwkmeans.cli.report:report", "Write a page (HTML) about a model."),
+    "explore": ("fwkmeans.cli.explore:explore", "Try settings on a page in the browser."),
     "survey": ("fwkmeans.cli.survey:survey", "Run the experiment of the survey."),
     "demo": ("fwkmeans.cli.demo:demo", "Show what feature weights do, on a bundled table."),
+    "data": ("fwkmeans.cli.data:data", "Print a bundled table, to try things on."),
     "completion": ("fwkmeans.cli.completion:completion", "Print a script for shell completion."),
 }
 

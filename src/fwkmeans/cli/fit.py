@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from fwkmeans._support.text import harmless
+from fwkmeans._support.text import count, harmless
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Roles, check_keys, read_columns
 from fwkmeans.cli.models import NAMES, FitOptions, choose, treatment
@@ -32,8 +32,8 @@ from fwkmeans.cli.output import (
     table_name,
     write_columns,
 )
-from fwkmeans.cli.pages import check_report, write_page
 from fwkmeans.cli.progress import working
+from fwkmeans.cli.report_files import check_report, write_page
 from fwkmeans.cli.result import result_lines
 from fwkmeans.cli.rows import with_clusters
 from fwkmeans.cli.run import fit_choice
@@ -119,10 +119,10 @@ def fit(
             chosen.features,
             rows,
             classes=chosen.classes,
-            title=f"{name}: {choice.name}, {len(pipeline[-1].cluster_centers_)} clusters",
-            starts=20 if report is not None else 0,
+            row_names=next(iter(chosen.ids.values()), None),
+            title=f"{count(len(set(pipeline[-1].labels_.tolist())), 'cluster')} in {name}",
+            with_map=report is not None or as_json,
             random_state=options.seed,
-            with_map=report is not None,
         )
     written = {}
     if out is not None:

@@ -18,9 +18,9 @@ from fwkmeans.cli.options import (
     max_json_option,
 )
 from fwkmeans.cli.output import check_apart, echo_json, note
-from fwkmeans.cli.pages import check_report, write_page
 from fwkmeans.cli.predict import load, read_for, using
 from fwkmeans.cli.progress import working
+from fwkmeans.cli.report_files import check_report, write_page
 
 
 @click.command(
@@ -33,11 +33,12 @@ from fwkmeans.cli.progress import working
 @labels_option
 @click.option("--title", metavar="TEXT", help="Title of the page.")
 @click.option(
-    "--starts",
+    "--draws",
     type=click.IntRange(min=0),
-    default=20,
+    default=5,
     metavar="N",
-    help="Further starts, to see whether they find the same clusters (default: 20).",
+    help="Parts of the rows that are clustered again, to see whether the same clusters are found "
+    "(default: 5).",
 )
 @json_option
 @max_json_option
@@ -48,7 +49,7 @@ def report(
     out: str | None,
     labels: str | None,
     title: str | None,
-    starts: int,
+    draws: int,
     as_json: bool,
     max_json: float,
     how: Format,
@@ -74,7 +75,7 @@ def report(
     with working("Writing the report"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         with using(model):
-            summary = summarize(pipeline, features, classes=classes, title=title, starts=starts)
+            summary = summarize(pipeline, features, classes=classes, title=title, draws=draws)
         if page is not None:
             write_page(summary, page)
     if as_json:
