@@ -35,6 +35,10 @@ class UnequalSpreadWarning(UserWarning):
     """
 
 
+class IncomparableScoresWarning(UserWarning):
+    """A search compares candidates by the objective, whose size depends on the parameter."""
+
+
 class NoVaryingColumnError(ValueError):
     """Every column of a table is constant, or missing in all rows."""
 

@@ -127,6 +127,7 @@ def test_names_of_the_output(configuration, rng, df_module):
     assert list(model.get_feature_names_out()) == [f"{name}{k}" for k in range(3)]
 
 
+@pytest.mark.filterwarnings("ignore::fwkmeans.exceptions.IncomparableScoresWarning")
 def test_grid_search_over_nested_parts(rng):
     X = make_rows(rng, 60, 4)
     model = FeatureWeightedKMeans(3, weighting=EntropyWeights(), n_init=1, random_state=0)

@@ -1696,3 +1696,94 @@ among(
         "tests/_engine/test_in_core.py",
     ),
 )
+
+# ---- reports ------------------------------------------------------------------------------------
+
+among(
+    "_support/separation.py",
+    (
+        "separation-ties-forgotten",
+        "forgotten factor",
+        "(below_q - q / 2)",
+        "below_q",
+        "tests/test_separation.py",
+    ),
+    (
+        "separation-chance-forgotten",
+        "forgotten",
+        "np.clip((found - chance) / room",
+        "np.clip(found / 1.0",
+        "tests/test_separation.py",
+    ),
+    (
+        "separation-weights-not-squared",
+        "wrong power",
+        "weights**2, n_clusters)",
+        "weights, n_clusters)",
+        "tests/test_separation.py",
+    ),
+    (
+        "separation-whole-for-rest",
+        "wrong group",
+        "np.maximum(mass.sum(axis=1, keepdims=True) - mass, 0.0)",
+        "np.maximum(mass.sum(axis=1, keepdims=True) + 0 * mass, 0.0)",
+        "tests/test_separation.py",
+    ),
+)
+among(
+    "reports/profiles.py",
+    (
+        "profile-others-with-own",
+        "wrong group",
+        "outside = 1.0 - np.eye(len(means))",
+        "outside = 1.0 + 0 * np.eye(len(means))",
+        "tests/reports/test_summarize.py",
+    ),
+)
+among(
+    "reports/projection.py",
+    (
+        "silhouette-with-itself",
+        "off by one",
+        "np.maximum(own_size - 1.0, 1.0)",
+        "np.maximum(own_size, 1.0)",
+        "tests/reports/test_summarize.py",
+    ),
+)
+among(
+    "reports/stability.py",
+    (
+        "stability-same-rows",
+        "forgotten case",
+        "whole, min(size, whole.size), replace=False",
+        "whole[:size], min(size, whole.size), replace=False",
+        "tests/reports/test_summarize.py",
+    ),
+)
+among(
+    "cli/compare.py",
+    (
+        "consensus-clusters-not-matched",
+        "forgotten",
+        "matched = linear_sum_assignment(-both)[1]",
+        "matched = np.arange(n_clusters)",
+        "tests/cli/test_compare.py",
+    ),
+)
+among(
+    "cli/explorer.py",
+    (
+        "explore-any-host",
+        "forgotten check",
+        'if self.headers.get("Host") not in hosts:',
+        "if False:",
+        "tests/cli/test_explore.py",
+    ),
+    (
+        "explore-any-token",
+        "forgotten check",
+        "if not hmac.compare_digest(given.encode(), self.server.token.encode()):",
+        "if not given:",
+        "tests/cli/test_explore.py",
+    ),
+)

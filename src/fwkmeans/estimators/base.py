@@ -35,6 +35,7 @@ from fwkmeans.estimators.constraints import check_parameters
 from fwkmeans.estimators.feature_groups import find_groups
 from fwkmeans.estimators.inputs import Input, describe_rows, open_rows, source_of_gaps
 from fwkmeans.estimators.notebook import html_repr
+from fwkmeans.estimators.searches import warn_if_searched
 from fwkmeans.estimators.spreads import warn_of_unequal_spreads
 from fwkmeans.estimators.starts import (
     Problem,
@@ -232,6 +233,7 @@ class BaseFeatureWeightedKMeans(
             On the rows of `fit` this is ``-inertia_``.
         """
         check_is_fitted(self)
+        warn_if_searched()
         with np.errstate(over="ignore", invalid="ignore"):
             given = self._opened(X, sample_weight, reset=False)
             source, table = self._described(given, reset=False)
