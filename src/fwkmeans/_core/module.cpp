@@ -532,9 +532,13 @@ void define(nb::module_& m) {
 }  // namespace
 }  // namespace fwk
 
+#include "sparse_module.hpp"
+
 NB_MODULE(_kernels, m) {
     fwk::define<double>(m);
     fwk::define<float>(m);
+    fwk::define_sparse<double>(m);
+    fwk::define_sparse<float>(m);
     m.def("n_segments", &fwk::n_segments);
     m.def("instruction_set", [] { return fwk::kernels<double>().name; });
     m.def("x86_level", [](std::uint32_t leaf1_ecx, std::uint32_t leaf7_ebx,

@@ -33,7 +33,13 @@ from fwkmeans._tabular.columns import describe_columns
 from fwkmeans.estimators.categories import describe_categories
 from fwkmeans.estimators.constraints import check_parameters
 from fwkmeans.estimators.feature_groups import find_groups
-from fwkmeans.estimators.inputs import Input, describe_rows, open_rows, source_of_gaps
+from fwkmeans.estimators.inputs import (
+    Input,
+    describe_rows,
+    open_rows,
+    source_of_gaps,
+    why_not_sparse,
+)
 from fwkmeans.estimators.notebook import html_repr
 from fwkmeans.estimators.spreads import warn_of_unequal_spreads
 from fwkmeans.estimators.starts import (
@@ -46,7 +52,8 @@ from fwkmeans.estimators.starts import (
 )
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.exceptions import FewerClustersWarning, NotConvergedWarning
-from fwkmeans.sources import MemorySource, count_faults
+from fwkmeans.sources import MemorySource, SparseSource, count_faults
+from fwkmeans.sources.sparse import to_scipy
 from fwkmeans.typing import (
     Assignment,
     Description,
@@ -95,7 +102,7 @@ class BaseFeatureWeightedKMeans(
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows. A path names a ``.npy`` file, which is read in blocks.
         y : Ignored
             Present for API consistency.
@@ -136,7 +143,7 @@ class BaseFeatureWeightedKMeans(
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
         y : Ignored
             Present for API consistency.
@@ -156,7 +163,7 @@ class BaseFeatureWeightedKMeans(
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
         y : Ignored
             Present for API consistency.
@@ -176,7 +183,7 @@ class BaseFeatureWeightedKMeans(
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
 
         Returns
@@ -194,7 +201,7 @@ class BaseFeatureWeightedKMeans(
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
 
         Returns
@@ -219,7 +226,7 @@ class BaseFeatureWeightedKMeans(
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
         y : Ignored
             Present for API consistency.
@@ -245,6 +252,7 @@ class BaseFeatureWeightedKMeans(
         tags.input_tags.allow_nan = getattr(self, "missing", "error") != "error"
         mixed = getattr(self, "categorical_features", None) is not None
         tags.input_tags.categorical = tags.input_tags.string = mixed
+        tags.input_tags.sparse = why_not_sparse(self) is None
         return tags
 
     @property
@@ -262,6 +270,10 @@ class BaseFeatureWeightedKMeans(
         if reset:
             find_groups(self, given.source)
         return given
+
+    def _why_not_sparse(self) -> str | None:
+        """Return why the algorithm cannot use sparse rows, None if it can."""
+        return None
 
     def _rows_of(self, X: Any) -> Source:
         """Return new rows as the algorithm of the fitted model sees them."""
@@ -283,6 +295,8 @@ class BaseFeatureWeightedKMeans(
         rows = given.rows
         if isinstance(source, MemorySource) and source.layout.is_numeric:
             rows = source.rows  # as the algorithm sees them
+        elif isinstance(source, SparseSource):
+            rows = to_scipy(source.rows)
         problem = Problem(source, recipe, table, int(self.n_clusters or 0), rows)
         if is_anomalous(self.init):
             problem = with_patterns(self, problem, self._pattern_exponent())

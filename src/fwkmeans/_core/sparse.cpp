@@ -1,0 +1,466 @@
+// The kernels of sparse rows. With w the weights and c a center,
+//     sum_v w (y - c)^2 = sum_v w c^2 + sum over stored cells of (w y^2 - 2 w c y),
+// so a row costs its stored cells times the clusters, whatever the number of columns. Lanes run over
+// clusters: the tables w and w c are transposed once a pass. The terms may cancel, and a rigorous
+// rounding bound says where: those distances are computed again from the differences of all columns,
+// so labels are those of dense rows. Sums take the rows of one cluster after the other, so the sums
+// of all columns stay in a cache, and no thread shares them with another.
+// Compiled once per instruction set (FWK_ISA, FWK_BYTES); no standard library in here.
+#include "sparse.hpp"
+
+#include "simd.hpp"
+
+namespace fwk {
+namespace FWK_ISA {
+namespace {
+
+constexpr int LANES = WIDTH<double>;
+using Lanes = V<double>;
+constexpr int MOST_VECTORS = 4;        // of clusters whose sums are in registers
+constexpr double ACCURATE = 1e-10;     // relative error of dissimilarities that is never exceeded
+constexpr double UNDERFLOW = 1e-300;   // more than what underflow can lose
+constexpr index POLL_ROWS = 256;
+
+// ---- tables of a start --------------------------------------------------------------------------
+
+// constants (K'), sum_v w c^2; then for each feature w c (K'), after w (K') if clusters have their
+// own weights. K' is K in whole vectors; the clusters beyond K are infinitely far.
+struct Tables {
+    index n_lanes, stride;
+    double *constants, *features;
+    Tables(const Starts& starts, const void* memory)
+        : n_lanes(round_up(starts.n_clusters, LANES)),
+          stride(starts.shared ? n_lanes : 2 * n_lanes),
+          constants(static_cast<double*>(const_cast<void*>(memory))),
+          features(constants + n_lanes) {}
+};
+
+std::size_t prepared_bytes(const Starts& starts) {
+    const Tables tables(starts, nullptr);
+    return sizeof(double) * std::size_t(tables.n_lanes + starts.n_features * tables.stride);
+}
+
+void prepare(const Starts& starts, index start, void* memory) {
+    const Tables tables(starts, memory);
+    const index k = starts.n_clusters, m = starts.n_features, own = starts.shared ? 0 : m;
+    const double* centers = starts.centers + start * k * m;
+    const double* weights = starts.weights + start * (starts.shared ? 1 : k) * m;
+    constexpr index PIECE = 64;  // features that are transposed together
+    for (index from = 0; from < m; from += PIECE) {
+        const index to = from + PIECE < m ? from + PIECE : m;
+        for (index j = 0; j < tables.n_lanes; ++j) {
+            double* table = tables.features + from * tables.stride + j;
+            const double *c = centers + j * m, *w = weights + j * own;
+            for (index v = from; v < to; ++v, table += tables.stride) {
+                const double weight = j < k ? w[v] : 0, product = j < k ? weight * c[v] : 0;
+                if (!starts.shared) *table = weight;
+                table[starts.shared ? 0 : tables.n_lanes] = product;
+            }
+        }
+    }
+    for (index j = 0; j < tables.n_lanes; ++j) {
+        if (j >= k) {
+            tables.constants[j] = __builtin_inf();
+            continue;
+        }
+        const double *c = centers + j * m, *w = weights + j * own;
+        Lanes sum = {}, lost = {};  // lane by lane, with what the additions have rounded away
+        double rest = 0;
+        index v = 0;
+        for (; v + LANES <= m; v += LANES) {
+            const Lanes x = load<Lanes>(c + v), term = load<Lanes>(w + v) * x * x, next = sum + term;
+            lost += sum > term ? (sum - next) + term : (term - next) + sum;
+            sum = next;
+        }
+        for (; v < m; ++v) rest += w[v] * c[v] * c[v];
+        for (int lane = 0; lane < LANES; ++lane) rest += lost[lane];
+        for (int lane = 0; lane < LANES; ++lane) rest += sum[lane];
+        tables.constants[j] = rest;
+    }
+}
+
+// ---- one row ------------------------------------------------------------------------------------
+
+// squares: sum of w y^2, products: sum of w c y, for N vectors of clusters.
+template <class T, int N, bool SHARED>
+inline void sum_stored(const T* values, const std::int32_t* columns, index n, const double* table,
+                       index stride, double* squares, double* products) {
+    Lanes by_square[N] = {}, by_product[N] = {};
+    for (index j = 0; j < n; ++j) {
+        const double y = double(values[j]);
+        const double* at = table + columns[j] * stride;
+        for (int q = 0; q < N; ++q) {
+            if (SHARED) {
+                by_product[q] += y * load<Lanes>(at + q * LANES);
+            } else {
+                by_square[q] += (y * y) * load<Lanes>(at + q * LANES);
+                by_product[q] += y * load<Lanes>(at + stride / 2 + q * LANES);
+            }
+        }
+    }
+    for (int q = 0; q < N; ++q) {
+        if (!SHARED) store(squares + q * LANES, by_square[q]);
+        store(products + q * LANES, by_product[q]);
+    }
+}
+
+template <class T>
+struct Assigner {
+    const SparseRows<T>& rows;
+    const Starts& starts;
+    const Tables tables;
+    const double *centers, *weights, *offsets, *shared_weights;
+    const index k, m, own;
+    const bool rescale;
+    double *d, *error, *products, *costs;  // (K')
+    double* cells;                         // (M) the row in hand where it is spread out, else zeros
+    const T* values;
+    const std::int32_t* columns;
+    index n_stored, n_missing;
+    bool spread;
+
+    Assigner(const SparseRows<T>& rows, const Starts& starts, index start, const void* prepared,
+             void* scratch)
+        : rows(rows),
+          starts(starts),
+          tables(starts, prepared),
+          centers(starts.centers + start * starts.n_clusters * starts.n_features),
+          weights(starts.weights +
+                  start * (starts.shared ? 1 : starts.n_clusters) * starts.n_features),
+          offsets(starts.offsets + start * starts.n_clusters),
+          shared_weights(starts.shared ? weights : nullptr),
+          k(starts.n_clusters),
+          m(starts.n_features),
+          own(starts.shared ? 0 : starts.n_features),
+          rescale(rows.gaps && starts.rescale),
+          d(static_cast<double*>(scratch)),
+          error(d + tables.n_lanes),
+          products(error + tables.n_lanes),
+          costs(products + tables.n_lanes),
+          cells(costs + tables.n_lanes),
+          spread(false) {
+        for (index v = 0; v < m; ++v) cells[v] = 0;
+    }
+
+    // d and error: the dissimilarities to all centers by the stored cells alone, and their bounds.
+    void begin(index i) {
+        const std::int64_t first = rows.begins[i];
+        values = rows.values + first;
+        columns = rows.columns + first;
+        n_stored = index(rows.begins[i + 1] - first);
+        n_missing = 0;
+        if (rows.gaps)
+            for (index j = 0; j < n_stored; ++j) n_missing += values[j] != values[j];
+        index tile = 0;
+        for (index left = tables.n_lanes / LANES; left > 0;) {
+            const int n = left < MOST_VECTORS ? int(left) : MOST_VECTORS;
+            switch (n) {
+                case 1: sum_tile<1>(tile); break;
+                case 2: sum_tile<2>(tile); break;
+                case 3: sum_tile<3>(tile); break;
+                default: sum_tile<MOST_VECTORS>(tile);
+            }
+            tile += n * LANES;
+            left -= n;
+        }
+        double squares = 0;
+        if (shared_weights)
+            for (index j = 0; j < n_stored; ++j) {
+                const double y = double(values[j]);
+                squares += shared_weights[columns[j]] * (y * y);
+            }
+        // at most (stored + 32) roundings of terms whose sizes add up to twice this at most
+        const double ulps = UNIT_ROUNDOFF<double> * double(2 * n_stored + 64);
+        for (index j = 0; j < tables.n_lanes; j += LANES) {
+            const Lanes square = shared_weights ? Lanes{} + squares : load<Lanes>(d + j);
+            const Lanes size = load<Lanes>(tables.constants + j) + square;
+            store(d + j, size - 2.0 * load<Lanes>(products + j));
+            store(error + j, size > 0.0 ? size * ulps + UNDERFLOW : Lanes{});
+        }
+    }
+
+    // The nearest center; d[label] is accurate then.
+    index label() {
+        double limit = __builtin_inf();
+        for (index j = 0; j < k; ++j) {
+            error[j] += 4 * UNIT_ROUNDOFF<double> * __builtin_fabs(offsets[j]);
+            const double above = d[j] + offsets[j] + error[j];
+            if (above < limit) limit = above;
+        }
+        index candidate = 0, n_candidates = 0;
+        for (index j = 0; j < k; ++j) {
+            const bool possible = !(d[j] + offsets[j] - error[j] > limit);
+            if (possible && n_candidates == 0) candidate = j;
+            n_candidates += possible;
+        }
+        if (n_candidates == 1 && !n_missing) return candidate;
+        return exact_label(limit);
+    }
+
+    index exact_label(double limit) {
+        index best = 0;
+        double lowest = __builtin_inf();
+        bool finite = false;
+        for (index j = 0; j < k; ++j) {
+            if (!n_missing && d[j] + offsets[j] - error[j] > limit) continue;
+            d[j] = exactly(j, 1);
+            error[j] = 0;
+            finite |= d[j] < __builtin_inf();
+            const double cost = rescaled(d[j], j) + offsets[j];
+            if (cost < lowest) lowest = cost, best = j;
+        }
+        if (finite || d[best] < __builtin_inf()) return best;
+        const double unit = unit_of();  // offsets do not matter there
+        lowest = __builtin_inf();
+        for (index j = 0; j < k; ++j) {
+            const double cost = rescaled(exactly(j, unit), j);
+            if (cost < lowest) lowest = cost, best = j;
+        }
+        d[best] = exactly(best, 1);
+        return best;
+    }
+
+    // The dissimilarity to a center, computed again where the terms of the sum have canceled.
+    double accurate(index j) {
+        if (n_missing || !(error[j] <= ACCURATE * d[j])) {
+            d[j] = exactly(j, 1);
+            error[j] = 0;
+        }
+        return d[j];
+    }
+
+    double exactly(index j, double unit) {
+        if (n_missing == m) return 0;
+        spread_out();
+        const double *c = centers + j * m, *w = weights + j * own;
+        Lanes sum = {};
+        double rest = 0;
+        index v = 0;
+        const double scale = 1 / unit;  // a power of two
+        for (; v + LANES <= m; v += LANES) {
+            const Lanes y = load<Lanes>(cells + v), weight = load<Lanes>(w + v);
+            const Lanes t = y * scale - load<Lanes>(c + v) * scale, term = weight * t * t;
+            sum += y == y ? (weight > 0.0 ? term : Lanes{}) : Lanes{};
+        }
+        for (; v < m; ++v) {
+            const double y = cells[v], t = y * scale - c[v] * scale;
+            if (y == y && w[v] > 0) rest += w[v] * t * t;
+        }
+        for (int lane = 0; lane < LANES; ++lane) rest += sum[lane];
+        return rest;
+    }
+
+    // Divided by the share of the cluster's weight that is observed, if asked for.
+    double rescaled(double dissimilarity, index j) {
+        if (!rescale || !n_missing) return dissimilarity;
+        spread_out();
+        const double* w = weights + j * own;
+        double all = 0, known = 0;
+        for (index v = 0; v < m; ++v) {
+            all += w[v];
+            if (cells[v] == cells[v]) known += w[v];
+        }
+        return known > 0 ? dissimilarity * (all / known) : __builtin_inf();
+    }
+
+    double stretched() const {
+        return rows.gaps && rows.stretch ? double(m) / double(m - n_missing) : 1;
+    }
+
+    // A power of two that is not much below the largest value of the row and the centers.
+    double unit_of() const {
+        double unit = 1;
+        const auto cover = [&](double x) {
+            while (unit < 0x1p1023 && unit < __builtin_fabs(x)) unit *= 2;
+        };
+        for (index j = 0; j < n_stored; ++j) cover(double(values[j]));
+        for (index at = 0; at < k * m; ++at) cover(centers[at]);
+        return unit;
+    }
+
+    void spread_out() {
+        if (spread) return;
+        for (index j = 0; j < n_stored; ++j) cells[columns[j]] = double(values[j]);
+        spread = true;
+    }
+
+    void end() {
+        if (!spread) return;
+        for (index j = 0; j < n_stored; ++j) cells[columns[j]] = 0;
+        spread = false;
+    }
+
+   private:
+    template <int N>
+    void sum_tile(index tile) {
+        const double* table = tables.features + tile;
+        if (shared_weights)
+            sum_stored<T, N, true>(values, columns, n_stored, table, tables.stride, d + tile,
+                                   products + tile);
+        else
+            sum_stored<T, N, false>(values, columns, n_stored, table, tables.stride, d + tile,
+                                    products + tile);
+    }
+};
+
+std::size_t assign_bytes(index n_clusters, index n_features) {
+    return sizeof(double) * std::size_t(4 * round_up(n_clusters, LANES) + n_features);
+}
+
+template <class T>
+void assign(const SparseRows<T>& rows, index begin, index end, const Starts& starts, index start,
+            const void* prepared, void* scratch, bool stretched, std::int32_t* labels, double* own,
+            Cancel cancel) {
+    Assigner<T> by(rows, starts, start, prepared, scratch);
+    for (index i = begin; i < end; ++i) {
+        if ((i - begin) % POLL_ROWS == 0 && cancel.poll(cancel.state)) return;
+        by.begin(i);
+        const index label = by.label();
+        labels[i - begin] = std::int32_t(label);
+        if (own) own[i - begin] = by.accurate(label) * (stretched ? by.stretched() : 1);
+        by.end();
+    }
+}
+
+template <class T>
+void distances(const SparseRows<T>& rows, index begin, index end, const Starts& starts,
+               const void* prepared, void* scratch, T* out, Cancel cancel) {
+    Assigner<T> by(rows, starts, 0, prepared, scratch);
+    const index k = starts.n_clusters;
+    for (index i = begin; i < end; ++i, out += k) {
+        if ((i - begin) % POLL_ROWS == 0 && cancel.poll(cancel.state)) return;
+        by.begin(i);
+        bool known = false;  // some cluster's weight is observed
+        const double factor = by.rescale ? 1 : by.stretched();
+        for (index j = 0; j < k; ++j) {
+            double d = by.accurate(j), unit = 1;
+            if (!(d < __builtin_inf())) {
+                unit = by.unit_of();
+                d = by.exactly(j, unit);
+            }
+            d = by.rescaled(d, j);
+            known |= d < __builtin_inf();
+            out[j] = T(unit * square_root(d * factor));
+        }
+        if (by.rescale && !known)
+            for (index j = 0; j < k; ++j) out[j] = 0;
+        by.end();
+    }
+}
+
+// ---- sums ---------------------------------------------------------------------------------------
+
+// Of the stored cells of a column: sum of s t, of s t^2, of s, and their number. One cache line has
+// two columns, and one vector is added for each cell.
+using Column = Vector<double, 4>;
+
+std::size_t sums_bytes(index n_features) {
+    return (sizeof(Column) + sizeof(double)) * std::size_t(n_features);
+}
+
+template <class T>
+void accumulate(const SparseRows<T>& rows, const std::int64_t* listed, index n_listed, bool changes,
+                const double* reference, void* scratch, const ClusterSums& out, Cancel cancel) {
+    const index m = rows.n_features;
+    double* stored = static_cast<double*>(scratch);  // (M, 4)
+    double* known = stored + 4 * m;                  // (M) sum of s over stored cells that are there
+    for (index v = 0; v < 4 * m; ++v) stored[v] = 0;
+    if (out.observed)
+        for (index v = 0; v < m; ++v) known[v] = 0;
+    double mass = 0;
+    std::int64_t n_rows = 0;
+    for (index entry = 0; entry < n_listed; ++entry) {
+        if (entry % POLL_ROWS == 0 && cancel.poll(cancel.state)) return;
+        const bool added = listed[entry] >= 0;
+        const std::int64_t i = added ? listed[entry] : ~listed[entry];
+        const double weight = rows.sample_weight ? rows.sample_weight[i] : 1;
+        const double s = added ? weight : -weight;
+        mass += s;
+        n_rows += added ? 1 : -1;
+        for (std::int64_t j = rows.begins[i]; j < rows.begins[i + 1]; ++j) {
+            const double y = double(rows.values[j]);
+            const std::int32_t v = rows.columns[j];
+            const bool there = !out.observed || y == y;
+            const double t = there ? y - reference[v] : 0, st = s * t;
+            store(stored + 4 * v, load<Column>(stored + 4 * v) + Column{st, st * t, s, 1});
+            if (out.observed && there) known[v] += s;
+        }
+    }
+    *out.mass = mass;
+    *out.rows = n_rows;
+    for (index v = 0; v < m; ++v) {
+        const double* column = stored + 4 * v;
+        // the mass of the cells that are zero; exact where there is none
+        double zeros = column[3] == double(n_listed) ? 0 : mass - column[2];
+        if (!changes && zeros < 0) zeros = 0;
+        const double r = reference[v];
+        out.sums[v] = column[0] - zeros * r;
+        out.squares[v] = column[1] + zeros * r * r;
+        if (out.observed) out.observed[v] = zeros + known[v];
+    }
+}
+
+template <class T>
+void describe(const SparseRows<T>& rows, index begin, index end, const double* reference,
+              void* scratch, const Moments& out, Cancel cancel) {
+    const index m = rows.n_features;
+    double* stored = static_cast<double*>(scratch);
+    for (index v = 0; v < 4 * m; ++v) stored[v] = 0;
+    for (index v = 0; v < m; ++v) {
+        out.minimum[v] = __builtin_inf();
+        out.maximum[v] = -__builtin_inf();
+        out.observed[v] = 0;
+        out.nonfinite[v] = out.missing[v] = 0;
+    }
+    double mass = 0;
+    std::int64_t n_rows = 0;
+    for (index i = begin; i < end; ++i) {
+        if ((i - begin) % POLL_ROWS == 0 && cancel.poll(cancel.state)) return;
+        const double s = rows.sample_weight ? rows.sample_weight[i] : 1;
+        mass += s;
+        n_rows += s > 0;
+        for (std::int64_t j = rows.begins[i]; j < rows.begins[i + 1]; ++j) {
+            const double y = double(rows.values[j]);
+            const std::int32_t v = rows.columns[j];
+            out.nonfinite[v] += !(y - y == 0);
+            out.missing[v] += y != y;
+            if (!(s > 0)) continue;
+            const double t = y == y ? y - reference[v] : 0, st = s * t;
+            store(stored + 4 * v, load<Column>(stored + 4 * v) + Column{st, st * t, s, 1});
+            if (!(y == y)) continue;
+            out.observed[v] += s;
+            if (y < out.minimum[v]) out.minimum[v] = y;
+            if (y > out.maximum[v]) out.maximum[v] = y;
+        }
+    }
+    *out.mass = mass;
+    *out.rows = n_rows;
+    for (index v = 0; v < m; ++v) {
+        const double *column = stored + 4 * v, r = reference[v];
+        out.sums[v] = column[0];
+        out.squares[v] = column[1];
+        if (column[3] == double(n_rows)) continue;  // no cell is zero
+        const double zeros = mass > column[2] ? mass - column[2] : 0;
+        out.sums[v] -= zeros * r;
+        out.squares[v] += zeros * r * r;
+        out.observed[v] += zeros;
+        if (out.minimum[v] > 0) out.minimum[v] = 0;
+        if (out.maximum[v] < 0) out.maximum[v] = 0;
+    }
+}
+
+template <class T>
+constexpr SparseKernels<T> table_of() {
+    return {prepared_bytes, prepare,    assign_bytes,  assign<T>,
+            distances<T>,   sums_bytes, accumulate<T>, describe<T>};
+}
+
+}  // namespace
+
+extern const SparseKernels<double> sparse_f64;
+extern const SparseKernels<float> sparse_f32;
+const SparseKernels<double> sparse_f64 = table_of<double>();
+const SparseKernels<float> sparse_f32 = table_of<float>();
+
+}  // namespace FWK_ISA
+}  // namespace fwk
