@@ -8,7 +8,7 @@
 // Compiled once per instruction set (FWK_ISA, FWK_BYTES); no standard library in here.
 #include "sparse.hpp"
 
-#include "simd.hpp"
+#include "minkowski.hpp"
 
 namespace fwk {
 namespace FWK_ISA {
@@ -229,25 +229,19 @@ struct Assigner {
         return d[j];
     }
 
+    // In the order of the features that dense rows have: ties are decided alike.
     double exactly(index j, double unit) {
         if (n_missing == m) return 0;
         spread_out();
         const double *c = centers + j * m, *w = weights + j * own;
-        Lanes sum = {};
-        double rest = 0;
-        index v = 0;
-        const double scale = 1 / unit;  // a power of two
-        for (; v + LANES <= m; v += LANES) {
-            const Lanes y = load<Lanes>(cells + v), weight = load<Lanes>(w + v);
-            const Lanes t = y * scale - load<Lanes>(c + v) * scale, term = weight * t * t;
-            sum += y == y ? (weight > 0.0 ? term : Lanes{}) : Lanes{};
+        double sum = unit > 1 ? __builtin_inf() : dissimilarity<double, Power::square>(cells, c, w, m, 2);
+        if (sum < __builtin_inf()) return sum;
+        sum = 0;
+        for (index v = 0; v < m; ++v) {  // a weight of zero leaves a feature out
+            const double t = cells[v] / unit - c[v] / unit;
+            if (w[v] > 0 && cells[v] == cells[v]) sum += w[v] * (t * t);
         }
-        for (; v < m; ++v) {
-            const double y = cells[v], t = y * scale - c[v] * scale;
-            if (y == y && w[v] > 0) rest += w[v] * t * t;
-        }
-        for (int lane = 0; lane < LANES; ++lane) rest += sum[lane];
-        return rest;
+        return sum;
     }
 
     // Divided by the share of the cluster's weight that is observed, if asked for.
