@@ -122,7 +122,7 @@ def test_rows_far_from_zero_lose_nothing(origin, shared):
 
 def test_a_row_at_its_center_has_distance_zero():
     dense, few = pair(2, 30, 50, 30, n_starts=1)
-    at_rows = dict(centers=dense.rows[None].copy(), weights=np.ones((1, 1, 50)))
+    at_rows = {"centers": dense.rows[None].copy(), "weights": np.ones((1, 1, 50))}
     dense, few = dense._replace(**at_rows), few._replace(**at_rows)
     labels, objective = few.assign(sparse)
     np.testing.assert_array_equal(labels, dense.assign(twin)[0])
@@ -133,8 +133,8 @@ def test_a_row_at_its_center_has_distance_zero():
 def test_ties_go_to_the_first_cluster():
     X = np.array([[1.0, 0, 0], [0, 2.0, 0], [0, 0, 0], [3.0, 0, 4.0]])
     centers = np.array([[[0, 0, 9.0], [1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 0]]])
-    dense, few = pair(0, 4, 3, 5)
-    same = dict(centers=centers, weights=np.full((1, 1, 3), 0.7), offsets=np.zeros((1, 5)))
+    _dense, few = pair(0, 4, 3, 5)
+    same = {"centers": centers, "weights": np.full((1, 1, 3), 0.7), "offsets": np.zeros((1, 5))}
     few = few._replace(rows=compressed(X), **same)
     np.testing.assert_array_equal(few.assign(sparse)[0], [1, 2, 1, 1])
 
@@ -155,7 +155,7 @@ def test_missing_cells_are_left_out(rescale, rng):
 
 def test_huge_values_are_compared_in_larger_units():
     dense, few = pair(5, 40, 6, 3, 0.5)
-    huge = dict(centers=dense.centers * 1e200)
+    huge = {"centers": dense.centers * 1e200}
     dense, few = (
         dense._replace(rows=dense.rows * 1e200, **huge),
         few._replace(rows=few.rows.with_values(few.rows.values * 1e200), **huge),
