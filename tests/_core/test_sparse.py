@@ -41,10 +41,15 @@ def compressed(X):
     return SparseRows(X[rows, columns], columns, begins, X.shape[1])
 
 
+def accumulated(few, **options):
+    """Return the statistics of sparse rows, which are about means, about the reference."""
+    return few.accumulate(sparse, **options).about(few.reference)
+
+
 def assert_equals_twin(dense, few):
     dtype = dense.rows.dtype
     assert kernels_for(few.rows) is sparse
-    assert_same_statistics(few.accumulate(sparse), dense.accumulate(twin), rtol=1e-11)
+    assert_same_statistics(accumulated(few), dense.accumulate(twin), rtol=1e-11)
     (distance, row), (twin_distance, twin_row) = few.farthest(sparse), dense.farthest(twin)
     np.testing.assert_array_equal(row, twin_row)
     np.testing.assert_allclose(distance, twin_distance, rtol=1e-10)
@@ -105,7 +110,7 @@ def test_labels_are_exact_for_any_density(seed, n_rows, n_features, n_clusters):
         origin=10.0 ** rng.integers(0, 7) * (seed % 5 == 0),
     )
     assert_labels_exact(few.assign(sparse)[0], dense)
-    assert_same_statistics(few.accumulate(sparse), dense.accumulate(twin), rtol=1e-9)
+    assert_same_statistics(accumulated(few), dense.accumulate(twin), rtol=1e-9)
 
 
 @pytest.mark.parametrize("origin", [1e3, 1e7])
@@ -117,7 +122,7 @@ def test_rows_far_from_zero_lose_nothing(origin, shared):
     )
     assert_labels_exact(few.assign(sparse)[0], dense)
     np.testing.assert_allclose(few.distances(sparse), dense.distances(twin), rtol=1e-12)
-    assert_same_statistics(few.accumulate(sparse), dense.accumulate(twin), rtol=1e-9)
+    assert_same_statistics(accumulated(few), dense.accumulate(twin), rtol=1e-9)
 
 
 def test_a_row_at_its_center_has_distance_zero():
@@ -150,7 +155,7 @@ def test_missing_cells_are_left_out(rescale, rng):
     dense = dense._replace(rows=every)
     few = dense._replace(rows=compressed(every))
     np.testing.assert_array_equal(few.assign(sparse)[0], dense.assign(twin)[0])
-    assert_same_statistics(few.accumulate(sparse), dense.accumulate(twin))
+    assert_same_statistics(accumulated(few), dense.accumulate(twin))
 
 
 def test_huge_values_are_compared_in_larger_units():
@@ -165,13 +170,40 @@ def test_huge_values_are_compared_in_larger_units():
         np.testing.assert_allclose(few.distances(sparse), dense.distances(twin), rtol=1e-12)
 
 
+def test_sums_are_about_means_so_that_nothing_cancels():
+    _, few = pair(3, 400, 30, 4, 0.5, sample_weight=True, other_reference=True)
+    statistics = few.accumulate(sparse)
+    labels = few.assign(sparse)[0]
+    dense = few.rows.toarray()
+    for k in range(4):
+        mean = np.average(dense[labels == k], axis=0, weights=few.sample_weight[labels == k])
+        np.testing.assert_allclose(statistics.reference[0, k], mean, rtol=1e-12, atol=1e-15)
+    assert np.abs(statistics.sums).max() < 1e-12
+
+
+def test_statistics_about_different_references_are_added():
+    dense, few = pair(4, 300, 20, 3, 0.4, n_starts=2, sample_weight=True, origin=3.0)
+    pieces = [slice(0, 50), slice(50, 51), slice(51, 300)]
+    parts = [
+        few._replace(
+            rows=few.rows[p], sample_weight=few.sample_weight[p], first_row=p.start
+        ).accumulate(sparse)
+        for p in pieces
+    ]
+    whole = parts[0].plus(parts[1]).plus(parts[2])
+    assert_same_statistics(whole.about(few.reference), dense.accumulate(twin), rtol=1e-11)
+    once = few.accumulate(sparse)
+    np.testing.assert_allclose(whole.reference, once.reference, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(whole.squares, once.squares, rtol=1e-11, atol=1e-13)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_changed_rows_alone_give_the_difference(weighted, rng):
     dense, few = pair(6, 200, 20, 4, n_starts=3, sample_weight=weighted, other_reference=True)
     before = rng.integers(0, 4, (3, 200)).astype(np.int32)
     update = np.array([True, False, True])
     ours, theirs = before.copy(), before.copy()
-    got = few.accumulate(sparse, last=LastLabels(ours, update))
+    got = accumulated(few, last=LastLabels(ours, update))
     expected = dense.accumulate(twin, last=LastLabels(theirs, update))
     np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_array_equal(got.changed, expected.changed)
@@ -198,7 +230,7 @@ def test_the_twin_takes_over_without_the_core(monkeypatch):
     assert_equals_twin(dense, few)
     last = LastLabels(np.zeros((2, 60), np.int32), np.array([False, True]))
     other = LastLabels(last.labels.copy(), last.update)
-    got, expected = few.accumulate(sparse, last=last), dense.accumulate(twin, last=other)
+    got, expected = accumulated(few, last=last), dense.accumulate(twin, last=other)
     np.testing.assert_array_equal(last.labels, other.labels)
     np.testing.assert_allclose(got.sums, expected.sums, atol=1e-12)
 

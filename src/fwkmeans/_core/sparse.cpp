@@ -344,62 +344,125 @@ void distances(const SparseRows<T>& rows, index begin, index end, const Starts& 
 
 // ---- sums ---------------------------------------------------------------------------------------
 
-// Of the stored cells of a column: sum of s t, of s t^2, of s, and their number. One cache line has
-// two columns, and one vector is added for each cell.
-using Column = Vector<double, 4>;
+// Of the stored cells of a column: sum of s t and sum of s (or of s t^2), side by side, since one
+// vector is then added for each cell; and the number of cells, if rows have weights.
+using Two = Vector<double, 2>;
 
-std::size_t sums_bytes(index n_features) {
-    return (sizeof(Column) + sizeof(double)) * std::size_t(n_features);
-}
+std::size_t sums_bytes(index n_features) { return 4 * sizeof(double) * std::size_t(n_features); }
 
 template <class T>
-void accumulate(const SparseRows<T>& rows, const std::int64_t* listed, index n_listed, bool changes,
-                const double* reference, void* scratch, const ClusterSums& out, Cancel cancel) {
-    const index m = rows.n_features;
-    double* stored = static_cast<double*>(scratch);  // (M, 4)
-    double* known = stored + 4 * m;                  // (M) sum of s over stored cells that are there
-    for (index v = 0; v < 4 * m; ++v) stored[v] = 0;
-    if (out.observed)
-        for (index v = 0; v < m; ++v) known[v] = 0;
-    double mass = 0;
-    std::int64_t n_rows = 0;
-    for (index entry = 0; entry < n_listed; ++entry) {
-        if (entry % POLL_ROWS == 0 && cancel.poll(cancel.state)) return;
-        const bool added = listed[entry] >= 0;
-        const std::int64_t i = added ? listed[entry] : ~listed[entry];
-        const double weight = rows.sample_weight ? rows.sample_weight[i] : 1;
-        const double s = added ? weight : -weight;
-        mass += s;
-        n_rows += added ? 1 : -1;
-        for (std::int64_t j = rows.begins[i]; j < rows.begins[i + 1]; ++j) {
-            const double y = double(rows.values[j]);
-            const std::int32_t v = rows.columns[j];
-            const bool there = !out.observed || y == y;
-            const double t = there ? y - reference[v] : 0, st = s * t;
-            store(stored + 4 * v, load<Column>(stored + 4 * v) + Column{st, st * t, s, 1});
-            if (out.observed && there) known[v] += s;
+struct Accumulator {
+    const SparseRows<T>& rows;
+    const std::int64_t* listed;
+    const index n_listed, m;
+    double* stored;   // (M, 2)
+    double* n_cells;  // (M) stored cells; null: all weights are one, so their sum is the number
+    double* zeros;    // (M) mass of the cells that are not stored
+    Cancel cancel;
+
+    Accumulator(const SparseRows<T>& rows, const std::int64_t* listed, index n_listed, bool signs,
+                void* scratch, Cancel cancel)
+        : rows(rows),
+          listed(listed),
+          n_listed(n_listed),
+          m(rows.n_features),
+          stored(static_cast<double*>(scratch)),
+          n_cells(rows.sample_weight || signs ? stored + 2 * m : nullptr),
+          zeros(stored + 3 * m),
+          cancel(cancel) {}
+
+    // each(cells of the row, their columns, their number, weight) of every row that is listed
+    template <class Each>
+    bool for_each_row(Each each) {
+        for (index entry = 0; entry < n_listed; ++entry) {
+            if (entry % POLL_ROWS == 0 && cancel.poll(cancel.state)) return false;
+            const std::int64_t i = listed[entry] < 0 ? ~listed[entry] : listed[entry];
+            const double weight = rows.sample_weight ? rows.sample_weight[i] : 1;
+            const std::int64_t begin = rows.begins[i];
+            each(rows.values + begin, rows.columns + begin, index(rows.begins[i + 1] - begin),
+                 listed[entry] < 0 ? -weight : weight);
         }
+        return true;
     }
-    *out.mass = mass;
-    *out.rows = n_rows;
+    // Sums of s t and s t^2 about a point, of stored cells.
+    bool about(const double* point) {
+        for (index v = 0; v < 2 * m; ++v) stored[v] = 0;
+        return for_each_row([&](const T* values, const std::int32_t* columns, index n, double s) {
+            for (index j = 0; j < n; ++j) {
+                const double y = double(values[j]);
+                const std::int32_t v = columns[j];
+                const double t = !rows.gaps || y == y ? y - point[v] : 0, st = s * t;
+                store(stored + 2 * v, load<Two>(stored + 2 * v) + Two{st, st * t});
+            }
+        });
+    }
+    // Sums of s y and s of stored cells, and the mass of the others.
+    bool count(double& mass, std::int64_t& n_rows) {
+        for (index v = 0; v < 2 * m; ++v) stored[v] = 0;
+        if (n_cells)
+            for (index v = 0; v < m; ++v) n_cells[v] = 0;
+        mass = 0;
+        n_rows = 0;
+        const bool done =
+            for_each_row([&](const T* values, const std::int32_t* columns, index n, double s) {
+                mass += s;
+                n_rows += s > 0 ? 1 : -1;
+                for (index j = 0; j < n; ++j) {
+                    const double y = double(values[j]);
+                    const std::int32_t v = columns[j];
+                    const double there = !rows.gaps || y == y ? y : 0;
+                    store(stored + 2 * v, load<Two>(stored + 2 * v) + Two{s * there, s});
+                    if (n_cells) n_cells[v] += 1;
+                }
+            });
+        const double* numbers = n_cells ? n_cells : stored + 1;
+        const index stride = n_cells ? 1 : 2;
+        for (index v = 0; v < m; ++v)  // exact where there is none
+            zeros[v] = numbers[v * stride] == double(n_listed) ? 0 : mass - stored[2 * v + 1];
+        return done;
+    }
+};
+
+// Where all rows of a cluster are counted, sums are about their mean, which nothing cancels with; the
+// reference is replaced by it. Changes are summed about the reference that is given.
+template <class T>
+void accumulate(const SparseRows<T>& rows, const std::int64_t* listed, index n_listed, bool changes,
+                double* reference, void* scratch, const ClusterSums& out, Cancel cancel) {
+    Accumulator<T> by(rows, listed, n_listed, changes, scratch, cancel);
+    const index m = rows.n_features;
+    if (!by.count(*out.mass, *out.rows)) return;
+    const double mass = *out.mass;
+    if (out.observed) {
+        double* known = out.observed;
+        for (index v = 0; v < m; ++v) known[v] = 0;
+        by.for_each_row([&](const T* values, const std::int32_t* columns, index n, double s) {
+            for (index j = 0; j < n; ++j)
+                if (values[j] == values[j]) known[columns[j]] += s;
+        });
+        for (index v = 0; v < m; ++v) known[v] += by.zeros[v];
+    }
+    if (!changes)
+        for (index v = 0; v < m; ++v) {
+            if (by.zeros[v] < 0) by.zeros[v] = 0;
+            const double of = out.observed ? out.observed[v] : mass;
+            if (of > 0) reference[v] = by.stored[2 * v] / of;
+        }
+    if (!by.about(reference)) return;
     for (index v = 0; v < m; ++v) {
-        const double* column = stored + 4 * v;
-        // the mass of the cells that are zero; exact where there is none
-        double zeros = column[3] == double(n_listed) ? 0 : mass - column[2];
-        if (!changes && zeros < 0) zeros = 0;
-        const double r = reference[v];
-        out.sums[v] = column[0] - zeros * r;
-        out.squares[v] = column[1] + zeros * r * r;
-        if (out.observed) out.observed[v] = zeros + known[v];
+        const double r = reference[v], all = by.zeros[v] * r;
+        out.sums[v] = by.stored[2 * v] - all;
+        out.squares[v] = by.stored[2 * v + 1] + all * r;
     }
 }
+
+using Four = Vector<double, 4>;
 
 template <class T>
 void describe(const SparseRows<T>& rows, index begin, index end, const double* reference,
               void* scratch, const Moments& out, Cancel cancel) {
     const index m = rows.n_features;
     double* stored = static_cast<double*>(scratch);
-    for (index v = 0; v < 4 * m; ++v) stored[v] = 0;
+    for (index v = 0; v < 4 * m; ++v) stored[v] = 0;  // sum of s t, of s t^2, of s, and number
     for (index v = 0; v < m; ++v) {
         out.minimum[v] = __builtin_inf();
         out.maximum[v] = -__builtin_inf();
@@ -420,7 +483,7 @@ void describe(const SparseRows<T>& rows, index begin, index end, const double* r
             out.missing[v] += y != y;
             if (!(s > 0)) continue;
             const double t = y == y ? y - reference[v] : 0, st = s * t;
-            store(stored + 4 * v, load<Column>(stored + 4 * v) + Column{st, st * t, s, 1});
+            store(stored + 4 * v, load<Four>(stored + 4 * v) + Four{st, st * t, s, 1});
             if (!(y == y)) continue;
             out.observed[v] += s;
             if (y < out.minimum[v]) out.minimum[v] = y;

@@ -40,9 +40,10 @@ struct SparseKernels {
     void (*distances)(const SparseRows<T>&, index begin, index end, const Starts&,
                       const void* prepared, void* scratch, T* out, Cancel);
     std::size_t (*sums_bytes)(index n_features);
-    // Sums over the rows that are listed: row i adds, ~i takes away; all of them have weight.
+    // Sums over the rows that are listed: row i adds, ~i takes away; all of them have weight. Unless
+    // they are changes, the sums are about the mean of the rows, which replaces the reference.
     void (*accumulate)(const SparseRows<T>&, const std::int64_t* listed, index n_listed,
-                       bool changes, const double* reference, void* scratch, const ClusterSums&,
+                       bool changes, double* reference, void* scratch, const ClusterSums&,
                        Cancel);
     void (*describe)(const SparseRows<T>&, index begin, index end, const double* reference,
                      void* scratch, const Moments&, Cancel);

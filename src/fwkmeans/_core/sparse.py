@@ -195,7 +195,11 @@ def _dense(block: Block) -> Iterator[tuple[slice, Block]]:
 def assign_and_accumulate(
     block: Block, assigning: Pass, reference: FloatArray, last: LastLabels | None
 ) -> Statistics:
-    """See `fwkmeans._core.twin.assign_and_accumulate`."""
+    """See `fwkmeans._core.twin.assign_and_accumulate`.
+
+    Where not only changes are summed, the reference of the result is the mean of each cluster: many
+    columns have no cell in it, and zeros would cancel with any other reference.
+    """
     if _kernels is None:
         parts = []
         for piece, dense in _dense(block):
@@ -213,14 +217,14 @@ def assign_and_accumulate(
         counts=np.empty((n_starts, n_clusters, 0)),
         fingerprint=np.empty(n_starts, dtype=np.int64),
         changed=np.empty(n_starts, dtype=np.int64),
-        reference=reference,
+        reference=np.array(reference, order="C"),
     )
     update = np.zeros(n_starts, dtype=np.bool_) if last is None else last.update
     _kernels.sparse_assign_and_accumulate(
         _rows(block).values,
         _block(block, n_starts * n_clusters),
         assigning,
-        np.ascontiguousarray(reference),
+        out.reference,
         None if last is None else last.labels,
         update.view(np.uint8),
         *out[:5],

@@ -129,7 +129,7 @@ inline std::uint64_t key_of(std::int64_t row) {  // as draw_keys in block.hpp
 
 template <class T>
 void sparse_assign_and_accumulate(In<T> values, nb::tuple block, nb::tuple assigning,
-                                  In<double> reference, std::optional<Labeled> last_labels,
+                                  Out<double> reference, std::optional<Labeled> last_labels,
                                   In<std::uint8_t> update, Out<double> mass, Out<std::int64_t> rows,
                                   Out<double> sums, Out<double> squares,
                                   std::optional<Out<double>> observed,

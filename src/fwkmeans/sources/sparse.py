@@ -48,8 +48,11 @@ def sparse_rows(X: Any) -> SparseRows:
 
 
 def to_scipy(rows: SparseRows) -> Any:
-    """Return sparse rows as a SciPy array; the memory is shared."""
-    return csr_array((rows.values, rows.columns, rows.begins), shape=rows.shape)
+    """Return sparse rows as a SciPy array; the memory of the cells is shared."""
+    begins = rows.begins
+    if rows.n_stored <= np.iinfo(np.int32).max:  # scikit-learn takes no others
+        begins = begins.astype(np.int32)
+    return csr_array((rows.values, rows.columns, begins), shape=rows.shape)
 
 
 class SparseSource(BlockSource):
