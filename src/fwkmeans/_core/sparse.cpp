@@ -40,43 +40,47 @@ std::size_t prepared_bytes(const Starts& starts) {
     return sizeof(double) * std::size_t(tables.n_lanes + starts.n_features * tables.stride);
 }
 
-void prepare(const Starts& starts, index start, void* memory) {
+constexpr index PIECE = 512;  // features whose tables one task makes
+
+index prepare_tasks(const Starts& starts) {
+    return (starts.n_features + PIECE - 1) / PIECE + starts.n_clusters;
+}
+
+void prepare(const Starts& starts, index start, index task, void* memory) {
     const Tables tables(starts, memory);
     const index k = starts.n_clusters, m = starts.n_features, own = starts.shared ? 0 : m;
     const double* centers = starts.centers + start * k * m;
     const double* weights = starts.weights + start * (starts.shared ? 1 : k) * m;
-    constexpr index PIECE = 64;  // features that are transposed together
-    for (index from = 0; from < m; from += PIECE) {
-        const index to = from + PIECE < m ? from + PIECE : m;
-        for (index j = 0; j < tables.n_lanes; ++j) {
-            double* table = tables.features + from * tables.stride + j;
-            const double *c = centers + j * m, *w = weights + j * own;
-            for (index v = from; v < to; ++v, table += tables.stride) {
-                const double weight = j < k ? w[v] : 0, product = j < k ? weight * c[v] : 0;
-                if (!starts.shared) *table = weight;
-                table[starts.shared ? 0 : tables.n_lanes] = product;
+    if (task >= k) {
+        const index begin = (task - k) * PIECE, end = begin + PIECE < m ? begin + PIECE : m;
+        for (index from = begin; from < end; from += 16) {  // few columns stay in a cache
+            const index to = from + 16 < end ? from + 16 : end;
+            for (index j = 0; j < tables.n_lanes; ++j) {
+                double* table = tables.features + from * tables.stride + j;
+                const double *c = centers + j * m, *w = weights + j * own;
+                for (index v = from; v < to; ++v, table += tables.stride) {
+                    if (!starts.shared) *table = j < k ? w[v] : 0;
+                    table[starts.shared ? 0 : tables.n_lanes] = j < k ? w[v] * c[v] : 0;
+                }
             }
         }
+        return;
     }
-    for (index j = 0; j < tables.n_lanes; ++j) {
-        if (j >= k) {
-            tables.constants[j] = __builtin_inf();
-            continue;
-        }
-        const double *c = centers + j * m, *w = weights + j * own;
-        Lanes sum = {}, lost = {};  // lane by lane, with what the additions have rounded away
-        double rest = 0;
-        index v = 0;
-        for (; v + LANES <= m; v += LANES) {
-            const Lanes x = load<Lanes>(c + v), term = load<Lanes>(w + v) * x * x, next = sum + term;
-            lost += sum > term ? (sum - next) + term : (term - next) + sum;
-            sum = next;
-        }
-        for (; v < m; ++v) rest += w[v] * c[v] * c[v];
-        for (int lane = 0; lane < LANES; ++lane) rest += lost[lane];
-        for (int lane = 0; lane < LANES; ++lane) rest += sum[lane];
-        tables.constants[j] = rest;
+    const double *c = centers + task * m, *w = weights + task * own;
+    Lanes sum = {}, lost = {};  // lane by lane, with what the additions have rounded away
+    double rest = 0;
+    index v = 0;
+    for (; v + LANES <= m; v += LANES) {
+        const Lanes x = load<Lanes>(c + v), term = load<Lanes>(w + v) * x * x, next = sum + term;
+        lost += sum > term ? (sum - next) + term : (term - next) + sum;
+        sum = next;
     }
+    for (; v < m; ++v) rest += w[v] * c[v] * c[v];
+    for (int lane = 0; lane < LANES; ++lane) rest += lost[lane];
+    for (int lane = 0; lane < LANES; ++lane) rest += sum[lane];
+    tables.constants[task] = rest;
+    if (task == 0)
+        for (index j = k; j < tables.n_lanes; ++j) tables.constants[j] = __builtin_inf();
 }
 
 // ---- one row ------------------------------------------------------------------------------------
@@ -112,12 +116,13 @@ struct Assigner {
     const double *centers, *weights, *offsets, *shared_weights;
     const index k, m, own;
     const bool rescale;
+    double largest;  // of the weights that clusters share
     double *d, *error, *products, *costs;  // (K')
     double* cells;                         // (M) the row in hand where it is spread out, else zeros
     const T* values;
     const std::int32_t* columns;
     index n_stored, n_missing;
-    bool spread;
+    bool spread, precise;
 
     Assigner(const SparseRows<T>& rows, const Starts& starts, index start, const void* prepared,
              void* scratch)
@@ -133,13 +138,18 @@ struct Assigner {
           m(starts.n_features),
           own(starts.shared ? 0 : starts.n_features),
           rescale(rows.gaps && starts.rescale),
+          largest(0),
           d(static_cast<double*>(scratch)),
           error(d + tables.n_lanes),
           products(error + tables.n_lanes),
           costs(products + tables.n_lanes),
           cells(costs + tables.n_lanes),
-          spread(false) {
-        for (index v = 0; v < m; ++v) cells[v] = 0;
+          spread(false),
+          precise(false) {
+        for (index v = 0; v < m; ++v) {
+            cells[v] = 0;
+            if (weights[v] > largest) largest = weights[v];
+        }
     }
 
     // d and error: the dissimilarities to all centers by the stored cells alone, and their bounds.
@@ -163,38 +173,67 @@ struct Assigner {
             tile += n * LANES;
             left -= n;
         }
-        double squares = 0;
-        if (shared_weights)
-            for (index j = 0; j < n_stored; ++j) {
-                const double y = double(values[j]);
-                squares += shared_weights[columns[j]] * (y * y);
+        if (shared_weights) {
+            // a first bound for the sum of w y^2, which all clusters share
+            Lanes sums = {};
+            double rest = 0;
+            index j = 0;
+            for (; j + LANES <= n_stored; j += LANES) {
+                const auto y = load<Vector<T, LANES>>(values + j);
+                const Lanes wide = __builtin_convertvector(y, Lanes);
+                sums += wide * wide;
             }
-        // at most (stored + 32) roundings of terms whose sizes add up to twice this at most
-        const double ulps = UNIT_ROUNDOFF<double> * double(2 * n_stored + 64);
-        for (index j = 0; j < tables.n_lanes; j += LANES) {
-            const Lanes square = shared_weights ? Lanes{} + squares : load<Lanes>(d + j);
-            const Lanes size = load<Lanes>(tables.constants + j) + square;
-            store(d + j, size - 2.0 * load<Lanes>(products + j));
-            store(error + j, size > 0.0 ? size * ulps + UNDERFLOW : Lanes{});
+            for (; j < n_stored; ++j) rest += double(values[j]) * double(values[j]);
+            for (int lane = 0; lane < LANES; ++lane) rest += sums[lane];
+            finish_sums(0, rest * largest);
+        } else {
+            finish_sums(0, 0);
         }
+        precise = !shared_weights;
     }
 
-    // The nearest center; d[label] is accurate then.
+    // The sum of w y^2 that all clusters share; dissimilarities are not complete without it.
+    void add_squares() {
+        if (precise) return;
+        double squares = 0;
+        for (index j = 0; j < n_stored; ++j) {
+            const double y = double(values[j]);
+            squares += shared_weights[columns[j]] * (y * y);
+        }
+        finish_sums(squares, squares);
+        precise = true;
+    }
+
+    // The nearest center. Dissimilarities of clusters that share their weights may lack what all
+    // have in common.
     index label() {
-        double limit = __builtin_inf();
+        double limit = 0;
+        index candidate = 0;
+        if (only_candidate(limit, candidate)) return candidate;
+        if (!precise) {
+            add_squares();
+            if (only_candidate(limit, candidate)) return candidate;
+        }
+        return exact_label(limit);
+    }
+
+    bool only_candidate(double& limit, index& candidate) {
+        limit = __builtin_inf();
         for (index j = 0; j < k; ++j) {
-            error[j] += 4 * UNIT_ROUNDOFF<double> * __builtin_fabs(offsets[j]);
-            const double above = d[j] + offsets[j] + error[j];
+            const double above = d[j] + offsets[j] + bound(j);
             if (above < limit) limit = above;
         }
-        index candidate = 0, n_candidates = 0;
+        index n_candidates = 0;
         for (index j = 0; j < k; ++j) {
-            const bool possible = !(d[j] + offsets[j] - error[j] > limit);
+            const bool possible = !(d[j] + offsets[j] - bound(j) > limit);
             if (possible && n_candidates == 0) candidate = j;
             n_candidates += possible;
         }
-        if (n_candidates == 1 && !n_missing) return candidate;
-        return exact_label(limit);
+        return n_candidates == 1 && !n_missing;
+    }
+
+    double bound(index j) const {
+        return error[j] + 4 * UNIT_ROUNDOFF<double> * __builtin_fabs(offsets[j]);
     }
 
     index exact_label(double limit) {
@@ -202,7 +241,7 @@ struct Assigner {
         double lowest = __builtin_inf();
         bool finite = false;
         for (index j = 0; j < k; ++j) {
-            if (!n_missing && d[j] + offsets[j] - error[j] > limit) continue;
+            if (!n_missing && d[j] + offsets[j] - bound(j) > limit) continue;
             d[j] = exactly(j, 1);
             error[j] = 0;
             finite |= d[j] < __builtin_inf();
@@ -222,6 +261,7 @@ struct Assigner {
 
     // The dissimilarity to a center, computed again where the terms of the sum have canceled.
     double accurate(index j) {
+        if (error[j] > 0) add_squares();
         if (n_missing || !(error[j] <= ACCURATE * d[j])) {
             d[j] = exactly(j, 1);
             error[j] = 0;
@@ -285,6 +325,19 @@ struct Assigner {
     }
 
    private:
+    // d and error from products and squares, where `known` of the squares are in d and the size of
+    // all is at most `squares`.
+    void finish_sums(double known, double squares) {
+        // at most (stored + 32) roundings of terms whose sizes add up to twice this at most
+        const double ulps = UNIT_ROUNDOFF<double> * double(2 * n_stored + 64);
+        for (index j = 0; j < tables.n_lanes; j += LANES) {
+            const Lanes constant = load<Lanes>(tables.constants + j);
+            const Lanes own = shared_weights ? Lanes{} + known : load<Lanes>(d + j);
+            const Lanes size = constant + (shared_weights ? Lanes{} + squares : own);
+            store(d + j, (constant + own) - 2.0 * load<Lanes>(products + j));
+            store(error + j, size > 0.0 ? size * ulps + UNDERFLOW : Lanes{});
+        }
+    }
     template <int N>
     void sum_tile(index tile) {
         const double* table = tables.features + tile;
@@ -423,29 +476,23 @@ struct Accumulator {
     }
 };
 
-// Where all rows of a cluster are counted, sums are about their mean, which nothing cancels with; the
-// reference is replaced by it. Changes are summed about the reference that is given.
+// Sums about the mean, which replaces the reference, or of changes about the reference that is given.
 template <class T>
-void accumulate(const SparseRows<T>& rows, const std::int64_t* listed, index n_listed, bool changes,
-                double* reference, void* scratch, const ClusterSums& out, Cancel cancel) {
-    Accumulator<T> by(rows, listed, n_listed, changes, scratch, cancel);
-    const index m = rows.n_features;
+void accumulate_twice(Accumulator<T>& by, bool changes, double* reference, const ClusterSums& out) {
+    const index m = by.m;
     if (!by.count(*out.mass, *out.rows)) return;
-    const double mass = *out.mass;
     if (out.observed) {
-        double* known = out.observed;
-        for (index v = 0; v < m; ++v) known[v] = 0;
+        for (index v = 0; v < m; ++v) out.observed[v] = by.zeros[v];
         by.for_each_row([&](const T* values, const std::int32_t* columns, index n, double s) {
             for (index j = 0; j < n; ++j)
-                if (values[j] == values[j]) known[columns[j]] += s;
+                if (values[j] == values[j]) out.observed[columns[j]] += s;
         });
-        for (index v = 0; v < m; ++v) known[v] += by.zeros[v];
     }
     if (!changes)
         for (index v = 0; v < m; ++v) {
             if (by.zeros[v] < 0) by.zeros[v] = 0;
-            const double of = out.observed ? out.observed[v] : mass;
-            if (of > 0) reference[v] = by.stored[2 * v] / of;
+            const double mass = out.observed ? out.observed[v] : *out.mass;
+            if (mass > 0) reference[v] = by.stored[2 * v] / mass;
         }
     if (!by.about(reference)) return;
     for (index v = 0; v < m; ++v) {
@@ -453,6 +500,41 @@ void accumulate(const SparseRows<T>& rows, const std::int64_t* listed, index n_l
         out.sums[v] = by.stored[2 * v] - all;
         out.squares[v] = by.stored[2 * v + 1] + all * r;
     }
+}
+
+// Where all rows of a cluster are counted, sums are about their mean c. Few columns have a value in
+// most rows of a cluster, so the squares are sum s y^2 - c sum s y, from one reading; if this cancels
+// in some column, the rows are read again.
+template <class T>
+void accumulate(const SparseRows<T>& rows, const std::int64_t* listed, index n_listed, bool changes,
+                double* reference, void* scratch, const ClusterSums& out, Cancel cancel) {
+    Accumulator<T> by(rows, listed, n_listed, changes, scratch, cancel);
+    if (changes || out.observed) return accumulate_twice(by, changes, reference, out);
+    double mass = 0;
+    for (index v = 0; v < 2 * by.m; ++v) by.stored[v] = 0;
+    const bool done =
+        by.for_each_row([&](const T* values, const std::int32_t* columns, index n, double s) {
+            mass += s;
+            for (index j = 0; j < n; ++j) {
+                const double y = double(values[j]), sy = s * y;
+                double* stored = by.stored + 2 * columns[j];
+                store(stored, load<Two>(stored) + Two{sy, sy * y});
+            }
+        });
+    if (!done) return;
+    *out.mass = mass;
+    *out.rows = n_listed;
+    bool canceled = false;
+    const double divisor = mass > 0 ? mass : 1;
+    for (index v = 0; v < by.m; ++v) {
+        const double total = by.stored[2 * v], squares = by.stored[2 * v + 1];
+        const double c = total / divisor, rest = __builtin_fma(-mass, c, total);
+        out.sums[v] = rest;
+        out.squares[v] = squares - c * (total + rest);
+        if (mass > 0) reference[v] = c;
+        canceled |= !(out.squares[v] >= 0.02 * squares);
+    }
+    if (canceled) accumulate_twice(by, changes, reference, out);
 }
 
 using Four = Vector<double, 4>;
@@ -508,8 +590,8 @@ void describe(const SparseRows<T>& rows, index begin, index end, const double* r
 
 template <class T>
 constexpr SparseKernels<T> table_of() {
-    return {prepared_bytes, prepare,    assign_bytes,  assign<T>,
-            distances<T>,   sums_bytes, accumulate<T>, describe<T>};
+    return {prepared_bytes, prepare_tasks, prepare,       assign_bytes, assign<T>,
+            distances<T>,   sums_bytes,    accumulate<T>, describe<T>};
 }
 
 }  // namespace

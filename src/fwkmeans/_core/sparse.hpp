@@ -30,7 +30,8 @@ struct ClusterSums {
 template <class T>
 struct SparseKernels {
     std::size_t (*prepared_bytes)(const Starts&);  // one start
-    void (*prepare)(const Starts&, index start, void* prepared);
+    index (*prepare_tasks)(const Starts&);
+    void (*prepare)(const Starts&, index start, index task, void* prepared);
     std::size_t (*assign_bytes)(index n_clusters, index n_features);
     // Labels of rows [begin, end); with `own` also the dissimilarity to the nearest center, which is
     // multiplied by all / observed features if `stretched`.

@@ -67,10 +67,12 @@ struct SparseInput {
 template <class T>
 std::vector<double> prepare_sparse(const Starts& starts, int n_threads) {
     const std::size_t size = sparse_kernels<T>().prepared_bytes(starts) / sizeof(double);
+    const index n_tasks = sparse_kernels<T>().prepare_tasks(starts);
     std::vector<double> prepared(size * starts.n_starts);
     const nb::gil_scoped_release release;
-    Pool::of_this_process().run(starts.n_starts, n_threads, [&](index start, int) {
-        sparse_kernels<T>().prepare(starts, start, prepared.data() + start * size);
+    Pool::of_this_process().run(starts.n_starts * n_tasks, n_threads, [&](index task, int) {
+        const index start = task / n_tasks;
+        sparse_kernels<T>().prepare(starts, start, task % n_tasks, prepared.data() + start * size);
     });
     return prepared;
 }
