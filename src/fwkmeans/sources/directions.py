@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fwkmeans._core.sparse import SparseRows
-from fwkmeans.typing import BoolArray, FloatArray, IntArray
+from fwkmeans.typing import BoolArray, IntArray
 
 _CHUNK = 1 << 17  # numbers in the largest temporary
 _MANY, _FEW = 8, 1 << 20  # stored cells that are missing: this many for each other one, and more
@@ -54,7 +54,8 @@ def _unit_sparse_rows(rows: SparseRows, spaces: Sequence[IntArray]) -> SparseRow
     known = largest > 0
     size = np.where(known, largest, 1.0)
     values = rows.values / size.ravel()[place]
-    norm: FloatArray = np.bincount(place, values * values, n_rows * shape[1]).reshape(shape)
+    norm = np.bincount(place, values * values, n_rows * shape[1]).astype(np.float64)
+    norm = norm.reshape(shape)
     norm[:, -1] = 1.0
     values /= np.sqrt(np.where(known, norm, 1.0)).ravel()[place]
     stored = known.ravel()[place]
@@ -75,7 +76,7 @@ def _with_missing(rows: SparseRows, without: BoolArray, spaces: Sequence[IntArra
             f"{rows.n_stored} others. Drop such rows, or take fewer and larger spaces."
         )
     added_rows = np.repeat(row, sizes[space])
-    added_columns = np.concatenate([spaces[at] for at in space])
+    added_columns = np.concatenate([spaces[at] for at in space.tolist()])
     all_rows = np.concatenate([np.repeat(np.arange(len(rows)), np.diff(rows.begins)), added_rows])
     columns = np.concatenate([rows.columns, added_columns])
     values = np.concatenate([rows.values, np.full(added_rows.size, np.nan, rows.dtype)])
