@@ -281,9 +281,11 @@ def _open_sparse(
 
 def why_not_sparse(estimator: Any) -> str | None:
     """Return why an estimator cannot use sparse rows, None if it can."""
-    given = getattr(estimator, "categorical_features", None)
-    if given is not None and not _by_dtype(estimator) and np.size(given) and np.any(given):
-        return "categorical_features names columns of categories, which are never sparse"
+    if hasattr(estimator, "categorical_features") and not _by_dtype(estimator):
+        given = np.asarray(estimator.categorical_features)
+        named = given.any() if given.dtype == np.bool_ else given.size > 0
+        if named:
+            return "categorical_features names columns of categories, which are never sparse"
     for parameter in ("groups", "spaces"):
         groups = getattr(estimator, parameter, None)
         if isinstance(groups, str) and groups == "auto":
