@@ -265,6 +265,9 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
 
     # ---- the fit --------------------------------------------------------------------------------
 
+    def _why_no_stream(self) -> str | None:
+        return "it fits a mixture model to all rows"
+
     def _why_not_sparse(self) -> str | None:
         return "it fits densities to every column"
 

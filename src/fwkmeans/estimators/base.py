@@ -14,6 +14,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fwkmeans._engine import (
@@ -50,6 +51,7 @@ from fwkmeans.estimators.starts import (
     n_starts_of,
     with_patterns,
 )
+from fwkmeans.estimators.streaming import batches_of, check_decay, has_stream, learn_batch
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.exceptions import FewerClustersWarning, NotConvergedWarning
 from fwkmeans.sources import MemorySource, SparseSource, count_faults
@@ -119,6 +121,8 @@ class BaseFeatureWeightedKMeans(
 
     def _fit(self, X: Any, sample_weight: Any) -> None:
         self._check_parameters()
+        for name in ("_stream", "n_steps_"):  # of partial_fit
+            self.__dict__.pop(name, None)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
             self._fit_checked(X, sample_weight)
 
@@ -137,6 +141,53 @@ class BaseFeatureWeightedKMeans(
             )
         mass = self._set_fitted(source, problem.recipe, problem.table, run)
         self._warn_of(run, mass)
+
+    @available_if(has_stream)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        batch_size: int | None = None,
+        decay: float = 1.0,
+    ) -> Self:
+        """Learn from a batch of rows, and keep what earlier batches have taught.
+
+        The first batch starts the clusters, as `fit` would with one start. Each batch is then one
+        iteration: its rows are assigned, and centers and weights follow from the sums over all
+        batches. So one batch with all rows is the same as ``fit`` with ``max_iter=1, n_init=1``.
+        After `fit`, the first batch begins at its centers and weights; the rows of `fit` do not
+        count.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            The rows of the batch. The first one needs at least as many as there are clusters.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weight of each row.
+        batch_size : int, default=None
+            Cut X into batches of this many rows, in their order. None means that X is one batch.
+        decay : float, default=1.0
+            What the sums of earlier batches are multiplied by before a batch is added. With 1 all
+            rows count the same, as in `sklearn.cluster.MiniBatchKMeans`. A lower value follows
+            clusters that move: after n batches a row counts ``decay**n``. A cluster that has less
+            than 1% of the mean mass of clusters left is then moved to where rows are.
+
+        Returns
+        -------
+        self : object
+            The estimator. `labels_` and `inertia_` are those of the last batch, `n_steps_` is the
+            number of batches.
+        """
+        self._check_parameters()
+        check_decay(decay)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for rows, weight in batches_of(X, sample_weight, batch_size):
+                learn_batch(self, rows, weight, float(decay))
+        return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> LabelArray:
         """Compute the clustering and return the labels.
@@ -273,6 +324,10 @@ class BaseFeatureWeightedKMeans(
 
     def _why_not_sparse(self) -> str | None:
         """Return why the algorithm cannot use sparse rows, None if it can."""
+        return None
+
+    def _why_no_stream(self) -> str | None:
+        """Return why the algorithm has no `partial_fit`, None if it has."""
         return None
 
     def _rows_of(self, X: Any) -> Source:

@@ -98,6 +98,12 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
         self.verbose = verbose
         self.random_state = random_state
 
+    def _why_no_stream(self) -> str | None:
+        parts = (self.dissimilarity, self.center, self.weighting)
+        if any(getattr(part, "operations", ()) for part in parts):
+            return "its parts read the rows several times"
+        return None if getattr(self.center, "is_mean", True) else "its centers are not means"
+
     def _why_not_sparse(self) -> str | None:
         for part in (self.dissimilarity, self.center, self.weighting):
             lacking = set(getattr(part, "operations", ())) - SparseSource.operations
