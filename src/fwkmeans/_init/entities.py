@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import kmeans_plusplus
 
 from fwkmeans._core.sparse import SparseRows
+from fwkmeans._core.spreading import spread_rows
 from fwkmeans._init.seeds import Seeds
-from fwkmeans._support.threads import one_blas_thread
 from fwkmeans.sources import centers_of, count_present, rows_at
 from fwkmeans.sources.entities import Present, sparse_rows_at
 from fwkmeans.sources.sparse import to_scipy
@@ -59,14 +58,11 @@ def spread_entities(
     else:
         entities, weights = rows_at(source, numbers, present)
         rows = _for_seeding(entities, source.dtype, table)
-    if weights is not None:  # tiny ones would vanish in float32
-        weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
-    with one_blas_thread():  # the same bits for any number of threads
-        chosen = [
-            kmeans_plusplus(rows, n_clusters, sample_weight=weights, random_state=seed)[1]
-            for seed in seeds.integers("centers", starts)
-        ]
-    at = np.concatenate(chosen)
+    weights = np.ones(numbers.size) if weights is None else weights
+    weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))  # sums must not vanish
+    threads = getattr(source, "n_threads", 1)
+    chosen = spread_rows(rows, weights, seeds.integers("centers", starts), n_clusters, threads)
+    at = chosen.ravel()
     if entities is None:
         entities, at = rows_at(source, numbers[at], present).entities, np.arange(at.size)
     centers = centers_of(entities.take(at), table)
