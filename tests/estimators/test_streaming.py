@@ -264,7 +264,7 @@ def test_unseen_categories_are_refused_or_counted_as_asked(name, rng):
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(make_rows(rng, 60, 2), columns=list("ab"))
     table["c"] = rng.choice(["x", "y"], 60)
-    later = table.assign(c=["new"] * 40 + ["x"] * 20)
+    later = table.assign(c=["new"] * 50 + ["x"] * 10)
     options = {"n_init": 1, "random_state": 0}
     strict = ALGORITHMS[name](2, handle_unknown="error", **options).partial_fit(table)
     before = strict.cluster_centers_.copy()
@@ -272,9 +272,13 @@ def test_unseen_categories_are_refused_or_counted_as_asked(name, rng):
         strict.partial_fit(later)
     np.testing.assert_array_equal(strict.cluster_centers_, before)
     assert strict.n_steps_ == 1
-    counting = ALGORITHMS[name](2, **options).partial_fit(table).partial_fit(later)
+    counting = ALGORITHMS[name](2, **options).partial_fit(table)
+    for _ in range(4):
+        counting.partial_fit(later)
     counts = counting._stream.clusters.counts[0]
-    assert counts[:, -1].sum() == 40  # the level of categories that are not known
+    assert counts[:, -1].sum() == 200  # the level of categories that are not known
+    assert (counts[:, -1] > counts[:, :-1].max(axis=1)).any()
+    np.testing.assert_array_equal(counting._frequencies[:, -1], [0, 0])  # never part of a center
     assert set(counting.modes_["c"]) <= {"x", "y"}
     shares = sum(counting.category_frequencies_["c"].values())
     assert (shares < 1).any()  # the rest of the rows has other categories
