@@ -49,6 +49,11 @@ class Configuration(NamedTuple):
         return {"iMWK-Means": self.parameters.get("p", 2.0), "IK-P": 1.0}.get(self.algorithm, 2.0)
 
     @property
+    def takes_sparse(self) -> bool:
+        """Whether it takes sparse rows."""
+        return self.power == 2.0 and self.algorithm != "SYNCLUS"
+
+    @property
     def has_weights(self) -> bool:
         return self.algorithm != "K-Means"
 
@@ -205,7 +210,7 @@ def each_representative(test: Any) -> Any:
 
 
 def each_in_both_ways(test: Any) -> Any:
-    """Parametrize a test by configuration, each once in memory and once in a file.
+    """Parametrize a test by configuration, each once in memory, in a file, and in sparse rows.
 
     The file has the other precision: what depends on where rows live does not depend on that.
     """
@@ -215,6 +220,11 @@ def each_in_both_ways(test: Any) -> Any:
         for dtype, source in zip(
             (np.float64, np.float32)[:: 1 if at % 2 else -1], ("memory", "chunks"), strict=True
         )
+    ]
+    ways += [
+        pytest.param(c, np.float64, "sparse", id=f"{c.name}-float64-sparse")
+        for c in FEW
+        if c.takes_sparse
     ]
     names = ("configuration", "dtype", "source")
     return pytest.mark.parametrize(names, ways, indirect=["dtype", "source"])(test)

@@ -168,9 +168,12 @@ class Minkowski(BaseEstimator):
         """
         layout = table.layout
         points = layout.points(centers)
-        ulps = _ULPS * np.abs(points)
-        ulps += _ROUNDOFF * statistics.rows[..., None] * np.abs(points - statistics.reference)
-        known = ulps if np.isinf(self.p) else statistics.observed * ulps**self.p
+        ulps = np.abs(points)
+        ulps *= _ULPS
+        away = points - statistics.reference
+        if away.any():
+            ulps += _ROUNDOFF * statistics.rows[..., None] * np.abs(away, out=away)
+        known = ulps if np.isinf(self.p) else np.multiply(statistics.observed, ulps**self.p)
         if self.p == 2:
             numbers = self._squared(statistics, assignment, points, source, known)
         else:
@@ -199,6 +202,8 @@ class Minkowski(BaseEstimator):
         Errors below `known` do not matter.
         """
         dispersion, cancels = self._about(points, statistics)
+        if not cancels.any():
+            return dispersion
         # the difference has an error of about 1e-16 of the terms that cancel
         lost = (cancels > 1e5 * dispersion) & (1e-14 * cancels > known)
         starts = np.flatnonzero(lost.any(axis=(-2, -1)))
@@ -215,6 +220,8 @@ class Minkowski(BaseEstimator):
         from the origin the rounding of c counts, and :math:`2 (c - r) (S - n (c - r))` is not zero.
         """
         step = points - statistics.reference
+        if not step.any():
+            return statistics.squares.copy(), step
         moved = step * step
         moved *= statistics.observed
         dispersion = statistics.squares - moved

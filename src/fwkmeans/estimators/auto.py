@@ -268,6 +268,12 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
 
     # ---- the fit --------------------------------------------------------------------------------
 
+    def _why_no_stream(self) -> str | None:
+        return "it fits a mixture model to all rows"
+
+    def _why_not_sparse(self) -> str | None:
+        return "it fits densities to every column"
+
     def _recipe(self, source: Source, table: Description) -> Recipe:
         return Recipe(SquaredEuclidean(), MeanCenter(), FixedWeights())
 

@@ -14,6 +14,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fwkmeans._engine import (
@@ -33,7 +34,13 @@ from fwkmeans._tabular.columns import describe_columns
 from fwkmeans.estimators.categories import describe_categories
 from fwkmeans.estimators.constraints import check_parameters
 from fwkmeans.estimators.feature_groups import find_groups
-from fwkmeans.estimators.inputs import Input, describe_rows, open_rows, source_of_gaps
+from fwkmeans.estimators.inputs import (
+    Input,
+    describe_rows,
+    open_rows,
+    source_of_gaps,
+    why_not_sparse,
+)
 from fwkmeans.estimators.notebook import html_repr
 from fwkmeans.estimators.searches import warn_if_searched
 from fwkmeans.estimators.spreads import warn_of_unequal_spreads
@@ -45,9 +52,11 @@ from fwkmeans.estimators.starts import (
     n_starts_of,
     with_patterns,
 )
+from fwkmeans.estimators.streaming import batches_of, check_decay, has_stream, learn_batch
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.exceptions import FewerClustersWarning, NotConvergedWarning
-from fwkmeans.sources import MemorySource, count_faults
+from fwkmeans.sources import MemorySource, SparseSource, count_faults
+from fwkmeans.sources.sparse import to_scipy
 from fwkmeans.typing import (
     Assignment,
     Description,
@@ -96,7 +105,7 @@ class BaseFeatureWeightedKMeans(
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows. A path names a ``.npy`` file, which is read in blocks.
         y : Ignored
             Present for API consistency.
@@ -113,6 +122,8 @@ class BaseFeatureWeightedKMeans(
 
     def _fit(self, X: Any, sample_weight: Any) -> None:
         self._check_parameters()
+        for name in ("_stream", "n_steps_"):  # of partial_fit
+            self.__dict__.pop(name, None)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
             self._fit_checked(X, sample_weight)
 
@@ -132,12 +143,59 @@ class BaseFeatureWeightedKMeans(
         mass = self._set_fitted(source, problem.recipe, problem.table, run)
         self._warn_of(run, mass)
 
+    @available_if(has_stream)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        batch_size: int | None = None,
+        decay: float = 1.0,
+    ) -> Self:
+        """Learn from a batch of rows, and keep what earlier batches have taught.
+
+        The first batch starts the clusters, as `fit` would with one start. Each batch is then one
+        iteration: its rows are assigned, and centers and weights follow from the sums over all
+        batches. So one batch with all rows is the same as ``fit`` with ``max_iter=1, n_init=1``.
+        After `fit`, the first batch begins at its centers and weights; the rows of `fit` do not
+        count.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            The rows of the batch. The first one needs at least as many as there are clusters.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weight of each row.
+        batch_size : int, default=None
+            Cut X into batches of this many rows, in their order. None means that X is one batch.
+        decay : float, default=1.0
+            What the sums of earlier batches are multiplied by before a batch is added. With 1 all
+            rows count the same, as in `sklearn.cluster.MiniBatchKMeans`. A lower value follows
+            clusters that move: after n batches a row counts ``decay**n``. A cluster that has less
+            than 1% of the mean mass of clusters left is then moved to where rows are.
+
+        Returns
+        -------
+        self : object
+            The estimator. `labels_` and `inertia_` are those of the last batch, `n_steps_` is the
+            number of batches.
+        """
+        self._check_parameters()
+        check_decay(decay)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for rows, weight in batches_of(X, sample_weight, batch_size):
+                learn_batch(self, rows, weight, float(decay))
+        return self
+
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> LabelArray:
         """Compute the clustering and return the labels.
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
         y : Ignored
             Present for API consistency.
@@ -157,7 +215,7 @@ class BaseFeatureWeightedKMeans(
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
         y : Ignored
             Present for API consistency.
@@ -177,7 +235,7 @@ class BaseFeatureWeightedKMeans(
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
 
         Returns
@@ -195,7 +253,7 @@ class BaseFeatureWeightedKMeans(
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
 
         Returns
@@ -220,7 +278,7 @@ class BaseFeatureWeightedKMeans(
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
         y : Ignored
             Present for API consistency.
@@ -247,6 +305,7 @@ class BaseFeatureWeightedKMeans(
         tags.input_tags.allow_nan = getattr(self, "missing", "error") != "error"
         mixed = getattr(self, "categorical_features", None) is not None
         tags.input_tags.categorical = tags.input_tags.string = mixed
+        tags.input_tags.sparse = why_not_sparse(self) is None
         return tags
 
     @property
@@ -264,6 +323,14 @@ class BaseFeatureWeightedKMeans(
         if reset:
             find_groups(self, given.source)
         return given
+
+    def _why_not_sparse(self) -> str | None:
+        """Return why the algorithm cannot use sparse rows, None if it can."""
+        return None
+
+    def _why_no_stream(self) -> str | None:
+        """Return why the algorithm has no `partial_fit`, None if it has."""
+        return None
 
     def _rows_of(self, X: Any) -> Source:
         """Return new rows as the algorithm of the fitted model sees them."""
@@ -285,6 +352,8 @@ class BaseFeatureWeightedKMeans(
         rows = given.rows
         if isinstance(source, MemorySource) and source.layout.is_numeric:
             rows = source.rows  # as the algorithm sees them
+        elif isinstance(source, SparseSource):
+            rows = to_scipy(source.rows)
         problem = Problem(source, recipe, table, int(self.n_clusters or 0), rows)
         if is_anomalous(self.init):
             problem = with_patterns(self, problem, self._pattern_exponent())

@@ -203,6 +203,9 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         self.verbose = verbose
         self.random_state = random_state
 
+    def _why_no_stream(self) -> str | None:
+        return "its weights are chosen by comparing whole clusterings"
+
     def _recipe(self, source: Source, table: Description) -> Recipe:
         self._describe_spaces(source, table)  # raises for bad parameters before anything is run
         spaces = self._spaces()

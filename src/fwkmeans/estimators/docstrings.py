@@ -44,9 +44,9 @@ default="from_dtype"
     Whether a missing category is treated like a missing number ("same") or as a category of its own
     ("own"), which is named None.""",
     "handle_unknown": """handle_unknown : {"ignore", "error"}, default="ignore"
-    What `predict`, `transform` and `score` do with a category that `fit` has not seen. "ignore"
-    treats it as different from every cluster, like the row of zeros that
-    `sklearn.preprocessing.OneHotEncoder` gives; "error" raises an error.""",
+    What `predict`, `transform`, `score` and later batches of `partial_fit` do with a category that
+    `fit` (the first batch) has not seen. "ignore" treats it as different from every cluster, like
+    the row of zeros that `sklearn.preprocessing.OneHotEncoder` gives; "error" raises an error.""",
     "n_jobs": """n_jobs : int, default=None
     Number of threads. None means all cores that the process may run on, or ``OMP_NUM_THREADS`` if
     that is fewer, as in `sklearn.cluster.KMeans`. Results are the same to the bit for any

@@ -11,6 +11,7 @@ from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
+from fwkmeans.sources import SparseSource
 from fwkmeans.typing import Description, Source
 from fwkmeans.weighting import UniformWeights
 
@@ -94,6 +95,19 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+
+    def _why_no_stream(self) -> str | None:
+        parts = (self.dissimilarity, self.center, self.weighting)
+        if any(getattr(part, "operations", ()) for part in parts):
+            return "its parts read the rows several times"
+        return None if getattr(self.center, "is_mean", True) else "its centers are not means"
+
+    def _why_not_sparse(self) -> str | None:
+        for part in (self.dissimilarity, self.center, self.weighting):
+            lacking = set(getattr(part, "operations", ())) - SparseSource.operations
+            if lacking:
+                return f"{part!r} computes {', '.join(sorted(lacking))} from every cell"
+        return None
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
         # clones: a fitted model must not change when somebody changes the part that was passed

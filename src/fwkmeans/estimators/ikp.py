@@ -134,6 +134,12 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
         self.verbose = verbose
         self.random_state = random_state
 
+    def _why_no_stream(self) -> str | None:
+        return "sums of absolute differences cannot be moved to another center"
+
+    def _why_not_sparse(self) -> str | None:
+        return "it sums absolute differences, to which zeros contribute"
+
     def _recipe(self, source: Source, table: Description) -> Recipe:
         center: CenterRule = MeanCenter(categories="frequencies")
         if self.variant != "published":

@@ -165,6 +165,12 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         self.verbose = verbose
         self.random_state = random_state
 
+    def _why_no_stream(self) -> str | None:
+        return None if self.p == 2 else f"for p={self.p} centers need all rows (p=2 has it)"
+
+    def _why_not_sparse(self) -> str | None:
+        return None if self.p == 2 else f"for p={self.p} the powers of zeros count (p=2 can)"
+
     def _recipe(self, source: Source, table: Description) -> Recipe:
         rule: WeightRule = ClusterPowerWeights(beta=self.p, smoothing=self.smoothing)
         if np.isinf(self.p):

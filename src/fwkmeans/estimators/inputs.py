@@ -31,12 +31,14 @@ from fwkmeans.sources import (
     ChunkedSource,
     Faults,
     MemorySource,
+    SparseSource,
     count_faults,
     count_observed,
     describe,
     weigh_gaps,
 )
 from fwkmeans.sources.gaps import Observed
+from fwkmeans.sources.sparse import to_scipy
 from fwkmeans.typing import Description, FloatArray, Source
 
 _PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
@@ -64,11 +66,15 @@ def open_rows(
     if isinstance(X, MemorySource) and X.layout.is_numeric:
         sample_weight = X.sample_weight if sample_weight is None else sample_weight
         X = X.rows
+    if isinstance(X, SparseSource):
+        sample_weight = X.sample_weight if sample_weight is None else sample_weight
+        X = to_scipy(X.rows)
     if isinstance(X, ChunkedSource) and X.coding is None:
         return _open_blocks(estimator, X, sample_weight, n_threads, coding, reset=reset)
     if isinstance(X, BlockSource):
         return _open_source(estimator, X, sample_weight, n_threads, coding, reset=reset)
-    _refuse_sparse(estimator, X)
+    if issparse(X):
+        return _open_sparse(estimator, X, sample_weight, n_threads, coding, reset=reset)
     _refuse_others(X)
     _refuse_repeated_names(X)
     if hasattr(estimator, "categorical_features"):
@@ -242,6 +248,62 @@ def _open_blocks(
     return Input(source.with_(weights, n_threads, coding, **options), coding, rows)
 
 
+def _open_sparse(
+    estimator: Any,
+    X: Any,
+    sample_weight: Any,
+    n_threads: int,
+    coding: Coding | None,
+    *,
+    reset: bool,
+) -> Input:
+    """Return the source of a sparse matrix, whose columns are numbers."""
+    found = f"X is sparse ({type(X).__name__}, shape {X.shape})"
+    who = type(estimator).__name__
+    reason = why_not_sparse(estimator)
+    if reason is not None:
+        raise TypeError(
+            f"{found}; {who} needs dense rows: {reason}. If they fit into memory, use X.toarray(); "
+            "otherwise take an algorithm for sparse rows, such as EWKMeans, or reduce the columns "
+            "first, for example with sklearn.decomposition.TruncatedSVD."
+        )
+    if coding is not None:
+        raise TypeError(
+            f"{found}; this {who} was fitted to a table with categorical columns. Give a table "
+            "with the same columns."
+        )
+    if X.ndim != 2:
+        raise ValueError(f"{found}; expected two dimensions, rows and columns.")
+    if X.dtype.kind == "c":
+        raise ValueError(f"{found}; Complex data not supported: expected real numbers.")
+    kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+    checked = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=kept, ensure_all_finite=False
+    )
+    weights = check_sample_weight(sample_weight, X.shape[0])
+    source = SparseSource(checked, weights, n_threads)
+    return Input(source, None, to_scipy(source.rows))
+
+
+def why_not_sparse(estimator: Any) -> str | None:
+    """Return why an estimator cannot use sparse rows, None if it can."""
+    if hasattr(estimator, "categorical_features") and not _by_dtype(estimator):
+        given = np.asarray(estimator.categorical_features)
+        named = given.any() if given.dtype == np.bool_ else given.size > 0
+        if named:
+            return "categorical_features names columns of categories, which are never sparse"
+    for parameter in ("groups", "spaces"):
+        groups = getattr(estimator, parameter, None)
+        if isinstance(groups, str) and groups == "auto":
+            return f"{parameter}='auto' compares all pairs of columns"
+    reason: str | None = getattr(estimator, "_why_not_sparse", _needs_every_cell)()
+    return reason
+
+
+def _needs_every_cell() -> str:
+    return "it reads every cell"
+
+
 def _open_source(
     estimator: Any,
     source: BlockSource,
@@ -351,15 +413,6 @@ def _set_columns(estimator: Any, n_features: int) -> None:
 def _is_plain(X: Any) -> bool:
     """Tell whether scikit-learn's validation would return X as it is; it takes a while."""
     return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype in _PLAIN
-
-
-def _refuse_sparse(estimator: Any, X: Any) -> None:
-    if issparse(X):
-        raise TypeError(
-            f"X is sparse ({type(X).__name__}, shape {X.shape}); {type(estimator).__name__} needs "
-            "dense rows. If they fit into memory use X.toarray(); otherwise reduce the columns "
-            "first, for example with sklearn.decomposition.TruncatedSVD."
-        )
 
 
 def _refuse_others(X: Any) -> None:

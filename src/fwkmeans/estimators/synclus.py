@@ -196,6 +196,12 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
         self.verbose = verbose
         self.random_state = random_state
 
+    def _why_no_stream(self) -> str | None:
+        return "its weights follow from the products of all pairs of rows"
+
+    def _why_not_sparse(self) -> str | None:
+        return "it sums the products of all pairs of columns"
+
     def _recipe(self, source: Source, table: Description) -> Recipe:
         groups = self._groups()
         rule = StressWeights(groups.numbers, self._omega(groups), bool(self.centred))

@@ -6,6 +6,7 @@ from fwkmeans.sources.describe import Faults, count_faults, describe, observed_m
 from fwkmeans.sources.entities import centers_of, count_present, indicators, rows_at
 from fwkmeans.sources.gaps import count_observed, weigh_gaps
 from fwkmeans.sources.memory import MemorySource
+from fwkmeans.sources.sparse import SparseSource
 
 __all__ = [
     "BLOCK_BYTES",
@@ -13,6 +14,7 @@ __all__ = [
     "ChunkedSource",
     "Faults",
     "MemorySource",
+    "SparseSource",
     "centers_of",
     "count_faults",
     "count_observed",
