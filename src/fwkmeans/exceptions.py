@@ -5,6 +5,7 @@ from __future__ import annotations
 from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
+    "DominantColumnWarning",
     "FewerClustersWarning",
     "InvalidParameterError",
     "ModelFileError",
@@ -32,6 +33,15 @@ class UnequalSpreadWarning(UserWarning):
     To silence it if the units are right::
 
         warnings.simplefilter("ignore", fwkmeans.exceptions.UnequalSpreadWarning)
+    """
+
+
+class DominantColumnWarning(UserWarning):
+    """One column has more than 90 % of the weight of a cluster, and so decides it alone.
+
+    To silence it if that is what you want::
+
+        warnings.simplefilter("ignore", fwkmeans.exceptions.DominantColumnWarning)
     """
 
 

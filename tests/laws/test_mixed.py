@@ -26,6 +26,9 @@ def _wk(beta, smoothing):
 MIXED = [
     *(Configuration("AWK", {"beta": beta}) for beta in (2.0, 1.0, 8.0, -1.5)),
     Configuration("AWK", {"beta": 1.5, "smoothing": "frozen"}),
+    Configuration("AWK", {"beta": 4.0, "guard": 0.2}),
+    Configuration("WK-Means", {"beta": 4.0, "guard": 0.1}),
+    Configuration("IK-P", {"beta": 8.0, "variant": "monotone", "guard": 0.2}),
     *(Configuration("WK-Means", {"beta": beta}) for beta in (2.0, 1.0, 8.0, -1.5, 0.0)),
     *(_wk(2.0, smoothing) for smoothing in ("frozen", "refresh", "inside", 0.5)),
     _wk(1.3, "inside"),

@@ -154,7 +154,8 @@ def _check_sizes(choice: Choice, options: FitOptions, features: Any) -> None:
             f"{count(n_rows, 'row')}. Ask for fewer."
         )
     default = inspect.signature(choice.cls).parameters["init"].default
-    if options.clusters == "auto" and choice.parameters.get("init", default) != "anomalous":
+    init = choice.parameters.get("init", default)
+    if options.clusters == "auto" and init not in ("anomalous", "auto"):
         raise InputError(
             "-k auto: the number of clusters is found by iMWK-Means (-a iMWK-Means), or by other "
             "algorithms with -p init=anomalous; else give a number."
