@@ -181,6 +181,7 @@ CONFIGURATIONS = [
     _convex(grid=3),
     _convex(spaces=2),
     _convex(spaces=2, exponent="dimension", grid=5),
+    _convex(spaces=2, guard=1.0),
 ]
 
 #: One of each kind, for laws that cost more.

@@ -97,13 +97,14 @@ def _with_category_scale(table: Description, weight: float | str) -> Description
     """
     layout, varies = table.layout, (table.span > 0) & (table.scatter > 0)
     own = layout.categories_of(table.scatter)
-    if layout.is_numeric or weight == 1:
+    if layout.is_numeric or weight == 1 or not varies.any():
         return table
-    scale = np.full(own.shape, 0.0 if weight == "balanced" else float(weight))
     if weight == "balanced":
         numbers = layout.numbers_of(table.scatter)[layout.numbers_of(varies)]
         usual = numbers if numbers.size else own[own > 0]
         scale = np.divide(usual.mean(), own, out=np.ones_like(own), where=own > 0)
+    else:
+        scale = np.full(own.shape, float(weight))
     scatter = layout.features(layout.numbers_of(table.scatter), scale * own)
     return table._replace(scatter=scatter, category_scale=scale)
 
