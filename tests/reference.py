@@ -22,7 +22,7 @@ Algorithms and parameters (defaults in brackets)
 * ``"mwk"``   p [2.0] >= 1 or inf, smoothing ["refresh"] as above; the weight exponent is p
 * ``"ikp"``   beta [8.0], variant ["published"] | "median" | "monotone"; global weights
 
-awk, wk, ikp and fwsa take ``guard`` [0.0]: this multiple of the mean of T_v (of its K-th part
+awk, wk, mwk, ikp and fwsa take ``guard`` [0.0]: this multiple of the mean of T_v (of its K-th part
 for weights of each cluster) is added to every D; fwsa adds it to a_v and to b_v.
 
 awk, wk, fgk and ikp take ``categorical`` [()]: columns that hold codes 0, 1, ...  All algorithms
@@ -520,9 +520,11 @@ class _Problem:
         else:
             raise ValueError(algorithm)
         self.guard = 0.0
-        if algorithm in ("awk", "wk", "ikp", "fwsa"):
+        if algorithm in ("awk", "wk", "mwk", "ikp", "fwsa"):
             share = self.T.sum() / len(self.active) / (1 if self.is_global else self.K)
             self.guard = float(p.pop("guard", 0.0)) * share
+            if self.chebyshev and self.guard > 0:
+                self.smoothed, self.guard = True, 0.0
             if algorithm != "fwsa" and self.beta == 0:  # weights do not matter: K-Means
                 self.guard = 0.0
         if p:

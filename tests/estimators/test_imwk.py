@@ -17,8 +17,8 @@ POWERS = [1.0, 1.1, 1.5, 2.0, 3.0, 4.6, 20.0, np.inf]
 
 
 def patterned(n_clusters=8, **parameters):
-    """Return the algorithm with its published start, unless another one is given."""
-    return IMWKMeans(n_clusters, **{"init": "anomalous", **parameters})
+    """Return the published criterion and start, unless others are given."""
+    return IMWKMeans(n_clusters, **{"init": "anomalous", "guard": 0.0, **parameters})
 
 
 def standardized(name):

@@ -16,7 +16,7 @@ from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.typing import Description, Source
 from fwkmeans.weighting import ClusterPowerWeights, RadiusWeights, WeightRule
-from fwkmeans.weighting.power import SMOOTHING
+from fwkmeans.weighting.power import GUARD, SMOOTHING
 
 
 @documented(
@@ -62,6 +62,10 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         The constant c; see `WKMeans`. "refresh" is what the survey's author ran; with it the
         objective may rise. For p = infinity any constant makes the weights equal, and 0 makes them
         inversely proportional to the half-range.
+    guard : float, default=1.0
+        Keeps a feature from taking nearly all the weight of a cluster because it hardly varies
+        there: this multiple of a cluster's share, one K-th, of the mean scatter of the features is
+        added to every dispersion beside c, which falls with the dispersions. 0 is as published.
     min_pattern_size : float, default=1
         Anomalous patterns with fewer rows (sum of sample weights) do not start a cluster.
     few_patterns : {"fill", "accept"}, default="fill"
@@ -110,7 +114,7 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
     >>> from fwkmeans.preprocessing import RangeStandardizer
     >>> iris = load_uci("iris")
     >>> X = RangeStandardizer().fit_transform(iris.data)
-    >>> model = IMWKMeans(3, p=1.1, init="anomalous").fit(X)
+    >>> model = IMWKMeans.as_in_survey(3, p=1.1).fit(X)
     >>> round(float(adjusted_rand_score(iris.target, model.labels_)), 2)
     0.9
     """
@@ -129,6 +133,7 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
     survey_settings: ClassVar = {
         "p": 2.0,
         "smoothing": "refresh",
+        "guard": 0.0,
         "init": "anomalous",
         "few_patterns": "accept",
         "pattern_ties": "last",
@@ -137,6 +142,7 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
     _constraints: ClassVar = {
         "p": POWER,
         "smoothing": SMOOTHING,
+        "guard": GUARD,
         "init": SHARED["init"] | one_of("auto"),
         "min_pattern_size": number(
             "a number of rows >= 0, such as 1 or 2", lambda rows: rows >= 0, finite=False
@@ -151,6 +157,7 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         *,
         p: float = 2.0,
         smoothing: Any = "refresh",
+        guard: float = 1.0,
         min_pattern_size: float = 1,
         few_patterns: str = "fill",
         pattern_ties: str = "first",
@@ -167,6 +174,7 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         self.n_clusters = n_clusters
         self.p = p
         self.smoothing = smoothing
+        self.guard = guard
         self.min_pattern_size = min_pattern_size
         self.few_patterns = few_patterns
         self.pattern_ties = pattern_ties
@@ -181,9 +189,11 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         self.random_state = random_state
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
-        rule: WeightRule = ClusterPowerWeights(beta=self.p, smoothing=self.smoothing)
+        rule: WeightRule = ClusterPowerWeights(
+            beta=self.p, smoothing=self.smoothing, guard=self.guard
+        )
         if np.isinf(self.p):
-            rule = RadiusWeights(smoothing=self.smoothing)
+            rule = RadiusWeights(smoothing=self.smoothing, guard=self.guard)
         return Recipe(Minkowski(p=self.p), MinkowskiCenter(p=self.p), rule)
 
     def _pattern_exponent(self) -> float | None:
