@@ -169,9 +169,8 @@ def label_free_lines(results: LabelFreeResults) -> Iterator[str]:
     for name in PROCEDURES:
         own = [results.standings.get((name, g)) for g in shown]
         rows.append([name, *("–" if s is None else f"{s.mean:.3f}" for s in own)])
-    yield from markdown_table(
-        ["procedure", *(f"{g.title} ({_n(results, g)})" for g in shown)], rows
-    )
+    heads = [f"{g.title} ({len(results.by_table[BASELINE, g])})" for g in shown]
+    yield from markdown_table(["procedure", *heads], rows)
     yield from section(f"Difference from {BASELINE}")
     yield (
         "With the 95 % interval of the mean, by resampling the tables in pairs, and on how many "
