@@ -203,7 +203,7 @@ def aligned_tables(markdown: str) -> str:
         own = list(block)
         if in_table:
             rows = [line.strip("| ").split(" | ") for line in own]
-            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            widths = [max(map(len, column)) for column in zip(rows[0], *rows[2:], strict=True)]
             rows[1] = ["-" * width for width in widths]
             own = [
                 "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
