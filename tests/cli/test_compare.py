@@ -52,16 +52,27 @@ def test_everything_is_compared(run, wine_path, wine):
 
 
 def test_text(run, wine_path):
-    arguments = ("compare", wine_path, "-k", 3, "--labels", "class", "-a", "fwsa", "-a", "k-means")
+    arguments = (
+        "compare",
+        wine_path,
+        "-k",
+        3,
+        "--labels",
+        "class",
+        "-a",
+        "wk-means",
+        "-a",
+        "k-means",
+    )
     text, found = run(*arguments).out, run(*arguments, "--json").json
     assert text.startswith("wine.csv: 178 rows, 13 columns, 3 clusters\n")
-    fwsa, kmeans = found["algorithms"]
-    assert f"FWSA       {fwsa['ari']:.2f}" in text
+    wk, kmeans = found["algorithms"]
+    assert f"WK-Means   {wk['ari']:.2f}" in text
     assert "all alike" in text
-    heaviest = max(fwsa["weights"], key=fwsa["weights"].get)
-    assert f"{heaviest} {fwsa['weights'][heaviest]:.0%}" in text
+    heaviest = max(wk["weights"], key=wk["weights"].get)
+    assert f"{heaviest} {wk['weights'][heaviest]:.0%}" in text
     assert f"2 K-Means  {found['agreement']['ari'][1][0]:.2f}  ·" in text
-    assert kmeans["ari"] != fwsa["ari"]
+    assert kmeans["ari"] != wk["ari"]
     assert "best" not in text
 
 

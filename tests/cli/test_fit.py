@@ -93,7 +93,7 @@ def test_json_is_the_summary(run, iris_path):
 def test_text_says_what_matters(run, iris_path):
     arguments = ("fit", iris_path, "-k", 3, "-a", "AWK", "-p", "beta=2", "--labels", "class")
     text, summary = run(*arguments).out, run(*arguments, "--json").json
-    assert text.startswith("iris.csv: 150 rows, 4 columns, 3 clusters by AWK\n")
+    assert text.startswith("iris.csv: 150 rows, 4 columns, 3 clusters by AWK (beta=2)\n")
     for cluster in summary["clusters"]:
         assert f"cluster {cluster['number']}: {cluster['size']} rows" in text
     shares = re.findall(r"^  (\w+)\s+([\d.]+)%  [█▉▊▋▌▍▎▏]+$", text, flags=re.MULTILINE)

@@ -6,8 +6,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from fwkmeans._core.functions import exp, log
 from fwkmeans._support.checks import at_least_zero, number, one_of
-from fwkmeans.typing import Description, Effective, FloatArray, WeightContext, Weights
+from fwkmeans.typing import (
+    CoreRule,
+    Description,
+    Effective,
+    FloatArray,
+    WeightContext,
+    Weights,
+)
 from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.simplex import guard_of, power
 
@@ -35,9 +43,9 @@ def _raise(values: FloatArray, beta: Any) -> Effective:
     Zero weights stay zero for any beta; such a feature is dropped from the dissimilarity.
     """
     positive = values > 0
-    logs = np.where(positive, np.log(np.where(positive, values, 1.0)) * beta, -np.inf)
+    logs = np.where(positive, log(np.where(positive, values, 1.0)) * beta, -np.inf)
     largest = logs.max(axis=(-2, -1), keepdims=True)
-    return Effective(np.exp(logs - largest), np.exp(largest[:, 0, 0]))
+    return Effective(exp(logs - largest), exp(largest[:, 0, 0]))
 
 
 class SharedPowerWeights(WeightRule):
@@ -87,6 +95,11 @@ class SharedPowerWeights(WeightRule):
     def monotone(self) -> bool:  # type: ignore[override]
         """Whether the weights minimize the criterion."""
         return self.zero == "share"
+
+    @property
+    def in_core(self) -> CoreRule | None:
+        """The rule as the compiled core knows it; without Huang's zeros."""
+        return CoreRule(2, 0, True, True, True, False, self.beta) if self.zero == "share" else None
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Check the parameters."""
@@ -172,6 +185,13 @@ class ClusterPowerWeights(WeightRule):
         """Whether the constant stays the same, so that the objective never rises."""
         return not self._is("refresh")
 
+    @property
+    def in_core(self) -> CoreRule:
+        """The rule as the compiled core knows it."""
+        word = isinstance(self.smoothing, str)
+        kind = 1 + ("frozen", "refresh", "inside").index(self.smoothing) if word else 0
+        return CoreRule(3, kind, False, self.monotone, True, False, self.beta)
+
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Check the parameters."""
         super().bind(table, n_clusters)
@@ -181,12 +201,15 @@ class ClusterPowerWeights(WeightRule):
     def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
         """Return equal weights, the guard, and the constant if it is known already."""
         weights = super().initial(n_starts, n_clusters, table)
-        memory = {"guard": _guard(self, table, n_clusters)}
+        memory: dict[str, Any] = {}
+        guard = _guard(self, table, n_clusters)
+        if not isinstance(self.smoothing, str):
+            memory["constant"] = self.smoothing + guard  # both stay as they are
+        else:
+            memory["guard"] = guard
         if self._is("inside"):
             variance = table.scatter[table.varying] / table.mass
             memory["constant"] = _or_default(variance.mean())
-        elif not isinstance(self.smoothing, str):
-            memory["constant"] = self.smoothing
         return with_memory(weights, **memory)
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> Weights:
@@ -229,11 +252,12 @@ def _guard(rule: Any, table: Description, n_parts: int = 1) -> Any:
 
 
 def with_memory(weights: Weights, **constants: Any) -> Weights:
-    """Return weights that remember constants, one value per start."""
+    """Return weights that remember constants, one value per start; no guard if all are zero."""
     shape = (len(weights.values), 1, 1)
-    return Weights(
-        weights.values, {name: np.broadcast_to(one, shape) for name, one in constants.items()}
-    )
+    memory = {name: np.broadcast_to(one, shape) for name, one in constants.items()}
+    if "guard" in memory and not memory["guard"].any():
+        del memory["guard"]
+    return Weights(weights.values, memory)
 
 
 def _times_powers(rule: WeightRule, name: str, weights: Weights) -> FloatArray:

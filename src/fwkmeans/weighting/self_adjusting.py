@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fwkmeans._support.checks import BOOLEAN
-from fwkmeans.typing import Description, FloatArray, WeightContext, Weights
+from fwkmeans.typing import CoreRule, Description, FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.power import GUARD, with_memory
 from fwkmeans.weighting.simplex import guard_of, share
@@ -55,6 +55,11 @@ class SelfAdjustingWeights(WeightRule):
         """Return equal weights, and the constant that guards them."""
         weights = super().initial(n_starts, n_clusters, table)
         return with_memory(weights, guard=guard_of(self.guard, table))
+
+    @property
+    def in_core(self) -> CoreRule:
+        """The rule as the compiled core knows it."""
+        return CoreRule(4, 0, True, False, False, self.safeguard)
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
         """Return weights half-way between the previous ones and the shares of separation."""
