@@ -5,6 +5,7 @@ from __future__ import annotations
 from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
+    "DominantColumnWarning",
     "FewerClustersWarning",
     "InvalidParameterError",
     "ModelFileError",
@@ -37,6 +38,15 @@ class UnequalSpreadWarning(UserWarning):
 
 class IncomparableScoresWarning(UserWarning):
     """A search compares candidates by the objective, whose size depends on the parameter."""
+
+
+class DominantColumnWarning(UserWarning):
+    """One column has more than 90 % of the weight of a cluster, and so decides it alone.
+
+    To silence it if that is what you want::
+
+        warnings.simplefilter("ignore", fwkmeans.exceptions.DominantColumnWarning)
+    """
 
 
 class NoVaryingColumnError(ValueError):

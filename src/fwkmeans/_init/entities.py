@@ -92,8 +92,8 @@ def _for_seeding(entities: Entities, dtype: np.dtype[Any], table: Description) -
     """Return the rows relative to their mean, so that products do not lose precision.
 
     In a table without categories, numbers are scaled to a size of at most about 1. Each level of a
-    category becomes a column, scaled so that different categories are at distance 1. Missing cells
-    are at the center.
+    category becomes a column, scaled so that different categories are at distance 1, times the
+    scale of categories. Missing cells are at the center.
     """
     layout = table.layout
     _, exponent = np.frexp(table.span.max())
@@ -106,6 +106,8 @@ def _for_seeding(entities: Entities, dtype: np.dtype[Any], table: Description) -
     about = centers_of(entities, table) - table.center
     levels = layout.frequencies(about)
     levels *= np.sqrt(0.5)
+    if table.category_scale is not None:
+        levels *= np.sqrt(layout.levels(table.category_scale))
     if layout.is_numeric:
         about *= np.ldexp(1.0, -int(exponent))
     return about

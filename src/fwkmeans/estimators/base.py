@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABCMeta, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -33,6 +34,7 @@ from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.columns import describe_columns
 from fwkmeans.estimators.categories import describe_categories
 from fwkmeans.estimators.constraints import check_parameters
+from fwkmeans.estimators.dominance import warn_of_dominant_column
 from fwkmeans.estimators.feature_groups import find_groups
 from fwkmeans.estimators.inputs import (
     Input,
@@ -84,6 +86,8 @@ class BaseFeatureWeightedKMeans(
     """Check the input, build the recipe, run the starts, keep the best one, set the attributes."""
 
     traits: ClassVar[Traits]  # of the named algorithms
+    #: Parameters as in the survey's experiments; see `as_in_survey`.
+    survey_settings: ClassVar[Mapping[str, Any]] = {}
     _is_one_batch: ClassVar[bool] = True  # the best of its starts is the result
     n_clusters: int | None
     init: Any
@@ -99,6 +103,28 @@ class BaseFeatureWeightedKMeans(
     @abstractmethod
     def _recipe(self, source: Source, table: Description) -> Recipe:
         """Return the parts of the algorithm, for the table of fit."""
+
+    @classmethod
+    def as_in_survey(cls, n_clusters: int | None = 8, **parameters: Any) -> Self:
+        """Return the algorithm as its paper states it and as the survey's experiments ran it.
+
+        The defaults of this package are those that do best over many tables; they differ from the
+        published algorithms where these let a nearly constant column take all the weight. The
+        settings are in ``survey_settings``.
+
+        Parameters
+        ----------
+        n_clusters : int or None, default=8
+            Number of clusters.
+        **parameters
+            Other parameters; they take precedence.
+
+        Returns
+        -------
+        estimator
+            The estimator, not fitted.
+        """
+        return cls(n_clusters, **{**cls.survey_settings, **parameters})
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the clustering.
@@ -142,6 +168,7 @@ class BaseFeatureWeightedKMeans(
             )
         mass = self._set_fitted(source, problem.recipe, problem.table, run)
         self._warn_of(run, mass)
+        warn_of_dominant_column(self, problem.table)
 
     @available_if(has_stream)  # type: ignore[untyped-decorator]
     def partial_fit(
@@ -355,7 +382,7 @@ class BaseFeatureWeightedKMeans(
         elif isinstance(source, SparseSource):
             rows = to_scipy(source.rows)
         problem = Problem(source, recipe, table, int(self.n_clusters or 0), rows)
-        if is_anomalous(self.init):
+        if is_anomalous(self):
             problem = with_patterns(self, problem, self._pattern_exponent())
         rule = recipe.weighting.observe(source, table).bind(table, problem.n_clusters)
         return problem._replace(recipe=recipe._replace(weighting=rule))

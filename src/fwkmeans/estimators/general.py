@@ -30,7 +30,7 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
         How feature weights follow from dispersions; None is `UniformWeights`. See
         `fwkmeans.weighting` for the available rules, and `WeightRule` for how to write one.
     dissimilarity : Dissimilarity, default=None
-        How far a row is from a center; None is `SquaredEuclidean`.
+        How far a row is from a center; None is `SquaredEuclidean`, with balanced categories.
     center : CenterRule, default=None
         How centers follow from rows; None is `MeanCenter`.
     {parameters}
@@ -112,7 +112,9 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
     def _recipe(self, source: Source, table: Description) -> Recipe:
         # clones: a fitted model must not change when somebody changes the part that was passed
         return Recipe(
-            SquaredEuclidean() if self.dissimilarity is None else _own(self.dissimilarity),
+            SquaredEuclidean(category_weight="balanced")
+            if self.dissimilarity is None
+            else _own(self.dissimilarity),
             MeanCenter() if self.center is None else _own(self.center),
             UniformWeights() if self.weighting is None else _own(self.weighting),
         )
