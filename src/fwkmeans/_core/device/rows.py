@@ -1,0 +1,82 @@
+"""Rows on a GPU as a block has them: a tensor, and buffers that its kernels use again."""
+
+from __future__ import annotations
+
+import weakref
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class DeviceRows:
+    """A float32 or float64 matrix of PyTorch on a device, used in place.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor of shape (n, M)
+        The rows.
+    """
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self.doubtful = (0, 0)  # rows of the last pass that products, and exact ones, left open
+        self._staging: Any = None
+        self._buffers: dict[str, Any] = {}
+        self._copies: dict[int, tuple[Any, Any]] = {}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and columns."""
+        return int(self.tensor.shape[0]), int(self.tensor.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the cells."""
+        return np.dtype(np.float32 if self.tensor.element_size() == 4 else np.float64)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def kernels(self) -> ModuleType:
+        """The kernels for such rows."""
+        from fwkmeans._core.device import kernels
+
+        return kernels
+
+    def on_device(self, array: NDArray[Any] | None) -> Any:
+        """Return the copy of an array of the host on the device; it is kept while both live."""
+        if array is None:
+            return None
+        import torch
+
+        known = self._copies.get(id(array))
+        if known is not None and known[0]() is array:
+            return known[1]
+        tensor = torch.as_tensor(np.ascontiguousarray(array)).to(self.tensor.device)
+        self._copies = {id(array): (weakref.ref(array), tensor)}
+        return tensor
+
+    def buffer(self, name: str, n: int, dtype: Any) -> Any:
+        """Return n cells of memory on the device, whose contents are left from the last use."""
+        import torch
+
+        kept = self._buffers.get(name)
+        if kept is None or kept.numel() < n or kept.dtype != dtype:
+            kept = torch.empty(n, dtype=dtype, device=self.tensor.device)
+            self._buffers[name] = kept
+        return kept[:n]
+
+    def staged(self, n: int) -> Any:
+        """Return n float64 cells on the host, from which a copy to the device need not wait.
+
+        What was there must have arrived: every kernel ends by waiting for its result.
+        """
+        import torch
+
+        if self._staging is None or self._staging.numel() < n:
+            pinned = self.tensor.device.type == "cuda"
+            self._staging = torch.empty(n, dtype=torch.float64, pin_memory=pinned)
+        return self._staging[:n]
