@@ -213,6 +213,18 @@ class WeightContext(NamedTuple):
     table: Description
 
 
+class CoreRule(NamedTuple):
+    """A weight rule as the compiled core knows it; the fields are those of ``rules.hpp``."""
+
+    kind: int  # 0 fixed, 1 entropy, 2 shared powers, 3 powers of each cluster, 4 self-adjusting
+    smoothing: int  # of powers of each cluster: 0 a number, 1 frozen, 2 refreshed, 3 inside
+    shared: bool
+    monotone: bool
+    memoryless: bool
+    option: bool  # fixed: uniform; entropy: mean dispersions; self-adjusting: safeguard
+    parameter: Any = 0.0  # gamma or beta: a number, or one per start
+
+
 class Reduction(Protocol[Part, Whole]):
     """A computation over all rows: a small immutable value that can be pickled.
 

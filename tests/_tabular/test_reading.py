@@ -5,12 +5,15 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import sys
 import threading
 import zipfile
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 from fwkmeans._support import files
@@ -46,6 +49,18 @@ def stream_of(table, **options):
     return sink.getvalue()
 
 
+def parquet_of(table):
+    sink = io.BytesIO()
+    pyarrow.parquet.write_table(table, sink)
+    return sink.getvalue()
+
+
+def file_of(table):
+    sink = io.BytesIO()
+    pyarrow.feather.write_feather(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
 # ---- damaged files ------------------------------------------------------------------------------
 
 
@@ -75,7 +90,28 @@ def test_few_bytes_never_unpack_to_very_many(read):
     error = refused(read, content, Format(max_unpacked=10**5))
     assert "unpacks to more than 0.0001 GB" in str(error)
     assert (error.setting, error.value) == ("max-unpacked", "0.001")
-    assert read(content, Format(max_unpacked=10**6 + 4))[0].num_rows == 250_000
+    assert read(content, Format(max_unpacked=6 * 10**6))[0].num_rows == 250_000
+
+
+def test_short_cells_of_packed_text_count_for_what_they_become(read):
+    content = gzip.compress(b"a,b\n" + b"1,2\n" * 250_000)  # 1 MB, numbers of 4 MB
+    refused(read, content, Format(max_unpacked=2 * 10**6))
+    plain = gzip.decompress(content)
+    assert read(plain, Format(max_unpacked=1))[0].num_rows == 250_000
+
+
+def test_binary_files_that_hold_much_in_little_are_refused(read):
+    table = pa.table({"a": np.zeros(10**6), "b": np.ones(10**6)})
+    for content in (
+        parquet_of(table),
+        stream_of(table, options=pa.ipc.IpcWriteOptions(compression="zstd")),
+        file_of(table),
+    ):
+        assert len(content) < 10**5
+        assert "unpacks to more than" in str(refused(read, content, Format(max_unpacked=10**6)))
+        assert read(content)[0].num_rows == 10**6
+    wide = pa.table({"a": np.random.default_rng(0).random(1000)})
+    assert read(parquet_of(wide), Format(max_unpacked=1))[0].num_rows == 1000  # as large as it is
 
 
 # ---- text ---------------------------------------------------------------------------------------
@@ -209,6 +245,43 @@ def test_broken_workbooks_are_refused(read):
     assert "unpacks to more than" in str(refused(read, plain, Format(max_unpacked=1000)))
 
 
+def with_sheet(content, change):
+    """Return a workbook with another text of its sheet."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        xml = archive.read("xl/worksheets/sheet1.xml")
+        members = {name: archive.read(name) for name in archive.namelist()}
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, change(xml) if name == "xl/worksheets/sheet1.xml" else data)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("number", [b"1", b"2", b"1048577", b"99999999999"])
+def test_rows_of_a_sheet_that_are_numbered_wrongly_are_refused(number, read):
+    plain = workbook([["a", "b"], [1, 2], [3, 4]])
+    damaged = with_sheet(plain, lambda xml: xml.replace(b'r="3"', b'r="' + number + b'"'))
+    assert f"row 2 is followed by row {int(number)}" in str(refused(read, damaged))
+
+
+def test_formulas_that_were_never_computed_are_told(read):
+    plain = workbook([["a", "b"], [1, "=A2*2"], [3, "=A3*2"], [5, 7]])
+    table, told = read(plain)
+    assert table["b"].to_pylist() == [None, None, 7]
+    assert "2 formulas of column 'b' (B2, B3) were never computed and counted as missing" in told
+
+    def computed(xml):  # some writers close an empty element at once, some do not
+        return re.sub(rb"<f>A2\*2</f><v( ?/>|></v>)", b"<f>A2*2</f><v>2</v>", xml)
+
+    def empty_text(xml):
+        return computed(xml).replace(b'r="B3"><f>A3*2</f>', b'r="B3" t="str"><f>&quot;&quot;</f>')
+
+    assert "1 formula of column 'b' (B3) was never computed" in read(with_sheet(plain, computed))[1]
+    table, told = read(with_sheet(plain, empty_text))
+    assert table["b"].to_pylist() == [2, None, 7]
+    assert told == ""
+
+
 # ---- pipes --------------------------------------------------------------------------------------
 
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -241,3 +314,19 @@ def test_closed_stdin_is_told(monkeypatch):
         monkeypatch.setattr(sys, "stdin", stdin)
         with pytest.raises(InputError, match="stdin is closed"):
             read_table("-", Format())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind"),
+    [
+        ("true", "FALSE", pa.bool_()),
+        ("-inf", "1", pa.float64()),
+        ("+Infinity", "1", pa.float64()),
+        ("red", "1", pa.string()),
+        ("", "1", pa.int64()),
+        ("x", "2020-01-01", pa.string()),
+    ],
+)
+def test_the_first_cell_does_not_decide_alone(first, second, kind, read):
+    table, _ = read(f"a,b\n{first},1\n{second},2\n".encode())
+    assert table["a"].type == kind

@@ -478,6 +478,16 @@ def test_packed_tables_have_a_limit(run, refuse, write):
     run("fit", path, "-k", 2, "--max-unpacked", 0.001)
 
 
+def test_models_with_long_lists_of_categories_have_a_limit(run, refuse, write):
+    path = write("t.csv", rows_of(60, c=lambda i: f"{'long' * 100}{i % 30}"))
+    run("fit", path, "-k", 2, "-a", "AWK", "--categorical", "c", "--model", "m.fwk")
+    for command in ("predict", "report"):
+        sentence = refuse(command, "m.fwk", path, "--max-json", 0.01)
+        assert sentence.endswith("raise the limit (--max-json 1).")
+        assert "load_model" not in sentence
+    run("predict", "m.fwk", path, "--max-json", 1)
+
+
 def test_files_of_results_that_cannot_be_used_are_told(refuse, tmp_path):
     (tmp_path / "r.sqlite").mkdir()
     arguments = ("survey", "-t", "iris", "-a", "K-Means", "--starts", 1)

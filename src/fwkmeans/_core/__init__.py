@@ -38,7 +38,7 @@ OPERATIONS = frozenset(
         "slopes",
         "take_rows",
     }
-)
+) | ({"alternate"} if compiled is not None else set())
 
 _warned = False
 

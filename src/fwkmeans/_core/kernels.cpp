@@ -9,6 +9,7 @@
 //    known only the rows that changed are taken out of one cluster and put into another.
 // Compiled once per instruction set (FWK_ISA, FWK_BYTES); no standard library in here.
 #include "roots.hpp"
+#include "seeding.hpp"
 
 namespace fwk {
 namespace FWK_ISA {
@@ -152,7 +153,8 @@ template <class T>
 constexpr Kernels<T> table_of() {
     return {FWK_NAME,     prepared_bytes<T>, prepare<T>,   scratch_bytes<T>, accumulate<T>,
             farthest<T>,  assign<T>,         distances<T>, slopes<T>,        powers<T>,
-            roots_bytes,  roots<T>,          describe<T>};
+            roots_bytes,  roots<T>,          describe<T>,  seeding_rows,     pack_for_seeding,
+            nearest_candidates};
 }
 
 }  // namespace

@@ -104,6 +104,13 @@ struct Moments {
     std::int64_t* missing;    // (M) NaN
 };
 
+// Rows that k-means++ chooses from, as `pack_for_seeding` lays them out.
+struct Seeding {
+    const double* packed;   // (seeding_rows x n_features)
+    const double* weights;  // (seeding_rows), zero beyond the last row
+    index n_rows, n_features;
+};
+
 // Polled once a block; true ends the segment early (the result is then thrown away).
 struct Cancel {
     bool (*poll)(void*);
@@ -136,6 +143,10 @@ struct Kernels {
                   Cancel);
     void (*describe)(const Rows<T>&, index begin, index end, const double* reference, void* scratch,
                      const Moments&, Cancel);
+    index (*seeding_rows)(index n_rows);
+    void (*pack_for_seeding)(const double* rows, index n_rows, index n_features, double* packed);
+    void (*nearest_candidates)(const Seeding&, const double* points, index n_points,
+                               const double* closest, double* out, double* potential);
 };
 
 #define FWK_DECLARE(ISA)              \

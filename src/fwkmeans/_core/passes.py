@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from fwkmeans.typing import (
     Block,
     BlockReduction,
     BoolArray,
+    CoreRule,
+    Description,
     Entities,
     FloatArray,
     IntArray,
@@ -55,6 +57,49 @@ class Accumulation(BlockReduction[Statistics]):
     def join(self, before: Statistics, after: Statistics) -> Statistics:
         """Add the parts."""
         return before.plus(after)
+
+
+class Alternated(NamedTuple):
+    """The result of `Alternation`."""
+
+    ended: Any  # `fwkmeans._core.compiled.CoreOutcome`
+    centers: FloatArray
+    weights: FloatArray
+    constants: FloatArray
+
+
+@dataclass(frozen=True)
+class Alternation(BlockReduction[Alternated]):
+    """Run the whole loop of every start; all rows must be one block."""
+
+    rule: CoreRule
+    table: Description
+    centers: FloatArray  # (R, K, M) initial ones
+    weights: FloatArray  # (R, K, M)
+    constants: FloatArray  # (R, 1, 1) NaN if not known yet
+    initial: FloatArray  # (M,) weights of a cluster that is moved
+    max_iter: int
+    tol: float
+    updates: bool  # whether to sum only rows that change, where these are few
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[Alternated, RowMemory]:
+        """Return how the starts ended."""
+        own = [np.array(x, order="C") for x in (self.centers, self.weights, self.constants.ravel())]
+        ended = kernels_for(block.rows).alternate(
+            block,
+            self.rule,
+            self.table,
+            *own,
+            self.initial,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            updates=self.updates,
+        )
+        return Alternated(ended, *own), memory
+
+    def join(self, before: Alternated, after: Alternated) -> Alternated:
+        """Raise an error: what starts do on two blocks does not say what they do on both."""
+        raise TypeError("The loops of several blocks cannot be joined.")
 
 
 class _Farthest(NamedTuple):

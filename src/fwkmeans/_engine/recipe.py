@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import functools
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -88,6 +89,12 @@ def _described(recipe: Recipe, source: Source, table: Description) -> Descriptio
     return table._replace(center=centers[0, 0], scatter=scatter[0, 0])
 
 
+@functools.cache
+def _lacking(part: Any, contract: Any) -> tuple[str, ...]:
+    """Return the names that a part must have and its class has not."""
+    return tuple(name for name in sorted(get_protocol_members(contract)) if not hasattr(part, name))
+
+
 def check_recipe(recipe: Recipe, source: Source) -> None:
     """Raise an error that names the part, and what the part or the source lacks."""
     for role, (contract, example) in _ROLES.items():
@@ -98,8 +105,7 @@ def check_recipe(recipe: Recipe, source: Source) -> None:
             raise TypeError(
                 f"{role}={part!r} is a string; give an instance of a part, such as {example}."
             )
-        names = sorted(get_protocol_members(contract))
-        missing = [n for n in names if not (hasattr(type(part), n) or hasattr(part, n))]
+        missing = [name for name in _lacking(type(part), contract) if not hasattr(part, name)]
         if missing:
             hint = " Derive it from fwkmeans.weighting.WeightRule." if role == "weighting" else ""
             raise TypeError(

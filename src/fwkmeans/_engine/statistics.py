@@ -22,10 +22,11 @@ _OLD = 16  # updates after which all rows are counted again, because each update
 
 def keeps_labels(source: Source, dissimilarity: Dissimilarity) -> bool:
     """Tell whether the labels of the last pass are kept, for the next one or for the centers."""
-    return dissimilarity.needs_labels or _updates(source)
+    return dissimilarity.needs_labels or updates(source)
 
 
-def _updates(source: Source) -> bool:
+def updates(source: Source) -> bool:
+    """Tell whether statistics are updated by the rows that change."""
     # if cells are missing, the mass of a few cells would be lost in the rounding of the total
     return source.resident and source.n_rows >= _WORTHWHILE and not source.gaps
 
@@ -110,7 +111,7 @@ class RunningStatistics:
         return lost & update
 
     def _can_update(self, assignment: Assignment) -> BoolArray:
-        if self._total is None or not _updates(self.source):
+        if self._total is None or not updates(self.source):
             return np.zeros(self._age.size, dtype=np.bool_)
         few = self._total.changed <= _MANY * self.source.n_rows
         # a center three standard deviations from its reference costs a digit: count all rows again

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import kmeans_plusplus
 
+from fwkmeans._core.spreading import spread_rows
 from fwkmeans._init.seeds import Seeds
-from fwkmeans._support.threads import one_blas_thread
 from fwkmeans.sources import centers_of, count_present, rows_at
 from fwkmeans.sources.entities import Drawn
 from fwkmeans.typing import Description, Entities, FloatArray, IntArray, RowArray, Source
@@ -50,14 +49,11 @@ def spread_entities(
     """Return K rows chosen by (greedy) k-means++ for each of the starts: (R, K, M)."""
     entities, weights = _seeding_rows(source, n_clusters, seeds)
     rows = _for_seeding(entities, source.dtype, table)
-    if weights is not None:  # tiny ones would vanish in float32
-        weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
-    with one_blas_thread():  # the same bits for any number of threads
-        chosen = [
-            kmeans_plusplus(rows, n_clusters, sample_weight=weights, random_state=seed)[1]
-            for seed in seeds.integers("centers", starts)
-        ]
-    centers = centers_of(entities.take(np.concatenate(chosen)), table)
+    weights = np.ones(len(rows)) if weights is None else weights
+    weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))  # sums must not vanish
+    threads = getattr(source, "n_threads", 1)
+    chosen = spread_rows(rows, weights, seeds.integers("centers", starts), n_clusters, threads)
+    centers = centers_of(entities.take(chosen.ravel()), table)
     return centers.reshape(len(starts), n_clusters, -1)
 
 

@@ -31,6 +31,17 @@ class RefusedError(Exception):
     """A sentence on what is wrong with a file."""
 
 
+class TooMuchJsonError(RefusedError):
+    """The JSON of a file is longer than allowed."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(
+            f"its {MEMBER} has {size} bytes, more than max_json={limit}, and may take 25 times as "
+            f"much memory. If you trust the file: load_model(path, max_json={size})"
+        )
+        self.size = size
+
+
 # ---- values to JSON and arrays ------------------------------------------------------------------
 
 
@@ -195,10 +206,7 @@ class Reader:
             raise RefusedError(f"it has no {MEMBER}, so it is not a model file of fwkmeans.")
         size = self._members[MEMBER].file_size
         if size > self._max_json:
-            raise RefusedError(
-                f"its {MEMBER} has {size} bytes, more than max_json={self._max_json}, and may take "
-                f"25 times as much memory. If you trust the file: load_model(path, max_json={size})"
-            )
+            raise TooMuchJsonError(size, self._max_json)
         return json.loads(self._archive.read(MEMBER), parse_constant=_no_constant)
 
     def decode(self, node: Any) -> Any:

@@ -10,7 +10,7 @@ import codecs
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -66,7 +66,7 @@ def look_like_data(names: Sequence[str]) -> bool:
     (True, False)
     """
     numbers = [one for one in names if re.fullmatch(r"[-+]?\d+([.,]\d+)?", one.strip())]
-    if 2 * len(numbers) < max(3, len(names)):
+    if 2 * len(numbers) < max(1, len(names)):
         return False
     whole = [int(one) for one in numbers if one.strip("-+ ").isdecimal()]
     return len(whole) < len(numbers) or any(a >= b for a, b in pairwise(whole))
@@ -85,12 +85,17 @@ def read_delimited(
     text: Sequence[str],
     keys: Sequence[str],
     remarks: Remarks,
+    check_size: Callable[[int], None],
 ) -> Any:
-    """Return a table from a stream of text in bytes; for the parameters see `read_table`."""
+    """Return a table from a stream of text in bytes; for the parameters see `read_table`.
+
+    `check_size` raises if a table of so many bytes is too large.
+    """
     arrow = require("pyarrow", "CSV files", "io")
     data = _as_utf8(name, content.read(), how.encoding)
     lines = _first_lines(name, data)
     sep = _guess_separator(lines) if how.sep is None else how.sep
+    check_size(len(data) + 8 * (data.obj.count(sep.encode()) + data.obj.count(b"\n")))
     cells = _parse(name, data, sep, lines)
     _check_end(name, data, cells.columns[-1][-1].as_py())
     others = [one for one in SEPARATORS if one in lines[0]]
@@ -283,6 +288,8 @@ def _with_missing(arrow: Any, cells: Any, missing: Sequence[str]) -> Any:
     if not arrow.types.is_string(cells.type):
         return cells
     is_missing = compute.is_in(cells, value_set=arrow.array(missing, type=arrow.string()))
+    if not compute.any(is_missing).as_py():
+        return cells
     return compute.if_else(is_missing, arrow.scalar(None, arrow.string()), cells)
 
 
@@ -316,6 +323,8 @@ def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remark
 def _cast(arrow: Any, compute: Any, cells: Any, decimal: str) -> Any:
     """Return the cells as the first type that all of them have; None if there is none."""
     cells = compute.ascii_trim(cells, " \t")
+    if _is_a_word(cells[0].as_py()):  # every failure below takes its time
+        return None
     numbers = cells
     if decimal != ".":  # then a point is no part of a number
         numbers = compute.replace_substring_regex(cells, r"[.]", "?")
@@ -331,6 +340,15 @@ def _cast(arrow: Any, compute: Any, cells: Any, decimal: str) -> Any:
     if compute.all(compute.match_substring_regex(cells, _TIME)).as_py():
         return compute.binary_join_element_wise("1970-01-01", cells, " ").cast(moments[1])
     return None
+
+
+def _is_a_word(cell: str | None) -> bool:
+    """Tell whether a cell is surely no number, truth value, date or time."""
+    return (
+        cell is not None
+        and not any("0" <= one <= "9" for one in cell)
+        and cell.strip("+-").lower() not in ("nan", "inf", "infinity", "true", "false")
+    )
 
 
 def _numbers_of_people(

@@ -11,11 +11,13 @@ import base64
 import difflib
 import gzip
 import io
+import re
 import sys
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +30,16 @@ from fwkmeans._tabular.format import Format, Remarks
 
 #: How files begin whose tables have names and types of their own.
 BINARY = (b"PAR1", b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
+
+
+#: In a sheet: numbers of rows, formulas without a value, and where a cell is.
+_ROW_NUMBER = re.compile(rb'<(?:\w+:)?row\b[^>]*?\sr="(\d{1,20})"')
+_NOT_COMPUTED = re.compile(
+    rb"<(?:\w+:)?c\b([^>]*)>\s*<(?:\w+:)?f\b(?:[^>]*/>|[^>]*>[^<]*</(?:\w+:)?f>)\s*"
+    rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
+)
+_PLACE = re.compile(rb'\br="([A-Z]{1,3}\d{1,7})"')
+_MOST_ROWS = 1 << 20  # of a sheet
 
 
 class ReadTable(NamedTuple):
@@ -54,16 +66,21 @@ def read_table(
         content.seek(0)
         has_header = not start.startswith(BINARY)
         if start.startswith(b"PAR1"):
-            table = _read_parquet(name, content)
+            table = _read_parquet(name, content, how)
         elif start.startswith(BINARY):
-            table = _read_arrow(name, content, start)
+            table = _read_arrow(name, content, start, how)
         elif start.startswith(b"PK\x03\x04"):
             table = _read_excel(name, content, how, keys, remarks)
         elif start.startswith(b"\xd0\xcf\x11\xe0"):
             raise InputError(f"{name} is an old Excel file (.xls): save it as .xlsx or CSV.")
         else:
             source = _decompressed(name, content, start, how)
-            table = read_delimited(name, source, how, text, keys, remarks)
+
+            def check_size(n_bytes: int) -> None:
+                if source is not content:
+                    _check_unpacked(name, n_bytes, how)
+
+            table = read_delimited(name, source, how, text, keys, remarks, check_size)
     check_names(name, table.column_names)
     if has_header and look_like_data(table.column_names):
         remarks.about_table(
@@ -147,6 +164,8 @@ def _read_binary(name: str, kind: str, read: Callable[[Any], Any], content: Any)
     try:
         table = read(content)
         table.validate(full=True)
+    except InputError:
+        raise
     except Exception as error:  # pyarrow raises what it likes
         raise InputError(
             f"{name} looks like {kind} but cannot be read ({first_line(error)}): it may be "
@@ -155,11 +174,19 @@ def _read_binary(name: str, kind: str, read: Callable[[Any], Any], content: Any)
     return table
 
 
-def _read_parquet(name: str, content: Any) -> Any:
+def _read_parquet(name: str, content: Any, how: Format) -> Any:
     """Read the table, and categories that are numbers as dictionaries, which the format forgets."""
     arrow = require("pyarrow", "Parquet files", "io")
     parquet = require("pyarrow.parquet", "Parquet files", "io")
-    table = _read_binary(name, "a Parquet file", parquet.read_table, content)
+
+    def read(content: Any) -> Any:
+        groups = parquet.ParquetFile(content).metadata.to_dict()["row_groups"]
+        n_cells = sum(column["num_values"] for group in groups for column in group["columns"])
+        _check_unpacked(name, 8 * n_cells, _in_proportion(how, content))
+        content.seek(0)
+        return parquet.read_table(content)
+
+    table = _read_binary(name, "a Parquet file", read, content)
     content.seek(0)
     try:
         written = parquet.ParquetFile(content).metadata.metadata[b"ARROW:schema"]
@@ -176,21 +203,44 @@ def _read_parquet(name: str, content: Any) -> Any:
     return arrow.Table.from_arrays(columns, names=table.column_names)
 
 
-def _read_arrow(name: str, content: Any, start: bytes) -> Any:
-    if start.startswith(b"\xff\xff\xff\xff"):  # a stream
-        stream = require("pyarrow", "Arrow files", "io").ipc.open_stream
-        return _read_binary(name, "an Arrow stream", lambda c: stream(c).read_all(), content)
+def _read_arrow(name: str, content: Any, start: bytes, how: Format) -> Any:
+    arrow = require("pyarrow", "Arrow files", "io")
     feather = require("pyarrow.feather", "Arrow files", "io")
-    return _read_binary(name, "an Arrow file", feather.read_table, content)
+    if start.startswith(b"FEA1"):  # never compressed
+        return _read_binary(name, "an Arrow file", feather.read_table, content)
+    limited = _in_proportion(how, content)
+    is_stream = start.startswith(b"\xff\xff\xff\xff")
+
+    def read(content: Any) -> Any:
+        if is_stream:
+            reader = arrow.ipc.open_stream(content)
+            found = iter(reader)
+        else:
+            reader = arrow.ipc.open_file(content)
+            found = (reader.get_batch(at) for at in range(reader.num_record_batches))
+        batches, n_bytes = [], 0
+        for batch in found:
+            n_bytes += batch.get_total_buffer_size()
+            _check_unpacked(name, n_bytes, limited)
+            batches.append(batch)
+        return arrow.Table.from_batches(batches, reader.schema)
+
+    return _read_binary(name, f"an Arrow {'stream' if is_stream else 'file'}", read, content)
+
+
+def _in_proportion(how: Format, content: Any) -> Format:
+    """Return the format with a limit that fits the size of the file: a large file may be large."""
+    size = content.seek(0, io.SEEK_END)
+    content.seek(0)
+    return how._replace(max_unpacked=max(how.max_unpacked, 20 * size))
 
 
 def _read_excel(name: str, content: Any, how: Format, keys: Sequence[str], remarks: Remarks) -> Any:
     arrow = require("pyarrow", "Tables", "io")
     openpyxl = require("openpyxl", "Excel files", "excel")
     try:
-        with zipfile.ZipFile(content) as archive:
-            unpacked = sum(member.file_size for member in archive.infolist())
-        _check_unpacked(name, unpacked, how)
+        archive = zipfile.ZipFile(content)
+        _check_unpacked(name, sum(member.file_size for member in archive.infolist()), how)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of colors and the like
             book = openpyxl.load_workbook(content, read_only=True, data_only=True)
@@ -214,6 +264,9 @@ def _read_excel(name: str, content: Any, how: Format, keys: Sequence[str], remar
             setting="sheet",
         )
     try:
+        # what openpyxl does not tell is looked for in the sheet itself
+        xml = archive.read(book[title]._worksheet_path)
+        _check_row_numbers(xml)
         header, columns = _cells_of(book[title])
     except Exception as error:
         raise InputError(
@@ -230,6 +283,7 @@ def _read_excel(name: str, content: Any, how: Format, keys: Sequence[str], remar
             f"{len(names)}; the others are called {quoted(nameless, 3)}. If that row is a title, "
             "remove it."
         )
+    _tell_formulas(xml, title, names, remarks)
     return arrow.Table.from_arrays(
         [
             _excel_column(arrow, columns[at], () if one in keys else how.missing)
@@ -264,6 +318,38 @@ def _cells_of(sheet: Any) -> tuple[dict[int, str], dict[int, list[Any]]]:
     for own in columns.values():
         own.extend([None] * (n_rows - len(own)))
     return header or {}, dict(sorted(columns.items()))
+
+
+def _check_row_numbers(xml: bytes) -> None:
+    """Raise unless the rows of a sheet are numbered upwards, as far as numbers go.
+
+    openpyxl drops a row whose number came before, and makes an empty one of each that is left out.
+    """
+    numbers = [int(number) for number in _ROW_NUMBER.findall(xml)]
+    for before, number in pairwise([0, *numbers]):
+        if not before < number <= _MOST_ROWS:
+            raise ValueError(f"row {before} is followed by row {number}")
+
+
+def _tell_formulas(xml: bytes, title: str, names: Mapping[int, str], remarks: Remarks) -> None:
+    """Remember formulas that no program has computed: they have no value."""
+    from openpyxl.utils.cell import coordinate_to_tuple
+
+    cells = [
+        place.group(1).decode()
+        for attributes in _NOT_COMPUTED.findall(xml)
+        if b't="str"' not in attributes and (place := _PLACE.search(attributes))
+    ]
+    if cells:
+        at = {coordinate_to_tuple(cell)[1] - 1 for cell in cells}
+        columns = [names[one] for one in sorted(at) if one in names]
+        where = f" of column{'s' * (len(columns) > 1)} {quoted(columns, 3)}" if columns else ""
+        few = ", ".join(cells[:3]) + ", ..." * (len(cells) > 3)
+        remarks.about_table(
+            f"Sheet {title!r}: {count(len(cells), 'formula')}{where} ({few}) "
+            f"{'were' if len(cells) > 1 else 'was'} never computed and counted as missing: open "
+            "the file in a spreadsheet program and save it."
+        )
 
 
 def _excel_column(arrow: Any, cells: list[Any], missing: Sequence[str]) -> Any:
@@ -302,8 +388,8 @@ def _check_unpacked(name: str, n_bytes: int, how: Format) -> None:
     """Raise if a compressed file is larger than it may be; a few bytes can stand for very many."""
     if n_bytes > how.max_unpacked:
         raise InputError(
-            f"{name} unpacks to more than {how.max_unpacked / 1e9:g} GB: if that is right, and "
-            "memory holds it several times, raise the limit.",
+            f"{name} unpacks to more than {how.max_unpacked / 1e9:g} GB (with 8 bytes a cell): if "
+            "that is right, and memory holds it several times, raise the limit.",
             setting="max-unpacked",
             value=f"{10 * how.max_unpacked / 1e9:g}",
         )

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from fwkmeans._support.archive import MOST_JSON
 from fwkmeans._tabular.format import MAX_UNPACKED, MISSING, Format
 from fwkmeans.cli.columns import Roles
 from fwkmeans.cli.errors import debug_option
@@ -50,7 +51,7 @@ _SECTIONS = {
     **dict.fromkeys(
         ("sep", "decimal", "encoding", "sheet", "na", "max_unpacked"), "How the table is written"
     ),
-    **dict.fromkeys(("debug", "help"), "Other"),
+    **dict.fromkeys(("max_json", "debug", "help"), "Other"),
 }
 
 # ---- values -------------------------------------------------------------------------------------
@@ -137,6 +138,15 @@ safe_option = click.option(
     help="In CSV, put ' before text that a spreadsheet would run as a formula (=, +, -, @).",
 )
 
+max_json_option = click.option(
+    "--max-json",
+    type=click.FloatRange(min=0, min_open=True, max=1e6),
+    default=MOST_JSON / 2**20,
+    metavar="MIB",
+    help="Most that the names and categories of a model may have; they take up to 25 times as much "
+    f"memory (default: {MOST_JSON / 2**20:g} MiB).",
+)
+
 _FORMAT = (
     click.option(
         "--sep",
@@ -164,7 +174,8 @@ _FORMAT = (
         type=click.FloatRange(min=0, min_open=True),
         default=MAX_UNPACKED / 1e9,
         metavar="GB",
-        help=f"Most that a compressed file may unpack to (default: {MAX_UNPACKED / 1e9:g} GB).",
+        help="Most that a compressed file may unpack to, 8 bytes for each of its cells included; "
+        f"it takes a few times as much memory (default: {MAX_UNPACKED / 1e9:g} GB).",
     ),
     debug_option,
 )

@@ -15,6 +15,7 @@ from fwkmeans.cli.options import (
     format_options,
     json_option,
     labels_option,
+    max_json_option,
 )
 from fwkmeans.cli.output import check_apart, check_report, echo_json, note
 from fwkmeans.cli.predict import load, read_for, using
@@ -38,6 +39,7 @@ from fwkmeans.cli.progress import working
     help="Further starts, to see whether they find the same clusters (default: 20).",
 )
 @json_option
+@max_json_option
 @format_options
 def report(
     model: str,
@@ -47,6 +49,7 @@ def report(
     title: str | None,
     starts: int,
     as_json: bool,
+    max_json: float,
     how: Format,
 ) -> None:
     """Write a page about the clusters of MODEL in TABLE.
@@ -58,7 +61,7 @@ def report(
     page = out if out is not None or as_json else str(Path(model).with_suffix(".html"))
     check_apart({"the model": model, "the table": table}, {"--out": page})
     check_report(page)
-    pipeline = load(model)
+    pipeline = load(model, max_json)
     keys = () if labels is None else (labels,)
     frame, features, remarks = read_for(pipeline, table, how, keys)
     name = click.format_filename(table)

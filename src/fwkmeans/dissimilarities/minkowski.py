@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from fwkmeans._core.passes import (
     Accumulation,
@@ -64,6 +65,11 @@ class Minkowski(BaseEstimator):
         return self.p != 2
 
     @property
+    def in_core(self) -> bool:
+        """Whether the loop in the core knows it; a class that derives from this must say so."""
+        return self.p == 2
+
+    @property
     def operations(self) -> tuple[str, ...]:
         """Operations that it needs from the kernels."""
         return ("slopes", "powers") if self.needs_labels else ()
@@ -85,7 +91,7 @@ class Minkowski(BaseEstimator):
         if self.categories not in CATEGORIES:
             expected = " or ".join(map(repr, CATEGORIES))
             raise ValueError(f"categories={self.categories!r}: expected {expected}.")
-        bound: Self = clone(self)
+        bound = copy.copy(self)
         bound.table = table
         return bound
 
@@ -254,6 +260,7 @@ class SquaredEuclidean(Minkowski):
     """
 
     p = 2.0
+    in_core = True
 
     def __init__(self, categories: str = "matching") -> None:
         self.categories = categories

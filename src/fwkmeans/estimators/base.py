@@ -434,8 +434,8 @@ class BaseFeatureWeightedKMeans(
 
 def _refuse_batches(recipe: Recipe) -> None:
     """Raise if a parameter of the rule has one value per start: an estimator fits one model."""
-    parameters: dict[str, Any] = getattr(recipe.weighting, "get_params", dict)()
-    batched = [name for name, value in parameters.items() if one_value_a_start(value)]
+    attributes: dict[str, Any] = getattr(recipe.weighting, "__dict__", {})
+    batched = [name for name, value in attributes.items() if one_value_a_start(value)]
     if batched:
         raise ValueError(
             f"{batched[0]} of {recipe.weighting!r} has one value for each start; an estimator "

@@ -39,6 +39,8 @@ from fwkmeans.sources import (
 from fwkmeans.sources.gaps import Observed
 from fwkmeans.typing import Description, FloatArray, Source
 
+_PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+
 
 class Input(NamedTuple):
     """What a user passed to a method."""
@@ -70,7 +72,8 @@ def open_rows(
     _refuse_others(X)
     _refuse_repeated_names(X)
     if hasattr(estimator, "categorical_features"):
-        X = as_table(X, estimator=estimator, input_name="X", ensure_min_samples=0)
+        if not _is_plain(X):
+            X = as_table(X, estimator=estimator, input_name="X", ensure_min_samples=0)
         if is_frame(X):
             _refuse_empty(estimator, X)
         if reset:
@@ -85,6 +88,9 @@ def open_rows(
         _refuse_empty(estimator, X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         rows = read_numeric(X, np.arange(X.shape[1]))
+    elif _is_plain(X) and reset:
+        _set_columns(estimator, X.shape[1])
+        rows = X
     else:
         # our own check names the columns that are not finite
         rows = validate_data(
@@ -327,14 +333,24 @@ def _check_columns(estimator: Any, source: BlockSource, *, reset: bool) -> None:
             "column is needed."
         )
     if reset:
-        estimator.n_features_in_ = source.n_features
-        if hasattr(estimator, "feature_names_in_"):
-            del estimator.feature_names_in_
+        _set_columns(estimator, source.n_features)
     elif source.n_features != estimator.n_features_in_:
         raise ValueError(
             f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input."
         )
+
+
+def _set_columns(estimator: Any, n_features: int) -> None:
+    """Remember the number of columns, which have no names."""
+    estimator.n_features_in_ = n_features
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def _is_plain(X: Any) -> bool:
+    """Tell whether scikit-learn's validation would return X as it is; it takes a while."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype in _PLAIN
 
 
 def _refuse_sparse(estimator: Any, X: Any) -> None:

@@ -227,7 +227,9 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         frame = nw.from_native(X, eager_only=True)
         kept: list[Any] = []
         for v, (name, cells) in zip(
-            self.origins_, _columns.each_column(X, self.origins_), strict=True
+            self.origins_,
+            _columns.each_column(X, self.origins_, as_series=True),
+            strict=True,
         ):
             if v in standardized:
                 values = np.ascontiguousarray(standardized[v])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwkmeans._support.text import number, percent, shortened
-from fwkmeans.reports.profiles import mean_and_spread, shares_of, split_by
+from fwkmeans.reports.profiles import means_by_cluster, shares_of
 from fwkmeans.reports.table import Column
 from fwkmeans.typing import FloatArray, IntArray, LabelArray
 
@@ -41,7 +41,14 @@ def separating_columns(
     the two clusters, relative to the largest weight there.
     """
     n_clusters = len(sizes)
-    contrasts = [_contrast(column, labels, n_clusters) for column in columns]
+    means, spreads = means_by_cluster(columns, labels, n_clusters)
+    of_numbers = zip(means.T, spreads, strict=True)
+    contrasts = [
+        _contrast_of_numbers(*next(of_numbers))
+        if column.is_numeric
+        else _contrast_of_categories(column, labels, n_clusters)
+        for column in columns
+    ]
     strengths = np.stack([c.strength for c in contrasts]) if contrasts else np.zeros((0, 1, 1))
     pair_weights = (shares[:, None, :] + shares[None, :, :]) / 2  # (K, K, V)
     largest = pair_weights.max(axis=-1, keepdims=True)
@@ -61,19 +68,20 @@ def separating_columns(
     ]
 
 
-def _contrast(column: Column, labels: LabelArray, n_clusters: int) -> _Contrast:
-    if column.numbers is None:
-        shares, present = shares_of(column, labels, n_clusters)
-        shares[present == 0] = np.nan
-        distance = np.stack([np.abs(shares - own).sum(axis=1) for own in shares])
-        return _Contrast(np.nan_to_num(distance, nan=0.0), None, shares)
-    parts = split_by(column.numbers, labels, n_clusters)
-    means = np.array([mean_and_spread(part)[0] for part in parts], dtype=np.float64)
-    spread = mean_and_spread(column.numbers)[1]
-    distance = np.zeros((n_clusters, n_clusters))
+def _contrast_of_numbers(means: FloatArray, spread: float) -> _Contrast:
+    distance = np.zeros((means.size, means.size))
     if spread > 0:
-        distance = np.nan_to_num(np.abs(means[:, None] / spread - means / spread), nan=0.0)
+        distance = np.abs(means[:, None] / spread - means / spread)
+        distance[np.isnan(distance)] = 0.0
     return _Contrast(distance, means, None)
+
+
+def _contrast_of_categories(column: Column, labels: LabelArray, n_clusters: int) -> _Contrast:
+    shares, present = shares_of(column, labels, n_clusters)
+    shares[present == 0] = np.nan
+    distance = np.stack([np.abs(shares - own).sum(axis=1) for own in shares])
+    distance[np.isnan(distance)] = 0.0
+    return _Contrast(distance, None, shares)
 
 
 def _words(column: Column, contrast: _Contrast, a: int, b: int) -> str:

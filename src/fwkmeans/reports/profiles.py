@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,68 +14,102 @@ from fwkmeans.typing import FloatArray, IntArray, LabelArray
 MOST_CATEGORIES = 6
 
 
+#: Numbers that are looked at together: columns of few rows cost more one by one.
+_CELLS = 2**20
+
+
 def column_profiles(
-    column: Column, labels: LabelArray, n_clusters: int
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the profile of one column over the whole table, and in each cluster."""
-    if column.numbers is not None:
-        return _numeric_profiles(column.numbers, labels, n_clusters)
-    return _categorical_profiles(column, labels, n_clusters)
+    columns: Sequence[Column], labels: LabelArray, n_clusters: int
+) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Return the profile of each column over the whole table, and in each cluster."""
+    numeric = iter(_numeric_profiles(columns, labels, n_clusters))
+    return [
+        next(numeric) if column.is_numeric else _categorical_profiles(column, labels, n_clusters)
+        for column in columns
+    ]
 
 
 # ---- numbers ------------------------------------------------------------------------------------
 
 
 def _numeric_profiles(
-    numbers: FloatArray, labels: LabelArray, n_clusters: int
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    whole = _describe(numbers)
-    mean, spread = mean_and_spread(numbers)
-    parts = split_by(numbers, labels, n_clusters)
-    profiles = []
-    for part in parts:
-        profile = _describe(part)
-        own = profile["mean"]
-        known = own is not None and mean is not None and spread > 0
-        profile["difference"] = (own - mean) / spread if known else None
-        profiles.append({**profile, "whole": whole})
-    return whole, profiles
+    columns: Sequence[Column], labels: LabelArray, n_clusters: int
+) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Yield the profiles of the columns that hold numbers."""
+    members = [np.flatnonzero(labels == k) for k in range(n_clusters)]
+    for numbers in _numeric_blocks(columns):
+        wholes, spreads = _describe(numbers), means_and_spreads(numbers)[1].tolist()
+        parts = [_describe(np.take(numbers, own, axis=1)) for own in members]
+        for whole, spread, *own in zip(wholes, spreads, *parts, strict=True):
+            for profile in own:
+                known = profile["mean"] is not None and spread > 0
+                away = (profile["mean"] - whole["mean"]) / spread if known else None
+                profile |= {"difference": away, "whole": whole}
+            yield whole, own
 
 
-def split_by(numbers: FloatArray, labels: LabelArray, n_clusters: int) -> list[FloatArray]:
-    """Return the numbers of each cluster."""
-    order = np.argsort(labels, kind="stable")
-    ends = np.cumsum(np.bincount(labels, minlength=n_clusters))[:-1]
-    return np.split(numbers[order], ends)
+def _numeric_blocks(columns: Sequence[Column]) -> Iterator[FloatArray]:
+    """Yield the columns that hold numbers as the rows of arrays, some at a time."""
+    numbers = [column.numbers for column in columns if column.numbers is not None]
+    step = max(1, _CELLS // max(1, numbers[0].size)) if numbers else 1
+    for first in range(0, len(numbers), step):
+        yield np.stack(numbers[first : first + step])
 
 
-def _describe(numbers: FloatArray) -> dict[str, Any]:
-    present = numbers[~np.isnan(numbers)]
-    n_missing = int(numbers.size - present.size)
-    if not present.size:
-        return dict.fromkeys(("mean", "median", "q25", "q75")) | {"n_missing": n_missing}
-    q25, median, q75 = np.quantile(present, [0.25, 0.5, 0.75])
-    return {
-        "mean": mean_and_spread(numbers)[0],
-        "median": float(median),
-        "q25": float(q25),
-        "q75": float(q75),
-        "n_missing": n_missing,
-    }
+def _describe(numbers: FloatArray) -> list[dict[str, Any]]:
+    """Return mean, quartiles and the number of missing cells of each row of an array."""
+    n_missing = np.isnan(numbers).sum(axis=1)
+    quartiles = np.full((3, len(numbers)), np.nan)
+    complete = n_missing == 0
+    if numbers.shape[1] and complete.any():
+        whole = numbers if complete.all() else numbers[complete]
+        quartiles[:, complete] = np.quantile(whole, _QUARTILES, axis=1)
+    for v in np.flatnonzero(~complete & (n_missing < numbers.shape[1])):
+        quartiles[:, v] = np.quantile(numbers[v, ~np.isnan(numbers[v])], _QUARTILES)
+    values = np.stack([means_and_spreads(numbers)[0], *quartiles])
+    known = [[None if x != x else x for x in one] for one in values.tolist()]
+    return [
+        dict(zip(("mean", "median", "q25", "q75", "n_missing"), one, strict=True))
+        for one in zip(*known, n_missing.tolist(), strict=True)
+    ]
 
 
-def mean_and_spread(numbers: FloatArray) -> tuple[float | None, float]:
-    """Return mean and standard deviation of the numbers present; None if there are none."""
-    present = numbers[~np.isnan(numbers)]
-    if not present.size:
-        return None, 0.0
-    largest = float(np.abs(present).max())
-    if largest == 0:
-        return 0.0, 0.0
-    scaled = present / largest  # so that no square overflows
-    spread = float(scaled.std())
-    constant = spread <= 1e-14 or scaled.min() == scaled.max()
-    return float(scaled.mean()) * largest, 0.0 if constant else spread * largest
+_QUARTILES = [0.5, 0.25, 0.75]
+
+
+def means_by_cluster(
+    columns: Sequence[Column], labels: LabelArray, n_clusters: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return means (K, V) and standard deviations (V,) of the V columns that hold numbers."""
+    members = [np.flatnonzero(labels == k) for k in range(n_clusters)]
+    means, spreads = [np.empty((n_clusters, 0))], [np.empty(0)]
+    for numbers in _numeric_blocks(columns):
+        parts = (np.take(numbers, own, axis=1) for own in members)
+        means.append(np.stack([means_and_spreads(part)[0] for part in parts]))
+        spreads.append(means_and_spreads(numbers)[1])
+    return np.concatenate(means, axis=1), np.concatenate(spreads)
+
+
+def means_and_spreads(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return mean and standard deviation of the numbers present in each row of an array.
+
+    The mean is NaN where there are none.
+    """
+    means, spreads = np.full(len(numbers), np.nan), np.zeros(len(numbers))
+    incomplete = np.isnan(numbers).any(axis=1)
+    for v in np.flatnonzero(incomplete):
+        present = numbers[v, ~np.isnan(numbers[v])]
+        means[v : v + 1], spreads[v : v + 1] = means_and_spreads(present[None])
+    if numbers.shape[1] == 0 or incomplete.all():
+        return means, spreads
+    whole = numbers[~incomplete] if incomplete.any() else numbers
+    largest = np.abs(whole).max(axis=1)
+    scaled = whole / np.where(largest > 0, largest, 1.0)[:, None]  # so that no square overflows
+    spread = scaled.std(axis=1)
+    constant = (spread <= 1e-14) | (scaled.min(axis=1) == scaled.max(axis=1))
+    means[~incomplete] = scaled.mean(axis=1) * largest
+    spreads[~incomplete] = np.where(constant, 0.0, spread) * largest
+    return means, spreads
 
 
 # ---- categories ---------------------------------------------------------------------------------

@@ -258,8 +258,8 @@ def _features_and_clusters(
     names = [columns[v].name for v in order]
     features = []
     profiles: list[dict[str, Any]] = [{} for _ in sizes]
-    for v in order:
-        whole, by_cluster = column_profiles(columns[v], labels, len(sizes))
+    found = column_profiles([columns[v] for v in order], labels, len(sizes))
+    for v, (whole, by_cluster) in zip(order, found, strict=True):
         kind = "numeric" if columns[v].is_numeric else "categorical"
         features.append(
             {

@@ -89,10 +89,10 @@ class _RowsAt(BlockReduction[Drawn]):
 def rows_at(source: Source, numbers: IntArray, present: Present | None = None) -> Drawn:
     """Return the rows with these numbers, in that order; only rows with weight are numbered."""
     present = count_present(source) if present is None else present
+    if (np.diff(numbers) > 0).all():
+        return source.reduce(_RowsAt(numbers, present))
     distinct, inverse = np.unique(numbers, return_inverse=True)
     drawn = source.reduce(_RowsAt(distinct, present))
-    if distinct.size == numbers.size and np.array_equal(distinct, numbers):
-        return drawn
     inverse = inverse.ravel()
     weight = None if drawn.sample_weight is None else drawn.sample_weight[inverse]
     return Drawn(drawn.entities.take(inverse), weight)

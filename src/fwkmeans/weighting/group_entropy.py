@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 
+from fwkmeans._core.functions import exp
 from fwkmeans._support.checks import at_least_zero, one_of
 from fwkmeans.typing import (
     BoolArray,
@@ -171,7 +172,7 @@ class _Partition:
         lowest = self.spread(self.min(cost))
         finite = np.where(allowed, cost, 0.0) - np.where(np.isfinite(lowest), lowest, 0.0)
         with np.errstate(over="ignore"):  # for a tiny strength exp(-inf) is 0, as it should be
-            weights = np.exp(-finite / np.where(strength > 0, strength, 1.0))
+            weights = exp(-finite / np.where(strength > 0, strength, 1.0))
         weights = np.where(allowed, weights, 0.0)
         if np.any(strength == 0):
             tied = allowed & (cost <= lowest * (1.0 + TIE))

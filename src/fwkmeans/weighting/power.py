@@ -6,8 +6,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from fwkmeans._core.functions import exp, log
 from fwkmeans._support.checks import at_least_zero, number, one_of
-from fwkmeans.typing import Description, Effective, FloatArray, WeightContext, Weights
+from fwkmeans.typing import (
+    CoreRule,
+    Description,
+    Effective,
+    FloatArray,
+    WeightContext,
+    Weights,
+)
 from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.simplex import power
 
@@ -34,9 +42,9 @@ def _raise(values: FloatArray, beta: Any) -> Effective:
     Zero weights stay zero for any beta; such a feature is dropped from the dissimilarity.
     """
     positive = values > 0
-    logs = np.where(positive, np.log(np.where(positive, values, 1.0)) * beta, -np.inf)
+    logs = np.where(positive, log(np.where(positive, values, 1.0)) * beta, -np.inf)
     largest = logs.max(axis=(-2, -1), keepdims=True)
-    return Effective(np.exp(logs - largest), np.exp(largest[:, 0, 0]))
+    return Effective(exp(logs - largest), exp(largest[:, 0, 0]))
 
 
 class SharedPowerWeights(WeightRule):
@@ -81,6 +89,11 @@ class SharedPowerWeights(WeightRule):
     def monotone(self) -> bool:  # type: ignore[override]
         """Whether the weights minimize the criterion."""
         return self.zero == "share"
+
+    @property
+    def in_core(self) -> CoreRule | None:
+        """The rule as the compiled core knows it; without Huang's zeros."""
+        return CoreRule(2, 0, True, True, True, False, self.beta) if self.zero == "share" else None
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Check the parameters."""
@@ -147,6 +160,13 @@ class ClusterPowerWeights(WeightRule):
     def monotone(self) -> bool:  # type: ignore[override]
         """Whether the constant stays the same, so that the objective never rises."""
         return not self._is("refresh")
+
+    @property
+    def in_core(self) -> CoreRule:
+        """The rule as the compiled core knows it."""
+        word = isinstance(self.smoothing, str)
+        kind = 1 + ("frozen", "refresh", "inside").index(self.smoothing) if word else 0
+        return CoreRule(3, kind, False, self.monotone, True, False, self.beta)
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Check the parameters."""

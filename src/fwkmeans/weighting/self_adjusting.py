@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from fwkmeans._support.checks import BOOLEAN
-from fwkmeans.typing import FloatArray, WeightContext, Weights
+from fwkmeans.typing import CoreRule, FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.simplex import share
 
@@ -42,6 +42,11 @@ class SelfAdjustingWeights(WeightRule):
 
     def __init__(self, safeguard: bool = False) -> None:
         self.safeguard = safeguard
+
+    @property
+    def in_core(self) -> CoreRule:
+        """The rule as the compiled core knows it."""
+        return CoreRule(4, 0, True, False, False, self.safeguard)
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
         """Return weights half-way between the previous ones and the shares of separation."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fwkmeans._core.functions import exp, log
 from fwkmeans.typing import BoolArray, Description, FloatArray
 
 FLOOR = 1e-24  # of the total scatter: a deviation of 1e-12
@@ -18,7 +19,7 @@ TIE = 1e-12  # relative
 
 def softmax(logits: FloatArray) -> FloatArray:
     """Return exp(logits) normalized over the last axis; -inf gives zero."""
-    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    weights = exp(logits - logits.max(axis=-1, keepdims=True))
     normalized: FloatArray = weights / weights.sum(axis=-1, keepdims=True)
     return normalized
 
@@ -78,13 +79,13 @@ def entropy(dispersion: FloatArray, gamma: Any, table: Description) -> FloatArra
 
 def sum_x_log_x(weights: FloatArray) -> FloatArray:
     r"""Return :math:`\sum_v w_v \log w_v` over the last axis, with 0 log 0 = 0."""
-    total: FloatArray = (weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)
+    total: FloatArray = (weights * log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)
     return total
 
 
 def _power_formula(dispersion: FloatArray, beta: FloatArray, table: Description) -> FloatArray:
     tiny = np.finfo(np.float64).tiny
-    logits = np.log(np.maximum(dispersion, tiny)) / (1.0 - beta)
+    logits = log(np.maximum(dispersion, tiny)) / (1.0 - beta)
     return softmax(np.where(table.varying, logits, -np.inf))
 
 
