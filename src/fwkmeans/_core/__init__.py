@@ -46,6 +46,9 @@ _warned = False
 def kernels_for(rows: Any) -> ModuleType:
     """Return the module with the kernels for these rows."""
     global _warned
+    own: ModuleType | None = getattr(rows, "kernels", None)  # rows on a device bring theirs
+    if own is not None:
+        return own
     if not isinstance(rows, np.ndarray) or rows.dtype not in (np.float64, np.float32):
         return twin
     if compiled is None and not _warned:

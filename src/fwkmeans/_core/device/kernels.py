@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-import triton
 from numpy.typing import NDArray
 
 from fwkmeans._core import array_kernels
@@ -70,6 +69,12 @@ def _shape(n_features: int, n_clusters: int) -> _Shape:
         tile, warps, stages = 128, 8, 2
     chunks = -(-n_features // features), -(-n_clusters // clusters)
     return _Shape(features, chunks[0], clusters, chunks[1], tile, warps, stages)
+
+
+def tiles_of(n_features: int) -> dict[str, int]:
+    """Return how features are cut where no products are formed."""
+    features = min(64, _power_of_two(n_features))
+    return {"FEATURES": features, "FEATURE_CHUNKS": -(-n_features // features)}
 
 
 class _Parameters:
@@ -424,23 +429,6 @@ def _put_labels(target: Any, labels: Any) -> None:
         target.copy_(labels)
 
 
-def new_labels(block: Block, n_starts: int) -> Any:
-    """See `fwkmeans._core.array_kernels.new_labels`."""
-    shape = (n_starts, len(block.rows))
-    return torch.full(shape, -1, dtype=torch.int32, device=block.rows.tensor.device)
-
-
-def mass_of(block: Block, labels: Any, n_clusters: int) -> FloatArray:
-    """See `fwkmeans._core.array_kernels.mass_of`."""
-    weight = block.rows.on_device(block.sample_weight)
-    if weight is None:
-        counts = torch.bincount(labels, minlength=n_clusters)
-        return np.asarray(counts.to(torch.float64).cpu().numpy())
-    none = torch.zeros((), dtype=torch.float64, device=weight.device)
-    sums = [torch.where(labels == k, weight, none).sum() for k in range(n_clusters)]
-    return np.asarray(torch.stack(sums).cpu().numpy())
-
-
 def _distances_to_own(block: Block, given: _Parameters, labels: Any, start: int) -> Any:
     rows: DeviceRows = block.rows
     out = torch.empty(len(rows), dtype=torch.float64, device=rows.tensor.device)
@@ -570,9 +558,7 @@ def take_rows(block: Block, indices: Any) -> Entities:
     return Entities(numbers, np.empty((numbers.shape[0], 0), dtype=np.int32))
 
 
-def cross_products(
-    block: Block, mean: Any, units: Any, groups: Any
-) -> tuple[CrossProducts, ...]:
+def cross_products(block: Block, mean: Any, units: Any, groups: Any) -> tuple[CrossProducts, ...]:
     """See `fwkmeans._core.array_kernels.cross_products`."""
     rows: DeviceRows = block.rows
     where = rows.tensor.device
@@ -581,8 +567,3 @@ def cross_products(
     groups = [torch.as_tensor(np.asarray(group)).to(where) for group in groups]
     products = array_kernels.cross_products(there, mean, units, groups)
     return tuple(CrossProducts(*(part.cpu().numpy() for part in one)) for one in products)
-
-
-def is_available() -> bool:
-    """Tell whether Triton can run here: on a card, or in its interpreter."""
-    return bool(torch.cuda.is_available()) or bool(getattr(triton.knobs.runtime, "interpret", False))

@@ -220,9 +220,7 @@ def nearest(
         square = linear
         if not SHARED:
             square = tl.load(squares + turned)
-    for tile in tl.range(
-        tl.program_id(0), tl.cdiv(n, TILE), tl.num_programs(0), num_stages=STAGES
-    ):
+    for tile in tl.range(tl.program_id(0), tl.cdiv(n, TILE), tl.num_programs(0), num_stages=STAGES):
         i = tile * TILE + tl.arange(0, TILE).to(tl.int64)
         here = i < n
         if LISTED:
@@ -330,7 +328,9 @@ def decide(
                 y = _load_rows(rows, i, v, row_step, column_step, listed, n_features)
                 at_center = (start * n_clusters + k) * n_features + v
                 if SHARED:
-                    weight = tl.load(weights + start * n_features + v, mask=inside, other=0.0)[None, :]
+                    weight = tl.load(weights + start * n_features + v, mask=inside, other=0.0)[
+                        None, :
+                    ]
                 else:
                     weight = tl.load(weights + at_center, mask=inside, other=0.0)[None, :]
                 c = tl.load(centers + at_center, mask=inside, other=0.0)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fwkmeans.typing import FloatArray
+
 
 class DeviceRows:
     """A float32 or float64 matrix of PyTorch on a device, used in place.
@@ -80,3 +82,22 @@ class DeviceRows:
             pinned = self.tensor.device.type == "cuda"
             self._staging = torch.empty(n, dtype=torch.float64, pin_memory=pinned)
         return self._staging[:n]
+
+    def no_labels(self, n_starts: int) -> Any:
+        """Return labels that no row can have."""
+        import torch
+
+        shape = (n_starts, len(self))
+        return torch.full(shape, -1, dtype=torch.int32, device=self.tensor.device)
+
+    def mass_of(self, labels: Any, sample_weight: FloatArray | None, n_clusters: int) -> FloatArray:
+        """Return the sum of the weights of each cluster, always in the same order."""
+        import torch
+
+        weight = self.on_device(sample_weight)
+        if weight is None:
+            counts = torch.bincount(labels, minlength=n_clusters)
+            return np.asarray(counts.to(torch.float64).cpu().numpy())
+        none = torch.zeros((), dtype=torch.float64, device=weight.device)
+        sums = [torch.where(labels == k, weight, none).sum() for k in range(n_clusters)]
+        return np.asarray(torch.stack(sums).cpu().numpy())
