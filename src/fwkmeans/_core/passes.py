@@ -45,10 +45,8 @@ class Accumulation(BlockReduction[Statistics]):
         if self.labels is None:
             return accumulate(block, self.assigning, self.reference, None), memory
         kept, update, starts = self.labels
-        if "labels" in memory:
-            all_labels = memory["labels"][kept]  # a copy
-        else:
-            all_labels = _no_labels(block, kept.size)
+        known = memory.get("labels")
+        all_labels = _no_labels(block, kept.size) if known is None else known[kept]  # a copy
         labels = all_labels if starts is None else all_labels[starts]
         part = accumulate(block, self.assigning, self.reference, LastLabels(labels, update))
         if starts is not None:

@@ -163,9 +163,9 @@ class StreamedSource(BlockSource):
 def on_device(source: BlockSource, device: Any) -> BlockSource:
     """Return the rows of a source on a device: as a whole if they fit there, or else in blocks."""
     torch = require("torch", "Rows on a device", "gpu")
-    check_triton(torch.empty(0, device=device))
     if isinstance(source, DeviceSource | StreamedSource):
         return source
+    check_triton(torch.empty(0, device=device))
     if not source.layout.is_numeric:
         raise TypeError(
             "X has categorical columns, which cannot be used on a device. Encode them, for "

@@ -208,7 +208,7 @@ def _find_labels(rows: DeviceRows, given: _Parameters, out: Any) -> Any:
             CLUSTERS=given.shape.clusters,
             CLUSTER_CHUNKS=given.shape.cluster_chunks,
             PRECISION=precision,
-            STAGES=given.shape.stages if at == 0 else 2,
+            STAGES=given.shape.stages if at == 0 else 1,
             **given.tiles,
             num_warps=given.shape.warps,
         )

@@ -51,7 +51,7 @@ def prepare(
     width: tl.constexpr = FEATURES * FEATURE_CHUNKS
     line = start * tl.num_programs(1) + k
     copy = tl.num_programs(0).to(tl.int64) * tl.num_programs(1) * width
-    constant = 0.0
+    constant = tl.zeros((), tl.float64)
     for chunk in range(FEATURE_CHUNKS):
         v = chunk * FEATURES + tl.arange(0, FEATURES)
         there = v < tl.where(k < n_clusters, n_features, 0)
@@ -102,8 +102,9 @@ def prepare_bounds(
     """
     start = tl.program_id(0).to(tl.int64)
     width: tl.constexpr = FEATURES * FEATURE_CHUNKS
-    rest = 0.0
-    most = 0.0
+    rest = tl.zeros((), tl.float64)
+    most = tl.zeros((), tl.float64)
+    offset = tl.zeros((), tl.float64)
     for chunk in range(FEATURE_CHUNKS):
         v = chunk * FEATURES + tl.arange(0, FEATURES)
         there = v < n_features
@@ -123,7 +124,6 @@ def prepare_bounds(
         most += tl.sum(square, axis=0)
         size = (0.5 if SHARED else 1.5) * largest
         tl.store(sizes + start * width + v, tl.where(there, size, 0.0).to(tl.float32))
-    offset = 0.0
     for k in range(n_clusters):
         offset = tl.maximum(offset, tl.abs(tl.load(offsets + start * n_clusters + k)))
     most += offset
@@ -635,7 +635,7 @@ def join_groups(
     if not WEIGHTED:
         n = n_counted
     cluster = start * n_clusters + k
-    n_cells = n_starts.to(tl.int64) * n_clusters
+    n_cells = start * 0 + n_starts * n_clusters  # in 64 bits
     first = out + 2 * n_cells + cluster * n_features + v
     second = first + n_cells * n_features
     if SUBTRACT:
