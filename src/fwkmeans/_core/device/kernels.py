@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from fwkmeans._core import array_kernels
 from fwkmeans._core.array_kernels import CrossProducts
@@ -77,32 +76,63 @@ def tiles_of(n_features: int) -> dict[str, int]:
     return {"FEATURES": features, "FEATURE_CHUNKS": -(-n_features // features)}
 
 
-class _Parameters:
-    """Centers and weights on the device, sent in one copy, and what the programs make of them."""
+class _Sizes(NamedTuple):
+    """What a pass has of everything."""
 
-    def __init__(
-        self,
-        rows: DeviceRows,
-        assigning: Pass,
-        reference: FloatArray | None = None,
-        which: list[BoolArray] | None = None,
-    ) -> None:
-        self.n_starts, self.n_clusters, self.n_features = assigning.centers.shape
+    n_starts: int
+    n_clusters: int
+    n_features: int
+    shared: bool  # whether clusters share their weights
+    referenced: bool  # whether sums are wanted, about references
+
+    @classmethod
+    def of(cls, assigning: Pass, referenced: bool = False) -> _Sizes:
+        return cls(*assigning.centers.shape, assigning.weights.shape[1] == 1, referenced)
+
+    @property
+    def parts(self) -> list[tuple[int, ...]]:
+        """Shapes of what is sent: centers, weights, offsets, shift, reference and flags."""
+        clusters = (self.n_starts, self.n_clusters)
+        cells = (*clusters, self.n_features)
+        weights = (self.n_starts, 1, self.n_features) if self.shared else cells
+        references = cells if self.referenced else (0, 0, 0)
+        return [cells, weights, clusters, (self.n_features,), references, (2, self.n_starts)]
+
+
+def _sent(
+    rows: DeviceRows,
+    assigning: Pass,
+    reference: FloatArray | None = None,
+    update: BoolArray | None = None,
+    out: Any = None,
+) -> Any:
+    """Return centers, weights and the like as one vector of float64 on the device."""
+    update = np.zeros(len(assigning.centers), dtype=np.bool_) if update is None else update
+    shift = assigning.shift.astype(rows.dtype)
+    given = [assigning.centers, assigning.weights, assigning.offsets, shift]
+    given += [] if reference is None else [reference]
+    given += [np.where(update, 1, 0), np.where(update, 1, 2)]  # which rows count: see the programs
+    flat = np.concatenate([array.ravel() for array in given], dtype=np.float64)
+    staging = rows.staged(flat.size)
+    staging.numpy()[...] = flat
+    if out is None:
+        return staging.to(rows.tensor.device, non_blocking=True)
+    return out.copy_(staging, non_blocking=True)
+
+
+class _Parameters:
+    """What the programs make of centers and weights."""
+
+    def __init__(self, rows: DeviceRows, sizes: _Sizes, sent: Any) -> None:
+        self.n_starts, self.n_clusters, self.n_features, self.shared, referenced = sizes
         self.shape = shape = _shape(self.n_features, self.n_clusters)
-        self.shared = assigning.weights.shape[1] == 1
-        sent = _sent(
-            [
-                assigning.centers,
-                assigning.weights,
-                assigning.offsets,
-                assigning.shift.astype(rows.dtype),
-                assigning.centers[:0] if reference is None else reference,
-                *(which or ()),
-            ],
-            rows,
-        )
-        self.centers, self.weights, self.offsets, self.shift, given = sent[:5]
-        self.which = [codes.to(torch.int32) for codes in sent[5:]]
+        ends = np.cumsum([int(np.prod(part)) for part in sizes.parts]).tolist()
+        views = [
+            sent[end - int(np.prod(part)) : end].view(part)
+            for part, end in zip(sizes.parts, ends, strict=True)
+        ]
+        self.centers, self.weights, self.offsets, self.shift, given, flags = views
+        self.which = flags.to(torch.int32)
         where, number = rows.tensor.device, rows.tensor.dtype
         factors = (2, self.n_starts, shape.height, shape.width)
         self.products = torch.empty(factors, dtype=torch.float32, device=where)
@@ -125,7 +155,7 @@ class _Parameters:
             self.n_features,
             self.n_clusters,
             SHARED=self.shared,
-            REFERENCE=reference is not None,
+            REFERENCE=referenced,
             **self.tiles,
             num_warps=1,
         )
@@ -153,19 +183,6 @@ class _Parameters:
     def tiles(self) -> dict[str, int]:
         """How the features are cut."""
         return {"FEATURES": self.shape.features, "FEATURE_CHUNKS": self.shape.feature_chunks}
-
-
-def _sent(arrays: list[NDArray[Any]], rows: DeviceRows) -> list[Any]:
-    """Return the arrays on the device as float64, copied together."""
-    flat = np.concatenate([array.ravel() for array in arrays], dtype=np.float64)
-    staging = rows.staged(flat.size)
-    staging.numpy()[...] = flat
-    sent = staging.to(rows.tensor.device, non_blocking=True)
-    ends = np.cumsum([array.size for array in arrays])
-    return [
-        sent[end - array.size : end].view(array.shape)
-        for array, end in zip(arrays, ends.tolist(), strict=True)
-    ]
 
 
 def _programs(tensor: Any, each: int) -> int:
@@ -373,34 +390,79 @@ def _add_sums(block: Block, lists: _Lists, given: _Parameters, out: Any, *, subt
     )
 
 
+class PassOnDevice:
+    """An assignment with its sums, in memory of its own; repeated, it is one launch of a graph."""
+
+    _BEFORE_GRAPH = 2  # passes that are launched program by program
+
+    def __init__(self, block: Block, sizes: _Sizes, *, keeps: bool, updates: bool) -> None:
+        rows: DeviceRows = block.rows
+        where = rows.tensor.device
+        self.block, self.sizes, self.updates = block, sizes, updates
+        n = sum(int(np.prod(part)) for part in sizes.parts)
+        self.sent = torch.empty(n, dtype=torch.float64, device=where)
+        shape = (sizes.n_starts, len(rows))
+        self.labels = torch.empty(shape, dtype=torch.int32, device=where)
+        self.before = torch.empty_like(self.labels) if keeps else None
+        self.n_sums = 2 * sizes.n_starts * sizes.n_clusters * (1 + sizes.n_features)
+        n_out = self.n_sums + 2 * sizes.n_starts + 2
+        self.out = torch.empty(n_out, dtype=torch.float64, device=where)
+        self._graph: Any = None
+        self._n_runs = 0
+
+    def run(self) -> FloatArray:
+        """Compute the pass; return sums, fingerprints, changed and doubtful rows."""
+        if self._graph is None and self._n_runs == self._BEFORE_GRAPH and self.out.is_cuda:
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):
+                self._launch()
+        self._n_runs += 1
+        if self._graph is None:
+            self._launch()
+        else:
+            self._graph.replay()
+        host: FloatArray = self.out.cpu().numpy()
+        return host
+
+    def _launch(self) -> None:
+        block, n_starts, n_clusters = self.block, self.sizes.n_starts, self.sizes.n_clusters
+        given = _Parameters(block.rows, self.sizes, self.sent)
+        n_doubtful = _find_labels(block.rows, given, self.labels)
+        labels, before, out = self.labels, self.before, self.out
+        lists = _sorted_rows(block, labels, before, given.which[0], n_clusters, prints=True)
+        _add_sums(block, lists, given, out, subtract=False)
+        prints, changed = lists.prints.sum(dim=1), lists.changed.sum(dim=1)
+        if self.updates:
+            gone = _sorted_rows(block, before, labels, given.which[1], n_clusters, prints=False)
+            _add_sums(block, gone, given, out, subtract=True)
+        n_sums = self.n_sums
+        out[n_sums : n_sums + n_starts] = prints.view(torch.float64)
+        out[n_sums + n_starts : -2] = changed
+        out[-2:] = n_doubtful.sum(dim=1)
+
+
 def assign_and_accumulate(
     block: Block, assigning: Pass, reference: FloatArray, last: LastLabels | None
 ) -> Statistics:
     """See `fwkmeans._core.twin.assign_and_accumulate`."""
     rows: DeviceRows = block.rows
-    n_starts, n_clusters, n_features = assigning.centers.shape
+    sizes = _Sizes.of(assigning, referenced=True)
+    n_starts, n_clusters, n_features = sizes[:3]
     update = np.zeros(n_starts, dtype=np.bool_) if last is None else last.update
-    which = [np.where(update, 1, 0), np.where(update, 1, 2)]
-    given = _Parameters(rows, assigning, np.asarray(reference, dtype=np.float64), which)
-    before = None if last is None else _on_device(last.labels, rows)
-    where = rows.tensor.device
-    labels = torch.empty((n_starts, len(rows)), dtype=torch.int32, device=where)
-    n_doubtful = _find_labels(rows, given, labels)
-    lists = _sorted_rows(block, labels, before, given.which[0], n_clusters, prints=True)
-    n_cells = n_starts * n_clusters
-    n_sums = 2 * n_cells * (1 + n_features)
-    out = torch.empty(n_sums + 2 * n_starts + 2, dtype=torch.float64, device=where)
-    _add_sums(block, lists, given, out, subtract=False)
-    if update.any():
-        gone = _sorted_rows(block, before, labels, given.which[1], n_clusters, prints=False)
-        _add_sums(block, gone, given, out, subtract=True)
+    keeps, updates = last is not None, bool(update.any())
+    weight = rows.on_device(block.sample_weight)
+    key = (sizes, keeps, updates, block.first_row, None if weight is None else weight.data_ptr())
+    work: PassOnDevice = rows.kept(
+        key, weight, lambda: PassOnDevice(block, sizes, keeps=keeps, updates=updates)
+    )
     if last is not None:
-        _put_labels(last.labels, labels)
-    out[n_sums : n_sums + n_starts] = lists.prints.sum(dim=1).view(torch.float64)
-    out[n_sums + n_starts : -2] = lists.changed.sum(dim=1)
-    out[-2:] = n_doubtful.sum(dim=1)
-    host: FloatArray = out.cpu().numpy()
+        work.before.copy_(_on_device(last.labels, rows))
+    _sent(rows, assigning, np.asarray(reference, dtype=np.float64), update, work.sent)
+    host = work.run()
+    if last is not None:
+        _put_labels(last.labels, work.labels)
     rows.doubtful = int(host[-2]), int(host[-1])
+    n_sums, n_cells = work.n_sums, n_starts * n_clusters
     clusters, cells = (n_starts, n_clusters), (n_starts, n_clusters, n_features)
     mass, n_rows, sums, squares = np.split(host[:n_sums], np.cumsum([1, 1, n_features]) * n_cells)
     return Statistics(
@@ -451,7 +513,7 @@ def _distances_to_own(block: Block, given: _Parameters, labels: Any, start: int)
 
 def _labels_of(block: Block, assigning: Pass) -> tuple[Any, _Parameters]:
     rows: DeviceRows = block.rows
-    given = _Parameters(rows, assigning)
+    given = _Parameters(rows, _Sizes.of(assigning), _sent(rows, assigning))
     shape = (given.n_starts, len(rows))
     labels = torch.empty(shape, dtype=torch.int32, device=rows.tensor.device)
     _find_labels(rows, given, labels)
@@ -493,7 +555,7 @@ def assign(block: Block, assigning: Pass) -> tuple[Any, float]:
 def distances(block: Block, assigning: Pass) -> Any:
     """See `fwkmeans._core.twin.distances`."""
     rows: DeviceRows = block.rows
-    given = _Parameters(rows, assigning)
+    given = _Parameters(rows, _Sizes.of(assigning), _sent(rows, assigning))
     shape = (len(rows), given.n_clusters)
     out = torch.empty(shape, dtype=rows.tensor.dtype, device=rows.tensor.device)
     programs.all_distances[(-(-len(rows) // 64),)](

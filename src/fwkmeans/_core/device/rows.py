@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fwkmeans.typing import FloatArray
+
+_PASSES = 4  # recorded passes of different sizes
 
 
 class DeviceRows:
@@ -26,6 +29,8 @@ class DeviceRows:
         self.doubtful = (0, 0)  # rows of the last pass that products, and exact ones, left open
         self._staging: Any = None
         self._buffers: dict[str, Any] = {}
+        self._outgrown: list[Any] = []  # buffers that a recorded pass may still use
+        self._passes: dict[Any, tuple[Any, Any]] = {}
         self._copies: dict[int, tuple[Any, Any]] = {}
 
     @property
@@ -67,6 +72,7 @@ class DeviceRows:
 
         kept = self._buffers.get(name)
         if kept is None or kept.numel() < n or kept.dtype != dtype:
+            self._outgrown.append(kept)
             kept = torch.empty(n, dtype=dtype, device=self.tensor.device)
             self._buffers[name] = kept
         return kept[:n]
@@ -101,3 +107,11 @@ class DeviceRows:
         none = torch.zeros((), dtype=torch.float64, device=weight.device)
         sums = [torch.where(labels == k, weight, none).sum() for k in range(n_clusters)]
         return np.asarray(torch.stack(sums).cpu().numpy())
+
+    def kept(self, key: Any, weight: Any, make: Callable[[], Any]) -> Any:
+        """Return what was made under a key; the last few are kept, with the weights they use."""
+        if key not in self._passes:
+            while len(self._passes) >= _PASSES:
+                del self._passes[next(iter(self._passes))]
+            self._passes[key] = (make(), weight)
+        return self._passes[key][0]
