@@ -110,6 +110,11 @@ def test_binary_files_that_hold_much_in_little_are_refused(read):
         assert len(content) < 10**5
         assert "unpacks to more than" in str(refused(read, content, Format(max_unpacked=10**6)))
         assert read(content)[0].num_rows == 10**6
+    often = pa.table({"t": ["long" * 1000] * 1000})
+    for one in (often, pa.table({"t": often["t"].dictionary_encode()})):
+        for content in (parquet_of(one), file_of(one)):
+            assert "unpacks to" in str(refused(read, content, Format(max_unpacked=10**6)))
+            assert read(content)[0].equals(often)
     wide = pa.table({"a": np.random.default_rng(0).random(1000)})
     assert read(parquet_of(wide), Format(max_unpacked=1))[0].num_rows == 1000  # as large as it is
 
@@ -330,3 +335,10 @@ def test_closed_stdin_is_told(monkeypatch):
 def test_the_first_cell_does_not_decide_alone(first, second, kind, read):
     table, _ = read(f"a,b\n{first},1\n{second},2\n".encode())
     assert table["a"].type == kind
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there are no such devices")
+def test_devices_are_not_read(tmp_path):
+    (tmp_path / "t.csv").symlink_to("/dev/zero")  # has no end
+    with pytest.raises(InputError, match="is a device"):
+        read_table(str(tmp_path / "t.csv"), Format())

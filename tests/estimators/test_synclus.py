@@ -272,3 +272,10 @@ def test_gaps_are_refused_with_a_reason(missing):
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match=r"NaN.*column 0.*needs every cell: fill or drop"):
         SYNCLUS(2, missing="error").fit(X)
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_squares_that_overflow_are_refused(centred, rng):
+    X = rng.standard_normal((12, 3)) * 5e154
+    with pytest.raises(ValueError, match="squares of X overflow"):
+        SYNCLUS(2, centred=centred, random_state=0).fit(X, sample_weight=np.full(12, 1e-5))

@@ -119,6 +119,8 @@ def _open(path: str) -> tuple[str, Any]:
         near = difflib.get_close_matches(file.name, names, n=1, cutoff=0.75)
         hint = f" Did you mean {file.parent / near[0]}?" if near else " Check the name."
         raise InputError(f"There is no file {path}.{hint}")
+    if file.is_char_device() or file.is_block_device():  # some never end
+        raise InputError(f"{path} is a device: give a file, or pipe a table into -.")
     return file.name, open_bytes(file)
 
 
@@ -155,7 +157,9 @@ def _without_numbers(arrow: Any, column: Any, how: Format) -> Any:
 # ---- binary files -------------------------------------------------------------------------------
 
 
-def _read_binary(name: str, kind: str, read: Callable[[Any], Any], content: Any) -> Any:
+def _read_binary(
+    name: str, kind: str, read: Callable[[Any], Any], content: Any, how: Format
+) -> Any:
     """Return the table of a file, or raise a sentence that says why not.
 
     A damaged file may hold a table whose parts point outside of it, and whoever looks at those ends
@@ -164,6 +168,7 @@ def _read_binary(name: str, kind: str, read: Callable[[Any], Any], content: Any)
     try:
         table = read(content)
         table.validate(full=True)
+        _check_unpacked(name, sum(map(_text_of_codes, table.columns)), how)
     except InputError:
         raise
     except Exception as error:  # pyarrow raises what it likes
@@ -174,19 +179,35 @@ def _read_binary(name: str, kind: str, read: Callable[[Any], Any], content: Any)
     return table
 
 
+def _text_of_codes(column: Any) -> int:
+    """Return how many bytes a column of coded text takes once it is written out; else 0."""
+    arrow, compute = (require(one, "Tables", "io") for one in ("pyarrow", "pyarrow.compute"))
+    types, n_bytes = arrow.types, 0
+    if types.is_dictionary(column.type):
+        kind = column.type.value_type
+        if types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind):
+            for chunk in column.chunks:
+                lengths = compute.binary_length(chunk.dictionary).cast(arrow.int64())
+                n_bytes += compute.sum(lengths.take(chunk.indices)).as_py() or 0
+    return n_bytes
+
+
 def _read_parquet(name: str, content: Any, how: Format) -> Any:
     """Read the table, and categories that are numbers as dictionaries, which the format forgets."""
     arrow = require("pyarrow", "Parquet files", "io")
     parquet = require("pyarrow.parquet", "Parquet files", "io")
 
     def read(content: Any) -> Any:
-        groups = parquet.ParquetFile(content).metadata.to_dict()["row_groups"]
+        file = parquet.ParquetFile(content)
+        groups = file.metadata.to_dict()["row_groups"]
         n_cells = sum(column["num_values"] for group in groups for column in group["columns"])
-        _check_unpacked(name, 8 * n_cells, _in_proportion(how, content))
+        _check_unpacked(name, 8 * n_cells, limited)
+        text = [field.name for field in file.schema_arrow if arrow.types.is_string(field.type)]
         content.seek(0)
-        return parquet.read_table(content)
+        return parquet.read_table(content, read_dictionary=text)  # a text may occur very often
 
-    table = _read_binary(name, "a Parquet file", read, content)
+    limited = _in_proportion(how, content)
+    table = _read_binary(name, "a Parquet file", read, content, limited)
     content.seek(0)
     try:
         written = parquet.ParquetFile(content).metadata.metadata[b"ARROW:schema"]
@@ -206,9 +227,9 @@ def _read_parquet(name: str, content: Any, how: Format) -> Any:
 def _read_arrow(name: str, content: Any, start: bytes, how: Format) -> Any:
     arrow = require("pyarrow", "Arrow files", "io")
     feather = require("pyarrow.feather", "Arrow files", "io")
-    if start.startswith(b"FEA1"):  # never compressed
-        return _read_binary(name, "an Arrow file", feather.read_table, content)
     limited = _in_proportion(how, content)
+    if start.startswith(b"FEA1"):  # never compressed
+        return _read_binary(name, "an Arrow file", feather.read_table, content, limited)
     is_stream = start.startswith(b"\xff\xff\xff\xff")
 
     def read(content: Any) -> Any:
@@ -225,7 +246,8 @@ def _read_arrow(name: str, content: Any, start: bytes, how: Format) -> Any:
             batches.append(batch)
         return arrow.Table.from_batches(batches, reader.schema)
 
-    return _read_binary(name, f"an Arrow {'stream' if is_stream else 'file'}", read, content)
+    kind = f"an Arrow {'stream' if is_stream else 'file'}"
+    return _read_binary(name, kind, read, content, limited)
 
 
 def _in_proportion(how: Format, content: Any) -> Format:

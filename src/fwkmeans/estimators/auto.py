@@ -226,7 +226,10 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
             They sum to one in each row.
         """
         joint = self._log_joint(X)
-        return np.asarray(np.exp(joint - logsumexp(joint, axis=1)[:, None]))
+        shares = np.exp(joint - logsumexp(joint, axis=1)[:, None])
+        total = shares.sum(axis=1, keepdims=True)
+        # of a row very far away, all digits may be those of its distance
+        return np.asarray(shares / np.where(np.abs(total - 1.0) > 1e-9, total, 1.0))
 
     def score(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None

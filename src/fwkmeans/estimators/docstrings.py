@@ -79,7 +79,9 @@ n_clusters_ : int
 feature_weights_ : ndarray of shape (n_clusters_, n_features), float64
     {weights} A feature that is constant over the table has weight 0.
 inertia_ : float
-    The objective at the returned labels, centers and weights; equal to ``-score(X)``.
+    The objective at the returned labels, centers and weights; equal to ``-score(X)``. It is a sum
+    over rows, the entries of `objective_history_` are made of sums over clusters: after
+    convergence, the last of them is the same but for rounding.
 objective_history_ : ndarray of shape (n_iter_,)
     The objective after each weight step.
 n_iter_ : int

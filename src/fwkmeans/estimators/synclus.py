@@ -107,10 +107,11 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
 
     Notes
     -----
-    F depends only on labels and weights, lies in [0, 1) and never rises. `score` uses the labels
-    that the rows of X get, and the distances among these rows. All sums over pairs follow from one
-    pass over the rows before the first iteration, which costs :math:`O(N \sum_t M_t^2)`; no matrix
-    of distances is formed. An iteration costs O(N K M) and :math:`O(\sum_t M_t^3)`.
+    F depends only on labels and weights, and lies in [0, 1). It never rises while as many clusters
+    have rows; if a cluster gets its first rows later, F may rise once. `score` uses the labels that
+    the rows of X get, and the distances among these rows. All sums over pairs follow from one pass
+    over the rows before the first iteration, which costs :math:`O(N \sum_t M_t^2)`; no matrix of
+    distances is formed. An iteration costs O(N K M) and :math:`O(\sum_t M_t^3)`.
 
     With `weight_init="inverse-variance"` and given initial centers, the clusters do not depend on
     the units of the features. Groups matter if their distances differ in kind. If one group shows

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
+from joblib.externals.loky.backend import resource_tracker as loky_tracker
 
 import fwkmeans
 from fwkmeans._support.threads import effective_n_threads
@@ -118,6 +119,7 @@ def _run_units(
         yield from ((at, run_unit(unit)) for at, unit in enumerate(units))
         return
     share = str(max(1, effective_n_threads() // n_processes))
+    _start_tracker()
     pool = ProcessPoolExecutor(
         n_processes,
         initializer=_end_with,
@@ -146,6 +148,20 @@ def _run_units(
 
 
 _NUMBERS_OF_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def _start_tracker() -> None:
+    """Start joblib's process that cleans up; if the survey is killed, it does so without a word."""
+    before = os.environ.get("PYTHONWARNINGS")
+    quiet = "ignore:resource_tracker:UserWarning"
+    os.environ["PYTHONWARNINGS"] = quiet if before is None else f"{before},{quiet}"
+    try:
+        loky_tracker.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = before
 
 
 @contextmanager

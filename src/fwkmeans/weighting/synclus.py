@@ -79,9 +79,10 @@ class StressWeights(WeightRule):
 
     Notes
     -----
-    F never rises. It has no unit, so `tol` compares its fall with how far it would fall, to first
-    order, if the weighted dispersion vanished. With sample weights, the sums over pairs have
-    weights :math:`s_i s_j`, and :math:`n_k` and N are sums of weights.
+    F never rises while as many clusters have rows. It has no unit, so `tol` compares its fall with
+    how far it would fall, to first order, if the weighted dispersion vanished. With sample
+    weights, the sums over pairs have weights :math:`s_i s_j`, and :math:`n_k` and N are sums of
+    weights.
 
     References
     ----------
@@ -125,6 +126,13 @@ class StressWeights(WeightRule):
             raise ValueError(
                 f"group_weights={np.round(shares, 6).tolist()} (scaled to sum to one) leave no "
                 "group with weight that has a feature that varies. Give such a group a weight."
+            )
+        with np.errstate(over="ignore"):
+            variances = np.append(table.scatter / table.mass, units_of(table) ** 2)
+        if not np.isfinite(variances).all():
+            raise ValueError(
+                "The squares of X overflow. Rescale X, for example with "
+                "fwkmeans.preprocessing.RangeStandardizer, and fit again."
             )
         observed: Self = clone(self).set_params(
             groups=groups, group_weights=shares, gram=pair_gram(source, table, members)
