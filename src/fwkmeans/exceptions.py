@@ -7,6 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 __all__ = [
     "DominantColumnWarning",
     "FewerClustersWarning",
+    "IncomparableScoresWarning",
     "InvalidParameterError",
     "ModelFileError",
     "NoVaryingColumnError",

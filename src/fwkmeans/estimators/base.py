@@ -27,6 +27,7 @@ from fwkmeans._engine import (
     first_lowest,
 )
 from fwkmeans._init import Seeds
+from fwkmeans._support.arrays import like, to_host
 from fwkmeans._support.checks import one_value_a_start
 from fwkmeans._support.progress import show_progress
 from fwkmeans._support.sklearn_compat import NotebookMixin
@@ -126,7 +127,7 @@ class BaseFeatureWeightedKMeans(
         """
         return cls(n_clusters, **{**cls.survey_settings, **parameters})
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None) -> Self:
         """Compute the clustering.
 
         Parameters
@@ -137,24 +138,29 @@ class BaseFeatureWeightedKMeans(
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row; an integer weight counts like repeated rows.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        self._fit(X, sample_weight)
+        self._fit(X, sample_weight, device)
         return self
 
-    def _fit(self, X: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, sample_weight: Any, device: Any = None) -> None:
         self._check_parameters()
         for name in ("_stream", "n_steps_"):  # of partial_fit
             self.__dict__.pop(name, None)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
-            self._fit_checked(X, sample_weight)
+            self._fit_checked(X, sample_weight, device)
+        for name, value in vars(self).items():
+            if name.endswith("_") and (name == "labels_" or type(value) is np.ndarray):
+                setattr(self, name, like(value, X))
 
-    def _fit_checked(self, X: Any, sample_weight: Any) -> None:
-        given = self._opened(X, sample_weight, reset=True)
+    def _fit_checked(self, X: Any, sample_weight: Any, device: Any = None) -> None:
+        given = self._opened(X, sample_weight, reset=True, device=device)
         source, table = self._described(given, reset=True)
         warn_of_unequal_spreads(self, table)
         with show_progress(self.verbose):
@@ -217,7 +223,9 @@ class BaseFeatureWeightedKMeans(
                 learn_batch(self, rows, weight, float(decay))
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> LabelArray:
+    def fit_predict(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None
+    ) -> LabelArray:
         """Compute the clustering and return the labels.
 
         Parameters
@@ -228,16 +236,20 @@ class BaseFeatureWeightedKMeans(
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
             Number of the cluster of each row.
         """
-        self._fit(X, sample_weight)
+        self._fit(X, sample_weight, device)
         return self.labels_
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_transform(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None
+    ) -> Any:
         """Compute the clustering and return the distances of the rows to the centers.
 
         Parameters
@@ -248,22 +260,26 @@ class BaseFeatureWeightedKMeans(
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
             See `transform`.
         """
-        self._fit(X, sample_weight)
-        return self.transform(X)
+        self._fit(X, sample_weight, device)
+        return self.transform(X, device=device)
 
-    def predict(self, X: Any) -> LabelArray:
+    def predict(self, X: Any, *, device: Any = None) -> LabelArray:
         """Return the nearest center of each row, by the weighted dissimilarity.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
@@ -271,17 +287,20 @@ class BaseFeatureWeightedKMeans(
             Number of the cluster of each row; the lowest on ties.
         """
         check_is_fitted(self)
-        source = self._rows_of(X)
+        source = self._rows_of(X, device)
         _, source = source.run(self._parts.dissimilarity.labeling(self._assignment()))
-        return np.asarray(source.gather("labels", axis=1)[0])
+        labels: LabelArray = like(source.gather("labels", axis=1)[0], X)
+        return labels
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, *, device: Any = None) -> Any:
         """Return the distance of each row to each center.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
@@ -289,18 +308,20 @@ class BaseFeatureWeightedKMeans(
             Square root of the weighted dissimilarity (the p-th root for Minkowski dissimilarities).
         """
         check_is_fitted(self)
-        source = self._rows_of(X)
+        source = self._rows_of(X, device)
         _, source = source.run(self._parts.dissimilarity.distances(self._assignment()))
         distances = source.gather("distances")
         rescale = getattr(self, "missing", "error") == "rescale"  # infinity has a meaning there
-        if not rescale and not np.isfinite(distances.max()):
+        if not rescale and not np.isfinite(float(distances.max())):
             raise ValueError(
                 f"Distances are too large for {distances.dtype} numbers. Rescale X, for example "
                 "with fwkmeans.preprocessing.RangeStandardizer, and fit again."
             )
-        return distances
+        return like(distances, X)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None
+    ) -> float:
         """Return the negative of the algorithm's objective on these rows.
 
         Parameters
@@ -311,6 +332,8 @@ class BaseFeatureWeightedKMeans(
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
@@ -320,7 +343,7 @@ class BaseFeatureWeightedKMeans(
         check_is_fitted(self)
         warn_if_searched()
         with np.errstate(over="ignore", invalid="ignore"):
-            given = self._opened(X, sample_weight, reset=False)
+            given = self._opened(X, sample_weight, reset=False, device=device)
             source, table = self._described(given, reset=False)
             _, table = self._bound(self._parts, source, table)
             return -self._label(source, table, self._parts.weighting.observe(source, table))[1]
@@ -341,10 +364,10 @@ class BaseFeatureWeightedKMeans(
 
     # ---- before the fit -------------------------------------------------------------------------
 
-    def _opened(self, X: Any, sample_weight: Any, *, reset: bool) -> Input:
+    def _opened(self, X: Any, sample_weight: Any, *, reset: bool, device: Any = None) -> Input:
         """Return the rows that a user passed, and remember the codes of their categories."""
         coding = None if reset else getattr(self, "_coding", None)
-        given = open_rows(self, X, sample_weight, coding, reset=reset)
+        given = open_rows(self, X, sample_weight, coding, reset=reset, device=device)
         if reset and hasattr(self, "categorical_features"):
             self._coding = given.coding
         if reset:
@@ -359,9 +382,9 @@ class BaseFeatureWeightedKMeans(
         """Return why the algorithm has no `partial_fit`, None if it has."""
         return None
 
-    def _rows_of(self, X: Any) -> Source:
+    def _rows_of(self, X: Any, device: Any = None) -> Source:
         """Return new rows as the algorithm of the fitted model sees them."""
-        given = self._opened(X, None, reset=False)
+        given = self._opened(X, None, reset=False, device=device)
         faults = count_faults(given.source)
         return source_of_gaps(self, given.source, self._view, faults, reset=False)
 
@@ -520,12 +543,12 @@ class BaseFeatureWeightedKMeans(
         return source.gather("labels", axis=1)[0], float(objective[0]), mass
 
     def _weights(self) -> Weights:
-        return Weights(self.feature_weights_[None], self._memory)
+        return Weights(to_host(self.feature_weights_)[None], self._memory)
 
     def _assignment(self) -> Assignment:
         """Return the assignment by the public centers and weights."""
         layout = self._table.layout
-        points = layout.numbers_of(np.asarray(self.cluster_centers_, dtype=np.float64))
+        points = layout.numbers_of(to_host(self.cluster_centers_).astype(np.float64))
         centers = layout.centers(points, self._frequencies)
         return assignment_of(self._parts.weighting, centers[None], self._weights())
 
