@@ -15,6 +15,7 @@ from fwkmeans._core.array_kernels import CrossProducts
 from fwkmeans._core.device import programs
 from fwkmeans._core.device.rows import DeviceRows
 from fwkmeans._core.twin import Moments
+from fwkmeans._support.arrays import to_host
 from fwkmeans.typing import (
     Block,
     BoolArray,
@@ -76,6 +77,12 @@ def tiles_of(n_features: int) -> dict[str, int]:
     return {"FEATURES": features, "FEATURE_CHUNKS": -(-n_features // features)}
 
 
+def _rows(block: Block) -> DeviceRows:
+    rows: Any = block.rows
+    assert isinstance(rows, DeviceRows)
+    return rows
+
+
 class _Sizes(NamedTuple):
     """What a pass has of everything."""
 
@@ -87,7 +94,9 @@ class _Sizes(NamedTuple):
 
     @classmethod
     def of(cls, assigning: Pass, referenced: bool = False) -> _Sizes:
-        return cls(*assigning.centers.shape, assigning.weights.shape[1] == 1, referenced)
+        n_starts, n_clusters, n_features = assigning.centers.shape
+        shared = assigning.weights.shape[1] == 1
+        return cls(n_starts, n_clusters, n_features, shared, referenced)
 
     @property
     def parts(self) -> list[tuple[int, ...]]:
@@ -189,7 +198,7 @@ def _programs(tensor: Any, each: int) -> int:
     """Return how many programs fill the device."""
     if tensor.device.type != "cuda":
         return 2  # the interpreter runs one after another
-    return torch.cuda.get_device_properties(tensor.device).multi_processor_count * each
+    return int(torch.cuda.get_device_properties(tensor.device).multi_processor_count) * each
 
 
 def _find_labels(rows: DeviceRows, given: _Parameters, out: Any) -> Any:
@@ -278,7 +287,7 @@ class _Lists(NamedTuple):
 def _sorted_rows(
     block: Block, labels: Any, other: Any, which: Any, n_clusters: int, *, prints: bool
 ) -> _Lists:
-    rows: DeviceRows = block.rows
+    rows = _rows(block)
     where, n_rows = rows.tensor.device, len(rows)
     n_starts = labels.shape[0]
     in_group, n_groups = _groups(n_rows, n_clusters)
@@ -336,7 +345,7 @@ def _sorted_rows(
 
 def _add_sums(block: Block, lists: _Lists, given: _Parameters, out: Any, *, subtract: bool) -> None:
     """Write mass, number of rows, sums and squares of each cluster about the references."""
-    rows: DeviceRows = block.rows
+    rows = _rows(block)
     tensor, (n_rows, n_features) = rows.tensor, rows.shape
     n_starts, n_groups, n_clusters = lists.totals.shape
     in_group, _ = _groups(n_rows, n_clusters)
@@ -396,7 +405,7 @@ class PassOnDevice:
     _BEFORE_GRAPH = 2  # passes that are launched program by program
 
     def __init__(self, block: Block, sizes: _Sizes, *, keeps: bool, updates: bool) -> None:
-        rows: DeviceRows = block.rows
+        rows = _rows(block)
         where = rows.tensor.device
         self.block, self.sizes, self.updates = block, sizes, updates
         n = sum(int(np.prod(part)) for part in sizes.parts)
@@ -426,8 +435,8 @@ class PassOnDevice:
 
     def _launch(self) -> None:
         block, n_starts, n_clusters = self.block, self.sizes.n_starts, self.sizes.n_clusters
-        given = _Parameters(block.rows, self.sizes, self.sent)
-        n_doubtful = _find_labels(block.rows, given, self.labels)
+        given = _Parameters(_rows(block), self.sizes, self.sent)
+        n_doubtful = _find_labels(_rows(block), given, self.labels)
         labels, before, out = self.labels, self.before, self.out
         lists = _sorted_rows(block, labels, before, given.which[0], n_clusters, prints=True)
         _add_sums(block, lists, given, out, subtract=False)
@@ -445,7 +454,7 @@ def assign_and_accumulate(
     block: Block, assigning: Pass, reference: FloatArray, last: LastLabels | None
 ) -> Statistics:
     """See `fwkmeans._core.twin.assign_and_accumulate`."""
-    rows: DeviceRows = block.rows
+    rows = _rows(block)
     sizes = _Sizes.of(assigning, referenced=True)
     n_starts, n_clusters, n_features = sizes[:3]
     update = np.zeros(n_starts, dtype=np.bool_) if last is None else last.update
@@ -455,7 +464,7 @@ def assign_and_accumulate(
     work: PassOnDevice = rows.kept(
         key, weight, lambda: PassOnDevice(block, sizes, keeps=keeps, updates=updates)
     )
-    if last is not None:
+    if last is not None and work.before is not None:
         work.before.copy_(_on_device(last.labels, rows))
     _sent(rows, assigning, np.asarray(reference, dtype=np.float64), update, work.sent)
     host = work.run()
@@ -492,7 +501,7 @@ def _put_labels(target: Any, labels: Any) -> None:
 
 
 def _distances_to_own(block: Block, given: _Parameters, labels: Any, start: int) -> Any:
-    rows: DeviceRows = block.rows
+    rows = _rows(block)
     out = torch.empty(len(rows), dtype=torch.float64, device=rows.tensor.device)
     programs.own_distances[(-(-len(rows) // 64),)](
         rows.tensor,
@@ -512,7 +521,7 @@ def _distances_to_own(block: Block, given: _Parameters, labels: Any, start: int)
 
 
 def _labels_of(block: Block, assigning: Pass) -> tuple[Any, _Parameters]:
-    rows: DeviceRows = block.rows
+    rows = _rows(block)
     given = _Parameters(rows, _Sizes.of(assigning), _sent(rows, assigning))
     shape = (given.n_starts, len(rows))
     labels = torch.empty(shape, dtype=torch.int32, device=rows.tensor.device)
@@ -525,7 +534,7 @@ def find_farthest(
 ) -> tuple[FloatArray, IntArray]:
     """See `fwkmeans._core.twin.find_farthest`."""
     labels, given = _labels_of(block, assigning)
-    weight = block.rows.on_device(block.sample_weight)
+    weight = _rows(block).on_device(block.sample_weight)
     may = torch.as_tensor(np.ascontiguousarray(eligible)).to(labels.device)
     distance, row = np.zeros(given.n_starts), np.full(given.n_starts, -1, dtype=np.int64)
     for start in range(given.n_starts):
@@ -546,7 +555,7 @@ def assign(block: Block, assigning: Pass) -> tuple[Any, float]:
     labels, given = _labels_of(block, assigning)
     own = _distances_to_own(block, given, labels[0], 0)
     own += given.offsets[0][labels[0].long()]
-    weight = block.rows.on_device(block.sample_weight)
+    weight = _rows(block).on_device(block.sample_weight)
     if weight is not None:
         own = torch.where(weight > 0, weight * own, torch.zeros_like(own))
     return labels[0], float(own.sum())
@@ -554,7 +563,7 @@ def assign(block: Block, assigning: Pass) -> tuple[Any, float]:
 
 def distances(block: Block, assigning: Pass) -> Any:
     """See `fwkmeans._core.twin.distances`."""
-    rows: DeviceRows = block.rows
+    rows = _rows(block)
     given = _Parameters(rows, _Sizes.of(assigning), _sent(rows, assigning))
     shape = (len(rows), given.n_clusters)
     out = torch.empty(shape, dtype=rows.tensor.dtype, device=rows.tensor.device)
@@ -575,7 +584,7 @@ def distances(block: Block, assigning: Pass) -> Any:
 
 def describe(block: Block, reference: FloatArray) -> Moments:
     """See `fwkmeans._core.twin.describe`."""
-    rows: DeviceRows = block.rows
+    rows = _rows(block)
     tensor, weights = rows.tensor, rows.on_device(block.sample_weight)
     about = torch.as_tensor(reference, dtype=torch.float64).to(tensor.device)
     step = max(1, _CELLS // max(1, tensor.shape[1]))
@@ -587,7 +596,7 @@ def describe(block: Block, reference: FloatArray) -> Moments:
     total = parts[0]
     for part in parts[1:]:
         total = total.plus(part)
-    host = [np.asarray(part.cpu().numpy()) for part in total]
+    host = [to_host(part) for part in total]
     return Moments(float(host[0]), int(host[1]), *host[2:])
 
 
@@ -614,7 +623,7 @@ def _moments(cells: Any, weight: Any, reference: Any) -> Moments:
 
 def take_rows(block: Block, indices: Any) -> Entities:
     """See `fwkmeans._core.array_kernels.take_rows`."""
-    tensor = block.rows.tensor
+    tensor = _rows(block).tensor
     at = torch.as_tensor(np.asarray(indices, dtype=np.int64)).to(tensor.device)
     numbers: FloatArray = tensor[at].to(torch.float64).cpu().numpy()
     return Entities(numbers, np.empty((numbers.shape[0], 0), dtype=np.int32))
@@ -622,7 +631,7 @@ def take_rows(block: Block, indices: Any) -> Entities:
 
 def cross_products(block: Block, mean: Any, units: Any, groups: Any) -> tuple[CrossProducts, ...]:
     """See `fwkmeans._core.array_kernels.cross_products`."""
-    rows: DeviceRows = block.rows
+    rows = _rows(block)
     where = rows.tensor.device
     there = block._replace(rows=rows.tensor, sample_weight=rows.on_device(block.sample_weight))
     mean, units = (torch.as_tensor(np.asarray(part)).to(where) for part in (mean, units))
