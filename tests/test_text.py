@@ -7,8 +7,10 @@ import pytest
 
 from fwkmeans._support.jsonable import jsonable
 from fwkmeans._support.text import (
+    aligned,
     count,
     distinct_names,
+    for_terminal,
     joined,
     number,
     percent,
@@ -16,6 +18,7 @@ from fwkmeans._support.text import (
     rounded,
     shortened,
     two_decimals,
+    width_of,
 )
 from fwkmeans.reports.summarize import _readable
 
@@ -90,6 +93,15 @@ def test_parameters_are_described():
     assert _readable(float("inf")) == "inf"
     assert _readable({"a": [1]}) == "{'a': [1]}"
     assert _readable(True) is True
+
+
+def test_columns_align_with_wide_characters():
+    rows = [["東京", "1"], ["e\u0301té", "22"], ["abcdef", "3"]]
+    lines = aligned(rows, ["town", "n"], right={"n"})
+    assert {width_of(line) for line in lines} == {10}
+    assert lines[2] == "東京     1"
+    assert for_terminal("東京都港区", 6) == "東京…"
+    assert width_of(for_terminal("東京都港区", 6)) <= 6
 
 
 @pytest.mark.parametrize(

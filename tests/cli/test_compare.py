@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
-from fwkmeans.cli.models import DEFAULT, NAMES
+from fwkmeans.cli.models import NAMES, READING
 from fwkmeans.datasets import load_uci
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.preprocessing import RangeStandardizer
@@ -28,6 +28,7 @@ def test_everything_is_compared(run, wine_path, wine):
     done = run("compare", wine_path, "-k", 3, "--labels", "class", "--out", "all.csv", "--json")
     found = done.json
     assert [one["name"] for one in found["algorithms"]] == [
+        "AutoKMeans",
         *NAMES[:6],
         EXTRA,
         *NAMES[6:],
@@ -37,8 +38,8 @@ def test_everything_is_compared(run, wine_path, wine):
     consensus = labels.pop("consensus")
     assert list(labels) == [one["name"] for one in found["algorithms"]]
     check_consensus(found, labels, np.array(consensus, dtype=int))
-    for one in found["algorithms"]:
-        name, options = DEFAULT if one["name"] == EXTRA else (one["name"], {})
+    for one in found["algorithms"][1:]:
+        name, options = READING if one["name"] == EXTRA else (one["name"], {})
         model = make_pipeline(
             RangeStandardizer(), ALGORITHMS[name](3, random_state=0, **options)
         ).fit(wine.data)
@@ -123,13 +124,19 @@ def test_what_cannot_be_done_is_skipped_with_a_reason(run, refuse, mixed):
 def test_bad_input_gets_a_sentence(refuse, wine_path, write):
     assert "there cannot be more clusters than rows" in refuse("compare", wine_path, "-k", 999)
     assert "There is no file" in refuse("compare", "none.csv", "-k", 3)
-    assert "one column" in refuse("compare", write("t.csv", "a\n1\n2\n"), "-k", 1)
-    assert "No column varies" in refuse("compare", write("t.csv", "a,b\n1,1\n1,1\n"), "-k", 1)
+    assert "one column" in refuse("compare", write("t.csv", "a\n1\n2\n"), "-k", 2)
+    assert "No column varies" in refuse("compare", write("t.csv", "a,b\n1,1\n1,1\n"), "-k", 2)
     assert "no algorithm" in refuse("compare", wine_path, "-k", 3, "-a", "nothing")
 
 
 def test_mixed_tables(run, mixed):
     found = run("compare", mixed, "-k", 3, "--drop", "key", "--labels", "group", "--json").json
-    assert len(found["algorithms"]) == 11
+    assert len(found["algorithms"]) == 12
     for one in found["algorithms"]:
         assert set(one["weights"]) == {"size", "count", "color", "yes"}
+
+
+def test_the_number_of_clusters_is_found_if_none_is_given(run, wine_path):
+    done = run("compare", wine_path, "--drop", "class", "-a", "awk", "-a", "k-means", "--json").json
+    assert done["n_clusters"] == 3
+    assert "AutoKMeans found 3 clusters, and all algorithms" in done["notes"][0]

@@ -185,7 +185,33 @@ def has_blocks() -> bool:
 
 def for_terminal(name: Any, width: int) -> str:
     """Return a name that a terminal can show in so many columns."""
-    return harmless(shortened(name, width, mark="…" if has_blocks() else ""))
+    mark = "…" if has_blocks() else ""
+    text = harmless(shortened(name, width, mark=mark))
+    if width_of(text) <= width:
+        return text
+    while width_of(text) + len(mark) > width:
+        text = text[:-1]
+    return text + mark
+
+
+def width_of(text: str) -> int:
+    """Return how many columns of a terminal a text takes.
+
+    Examples
+    --------
+    >>> width_of("abc"), width_of("東京"), width_of("e\u0301")
+    (3, 4, 1)
+    """
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    return len(text) + wide - sum(unicodedata.combining(c) > 0 for c in text)
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """Return a text that takes so many columns of a terminal; flush left, or right."""
+    spaces = " " * max(0, width - width_of(text))
+    return spaces + text if right else text + spaces
 
 
 def bar(share: float, width: int = 20) -> str:
@@ -201,13 +227,11 @@ def aligned(
     rows: Sequence[Sequence[str]], header: Sequence[str], right: Collection[str] = ()
 ) -> list[str]:
     """Return a table; columns are flush left, those whose titles are in `right` flush right."""
-    widths = [max(len(row[at]) for row in (header, *rows)) for at in range(len(header))]
+    widths = [max(width_of(row[at]) for row in (header, *rows)) for at in range(len(header))]
 
     def line(cells: Sequence[str]) -> str:
-        padded = (
-            f"{cell:>{width}}" if title in right else f"{cell:<{width}}"
-            for cell, width, title in zip(cells, widths, header, strict=True)
-        )
-        return "  ".join(padded).rstrip()
+        columns = zip(cells, widths, header, strict=True)
+        parts = (padded(cell, width, right=title in right) for cell, width, title in columns)
+        return "  ".join(parts).rstrip()
 
     return [line(header), "  ".join("-" * width for width in widths), *map(line, rows)]

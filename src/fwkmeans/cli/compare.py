@@ -11,8 +11,8 @@ import click
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import aligned, count, for_terminal, harmless, has_blocks, percent
 from fwkmeans._tabular.format import Format
-from fwkmeans.cli.columns import Chosen, Roles, check_key, read_columns
-from fwkmeans.cli.models import Choice, FitOptions, build, choose, every_choice
+from fwkmeans.cli.columns import Chosen, Roles, check_keys, read_columns
+from fwkmeans.cli.models import AUTO, Choice, FitOptions, build, choose, every_choice
 from fwkmeans.cli.options import (
     SectionedCommand,
     algorithm_option,
@@ -32,7 +32,7 @@ from fwkmeans.cli.output import (
     write_columns,
 )
 from fwkmeans.cli.progress import each
-from fwkmeans.cli.run import fit_and_collect
+from fwkmeans.cli.run import fit_and_collect, fit_choice
 
 MOST_SIZES = 6
 MOST_FEATURES = 3
@@ -57,7 +57,7 @@ WIDEST = {"CK-Means": 64, "SYNCLUS": 256}
 @file_option(
     "-o",
     "--out",
-    text="Write the clusters of each row, one column per algorithm (.csv, .tsv, .parquet).",
+    text="Write the clusters of each row, one column per algorithm (.csv, .tsv, .parquet, .xlsx).",
 )
 @safe_option
 @json_option
@@ -75,7 +75,7 @@ def compare(
     """Cluster TABLE with every algorithm and show where they agree.
 
     Each algorithm has its default parameters, the best of its starts is chosen by its own
-    objective; EW-KM is also run with mean dispersions, the default of fwkmeans fit. Objectives of
+    objective; EW-KM is also run with mean dispersions. Objectives of
     different algorithms cannot be compared, so none is called the best: look at the columns they
     chose, at known classes (--labels), and at the clusters that several of them find. At the end
     stands what most of them agree on, and which one to begin with.
@@ -86,8 +86,11 @@ def compare(
     name = table_name(table)
     choices = [choose(one) for one in algorithms] or every_choice()
     if out is not None:
-        check_key(roles.id, [*(one.title for one in choices), "consensus"])
+        check_keys(roles.id, [*(one.title for one in choices), "consensus"])
     chosen = read_columns(table, how, roles, name)
+    if not isinstance(options.clusters, int):
+        options, said = _with_number(options, chosen)
+        chosen.notes.insert(0, said)
     result = compared(choices, options, chosen, patient=bool(algorithms))
     if not result["algorithms"]:
         reasons = {one["reason"] for one in result["skipped"]}
@@ -105,6 +108,14 @@ def compare(
         click.echo(f"\nWrote the clusters to {out}")
     for text in chosen.notes:
         click.echo(harmless(f"\nNote: {text}"), err=out == "-")
+
+
+def _with_number(options: FitOptions, chosen: Chosen) -> tuple[FitOptions, str]:
+    """Return the options with the number of clusters that `AutoKMeans` finds, and a sentence."""
+    found = fit_choice(choose(AUTO), options, chosen).chosen or 1
+    said = f"AutoKMeans found {count(found, 'cluster')}, and all algorithms were asked for "
+    said += "as many (-k)." if found > 1 else "2 (-k)."
+    return options._replace(clusters=max(2, found)), said
 
 
 def compared(
@@ -196,6 +207,8 @@ def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
 
     from fwkmeans.reports.summarize import summarize_rows
 
+    if choice.name == AUTO:  # which has no starts
+        options = options._replace(starts=None)
     pipeline = build(choice, options, chosen.features, chosen.n_missing)
     begin = time.perf_counter()
     rows, warned = fit_and_collect(pipeline, chosen.features)
@@ -221,10 +234,9 @@ def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
 
 def _lines(name: str, result: dict[str, Any], labels: str | None) -> Iterator[str]:
     done = result["algorithms"]
-    clusters = "clusters found" if result["n_clusters"] == "auto" else None
     yield (
         f"{name}: {count(result['n_rows'], 'row')}, {count(result['n_features'], 'column')}, "
-        f"{clusters or count(result['n_clusters'], 'cluster')}"
+        f"{count(result['n_clusters'], 'cluster')}"
     )
     yield ""
     header = ["algorithm", "ARI" if labels is not None else "", "rows in clusters", "columns that"]

@@ -9,7 +9,8 @@ from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Roles, read_columns
 from fwkmeans.cli.models import FitOptions
 from fwkmeans.cli.options import SectionedCommand, column_options, format_options
-from fwkmeans.cli.output import check_report, table_name
+from fwkmeans.cli.output import table_name
+from fwkmeans.cli.report_files import check_report
 
 
 @click.command(cls=SectionedCommand, epilog="Example: fwkmeans explore wine.csv --labels class")

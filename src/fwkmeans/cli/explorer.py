@@ -24,13 +24,12 @@ from urllib.parse import parse_qs, urlsplit
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import count, harmless
 from fwkmeans.cli.columns import Chosen
-from fwkmeans.cli.models import NAMES, FitOptions, build, choose
+from fwkmeans.cli.models import AUTO, NAMES, FitOptions, build, choose
 from fwkmeans.cli.output import write_columns
 from fwkmeans.cli.run import fit_and_collect
 
-#: The algorithm that can find the number of clusters, and all that the page offers.
-AUTO = "AutoKMeans"
-OFFERED = (*NAMES, *(() if AUTO in NAMES else (AUTO,)))
+#: All algorithms that the page offers.
+OFFERED = (AUTO, *NAMES)
 #: Clusters that may be asked for, bytes that a request may have, and results that are kept.
 MOST_CLUSTERS, MOST_BYTES, MOST_RESULTS = 50, 1_000_000, 20
 
@@ -78,7 +77,7 @@ class Explorer:
             "rows": features.num_rows,
             "columns": columns,
             "algorithms": list(OFFERED),
-            "algorithm": choose(None).name if clusters != "auto" else AUTO,
+            "algorithm": AUTO,
             "clusters": clusters,
             "most_clusters": min(MOST_CLUSTERS, features.num_rows - 1),
             "notes": self.chosen.notes,
@@ -129,7 +128,8 @@ class Explorer:
 
         features = self.chosen.features.select(list(settings.columns))
         n_missing = sum(values.null_count for values in features.columns)
-        pipeline = self._pipeline(settings, features, n_missing)
+        options = self.options._replace(clusters=settings.clusters)
+        pipeline = build(choose(settings.algorithm), options, features, n_missing)
         rows, warned = fit_and_collect(pipeline, features)
         n_clusters = len(set(pipeline[-1].labels_.tolist()))
         summary = summarize_rows(
@@ -142,22 +142,6 @@ class Explorer:
             random_state=self.options.seed,
         )
         return Result(settings, pipeline, summary, [one.text for one in warned])
-
-    def _pipeline(self, settings: Settings, features: Any, n_missing: int) -> Any:
-        if settings.algorithm != AUTO:
-            choice = choose(settings.algorithm)
-            if choice.name == choose(None).name:
-                choice = choose(None)  # with the parameters of fwkmeans fit
-            options = self.options._replace(clusters=settings.clusters)
-            return build(choice, options, features, n_missing)
-        from sklearn.pipeline import Pipeline
-
-        from fwkmeans import AutoKMeans
-        from fwkmeans.preprocessing import TableEncoder
-
-        encoder = TableEncoder(categorical="keep", impute="keep", standardize=False)
-        n_clusters = settings.clusters if isinstance(settings.clusters, int) else None
-        return Pipeline([("prepare", encoder), ("cluster", AutoKMeans(n_clusters))])
 
     def _told(self, number: int) -> dict[str, Any]:
         """Return what the list of results shows."""

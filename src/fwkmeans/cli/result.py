@@ -6,7 +6,16 @@ from collections.abc import Iterator, Sequence
 from textwrap import fill
 from typing import Any
 
-from fwkmeans._support.text import bar, count, for_terminal, has_blocks, percent, two_decimals
+from fwkmeans._support.text import (
+    bar,
+    count,
+    for_terminal,
+    has_blocks,
+    padded,
+    percent,
+    two_decimals,
+    width_of,
+)
 
 MOST_FEATURES = 5  # listed for a cluster
 MOST_CLUSTERS = 20  # described
@@ -109,10 +118,10 @@ def _bars(cluster: dict[str, Any], equal: dict[str, float], weighted: bool) -> I
     apart, weights = cluster["separation"], cluster["weights"]
     best = sorted(apart, key=lambda name: -apart[name])[:MOST_FEATURES]
     best = [name for name in best if apart[name] >= LEAST_SHARE]
-    width = min(NAME_WIDTH, max((len(str(name)) for name in best), default=1))
+    width = min(NAME_WIDTH, max((width_of(str(name)) for name in best), default=1))
     alike = _one_share(equal) is not None
     for name in best:
-        line = f"  {for_terminal(name, width):<{width}}  {percent(apart[name]):>4}  "
+        line = f"  {padded(for_terminal(name, width), width)}  {percent(apart[name]):>4}  "
         line += f"{bar(apart[name]):<20}"
         if weighted:
             line += f"  weight {percent(weights[name], fine=True)}"
