@@ -43,7 +43,7 @@ test-long: $(VENV)/.dev  ## what make test leaves out: pages in a browser, the g
 	$(BIN)/python -m pytest -n 2 -m long
 
 test-gpu: $(VENV)/.dev  ## the kernels for a GPU: on one, or in Triton's interpreter (minutes)
-	$(BIN)/python -m pip install --quiet --editable '.[gpu]' --no-build-isolation
+	$(BIN)/python -m pip install --quiet torch triton
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 -m 'long or not long' tests/device
 
 lint: $(VENV)/.dev  ## run ruff, import-linter and codespell

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
-from fwkmeans._support.arrays import is_on_device, to_host
+from fwkmeans._support.arrays import is_foreign, is_on_device, to_host
 from fwkmeans._support.threads import effective_n_threads
 from fwkmeans._tabular.coding import Coding
 from fwkmeans._tabular.columns import (
@@ -66,10 +66,12 @@ def open_rows(
     device: Any = None,
 ) -> Input:
     """Return the rows, on a device if they are there or should be."""
-    if sample_weight is not None and is_on_device(sample_weight):
+    if is_foreign(sample_weight):
         sample_weight = to_host(sample_weight)
     if is_on_device(X):
         X = DeviceSource(X)
+    elif is_foreign(X):
+        X = to_host(X)
     if device is None and not isinstance(X, DeviceSource | StreamedSource):
         return _open_rows(estimator, X, sample_weight, coding, reset=reset)
     if not getattr(estimator, "_runs_on_device", True):
