@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f \( -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name pyproject.toml \))
 
-.PHONY: help demo test lint types mutants fuzz bench bench-quick survey docs clean setup test-long test-oldest test-clang test-aarch64 wheel
+.PHONY: help demo test lint types mutants fuzz bench bench-quick survey docs clean setup test-long test-gpu test-oldest test-clang test-aarch64 wheel
 help:  ## show this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 22
 
@@ -41,6 +41,10 @@ test: $(VENV)/.dev  ## check style and types, and run the fast tests
 
 test-long: $(VENV)/.dev  ## what make test leaves out: pages in a browser, the gallery, the reference
 	$(BIN)/python -m pytest -n 2 -m long
+
+test-gpu: $(VENV)/.dev  ## the kernels for a GPU: on one, or in Triton's interpreter (minutes)
+	$(BIN)/python -m pip install --quiet torch triton
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 -m 'long or not long' tests/device
 
 lint: $(VENV)/.dev  ## run ruff, import-linter and codespell
 	$(BIN)/ruff check .

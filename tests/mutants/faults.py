@@ -930,8 +930,8 @@ among(
     (
         "rows-drawn-among-all",
         "forgotten weight",
-        "places = places if there is None else there[places]",
-        "places = places if there is None else there[:0].size + places",
+        "return places if there is None else there[places]",
+        "return places if there is None else there[:0].size + places",
     ),
     (
         "rows-without-the-last-of-a-block",
@@ -991,8 +991,8 @@ among(
     (
         "join-forgets-counts",
         "dropped join",
-        "return Statistics._make([*sums, self.reference])",
-        "return Statistics._make([*sums, self.reference])._replace(counts=self.counts)",
+        "return Statistics._make([*sums, here.reference])",
+        "return Statistics._make([*sums, here.reference])._replace(counts=self.counts)",
         "tests/sources tests/laws/test_hostile_source.py",
     ),
     (
@@ -1694,5 +1694,188 @@ among(
         "FLOOR * rule_.scatter[v] : dispersion[v]",
         "0.0 : dispersion[v]",
         "tests/_engine/test_in_core.py",
+    ),
+)
+
+# ---- reports ------------------------------------------------------------------------------------
+
+among(
+    "_support/separation.py",
+    (
+        "separation-ties-forgotten",
+        "forgotten factor",
+        "(below_q - q / 2)",
+        "below_q",
+        "tests/test_separation.py",
+    ),
+    (
+        "separation-chance-forgotten",
+        "forgotten",
+        "np.clip((found - chance) / room",
+        "np.clip(found / 1.0",
+        "tests/test_separation.py",
+    ),
+    (
+        "separation-weights-not-squared",
+        "wrong power",
+        "weights**2, n_clusters)",
+        "weights, n_clusters)",
+        "tests/test_separation.py",
+    ),
+    (
+        "separation-whole-for-rest",
+        "wrong group",
+        "np.maximum(mass.sum(axis=1, keepdims=True) - mass, 0.0)",
+        "np.maximum(mass.sum(axis=1, keepdims=True) + 0 * mass, 0.0)",
+        "tests/test_separation.py",
+    ),
+)
+among(
+    "reports/profiles.py",
+    (
+        "profile-others-with-own",
+        "wrong group",
+        "outside = 1.0 - np.eye(len(means))",
+        "outside = 1.0 + 0 * np.eye(len(means))",
+        "tests/reports/test_summarize.py",
+    ),
+)
+among(
+    "reports/projection.py",
+    (
+        "silhouette-with-itself",
+        "off by one",
+        "np.maximum(own_size - 1.0, 1.0)",
+        "np.maximum(own_size, 1.0)",
+        "tests/reports/test_summarize.py",
+    ),
+)
+among(
+    "reports/stability.py",
+    (
+        "stability-same-rows",
+        "forgotten case",
+        "whole, min(size, whole.size), replace=False",
+        "whole[:size], min(size, whole.size), replace=False",
+        "tests/reports/test_summarize.py",
+    ),
+)
+among(
+    "cli/compare.py",
+    (
+        "consensus-clusters-not-matched",
+        "forgotten",
+        "matched = linear_sum_assignment(-both)[1]",
+        "matched = np.arange(n_clusters)",
+        "tests/cli/test_compare.py",
+    ),
+)
+among(
+    "cli/explorer.py",
+    (
+        "explore-any-host",
+        "forgotten check",
+        'if self.headers.get("Host") not in hosts:',
+        "if False:",
+        "tests/cli/test_explore.py",
+    ),
+    (
+        "explore-any-token",
+        "forgotten check",
+        "if not hmac.compare_digest(given.encode(), self.server.token.encode()):",
+        "if not given:",
+        "tests/cli/test_explore.py",
+    ),
+)
+
+# ---- sparse rows and streams --------------------------------------------------------------------
+
+among(
+    "_core/sparse.cpp",
+    (
+        "sparse-no-second-look",
+        "forgotten case",
+        "return n_candidates == 1 && !n_missing;",
+        "return !n_missing;",
+        "tests/_core/test_sparse.py",
+    ),
+    (
+        "sparse-canceled-squares",
+        "forgotten case",
+        "    if (canceled) accumulate_twice(by, changes, reference, out);\n",
+        "",
+        "tests/_core/test_sparse.py",
+    ),
+    (
+        "sparse-canceled-distance",
+        "forgotten case",
+        "if (n_missing || !(error[j] <= ACCURATE * d[j])) {",
+        "if (n_missing) {",
+        "tests/_core/test_sparse.py",
+    ),
+    (
+        "sparse-zeros-of-changes",
+        "forgotten case",
+        "            if (by.zeros[v] < 0) by.zeros[v] = 0;\n",
+        "            by.zeros[v] = 0;\n",
+        "tests/_core/test_sparse.py",
+    ),
+    (
+        "sparse-minimum-of-stored-cells",
+        "forgotten case",
+        "if (out.minimum[v] > 0) out.minimum[v] = 0;",
+        "",
+        "tests/_core/test_sparse.py",
+    ),
+)
+among(
+    "typing.py",
+    (
+        "mean-of-two-references",
+        "forgotten weight",
+        "moved = a.sums + b.sums + b.observed * step",
+        "moved = a.sums + b.sums + step",
+        "tests/_core/test_sparse.py",
+    ),
+)
+among(
+    "sources/directions.py",
+    (
+        "sparse-directions-without-missing",
+        "forgotten case",
+        "return kept if known.all() else _with_missing(kept, ~known[:, :-1], spaces)",
+        "return kept",
+        "tests/estimators/test_sparse.py",
+    ),
+)
+among(
+    "_engine/stream.py",
+    (
+        "stream-decays-the-batch",
+        "forgotten weight",
+        "total = past.scaled(decay).plus(batch)",
+        "total = past.plus(batch).scaled(decay)",
+        "tests/estimators/test_streaming.py",
+    ),
+    (
+        "stream-forgets-nothing",
+        "forgotten case",
+        "gone = past.mass < FORGOTTEN * past.mass.mean(axis=-1, keepdims=True)",
+        "gone = past.mass < 0.0",
+        "tests/estimators/test_streaming.py",
+    ),
+    (
+        "stream-unseen-mode",
+        "forgotten case",
+        "counts[..., table.layout.offsets[1:] - 1] = 0.0",
+        "counts = counts + 0.0",
+        "tests/estimators/test_streaming.py",
+    ),
+    (
+        "stream-table-of-the-batch",
+        "stale reference",
+        "whole = _sum(stream.whole, whole, decay)",
+        "whole = _sum(whole, whole, decay)",
+        "tests/estimators/test_streaming.py",
     ),
 )

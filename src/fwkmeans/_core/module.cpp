@@ -664,9 +664,13 @@ void define(nb::module_& m) {
 }  // namespace
 }  // namespace fwk
 
+#include "sparse_module.hpp"
+
 NB_MODULE(_kernels, m) {
     fwk::define<double>(m);
     fwk::define<float>(m);
+    fwk::define_sparse<double>(m);
+    fwk::define_sparse<float>(m);
     m.def("spread", &fwk::spread);
     m.def("exp", &fwk::apply<std::exp>);
     m.def("log", &fwk::apply<std::log>);
