@@ -447,3 +447,13 @@ def test_any_table_gives_a_result_or_a_sentence(rows, sep, name):
     if result.exit_code:
         assert result.stderr.startswith("Error: ")
         assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_rows_are_named_by_a_key_or_by_a_column_of_names(run, write):
+    lines = [f"flower {i},{i % 7},{(i * 3) % 5}" for i in range(30)]
+    path = write("t.csv", "who,a,b\n" + "\n".join(lines) + "\n")
+    for options in ((), ("--id", "who")):
+        found = run("fit", path, "-k", 2, "-a", "k-means", *options, "--json").json
+        assert found["map"]["names"][:2] == ["flower 0", "flower 1"]
+    found = run("fit", path, "-k", 2, "-a", "k-means", "--drop", "who", "--json").json
+    assert found["map"]["names"][:2] == ["row 1", "row 2"]

@@ -119,7 +119,7 @@ def fit(
             chosen.features,
             rows,
             classes=chosen.classes,
-            row_names=next(iter(chosen.ids.values()), None),
+            row_names=chosen.row_names,
             title=f"{count(len(set(pipeline[-1].labels_.tolist())), 'cluster')} in {name}",
             with_map=report is not None or as_json,
             random_state=options.seed,
