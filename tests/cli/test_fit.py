@@ -172,7 +172,7 @@ def test_stdin_and_stdout(run, iris_path, iris):
     with open(iris_path, encoding="utf-8") as stream:
         text = stream.read()
     arguments = ("fit", "-", "-k", 3, "-a", "kmeans", "--drop", "class", "--out", "-")
-    done = run(*arguments, "--labels-only", stdin=text)
+    done = run(*arguments, "--only-labels", stdin=text)
     header, *rows = done.out.splitlines()
     model = make_pipeline(RangeStandardizer(), KMeans(3, random_state=0)).fit(iris.data)
     assert header == "cluster"
@@ -181,7 +181,7 @@ def test_stdin_and_stdout(run, iris_path, iris):
 
 
 def test_labels_as_other_files(run, mixed, tmp_path):
-    common = ("fit", mixed, "-k", 2, "--id", "key", "--labels-only")
+    common = ("fit", mixed, "-k", 2, "--id", "key", "--only-labels")
     run(*common, "--out", "l.parquet")
     run(*common, "--out", "l.tsv")
     table = pyarrow.parquet.read_table(tmp_path / "l.parquet")
