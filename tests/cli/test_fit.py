@@ -92,9 +92,9 @@ def test_json_is_the_summary(run, iris_path):
 
 
 def test_text_says_what_matters(run, iris_path):
-    arguments = ("fit", iris_path, "-k", 3, "-a", "AWK", "--labels", "class")
+    arguments = ("fit", iris_path, "-k", 3, "-a", "AWK", "-p", "beta=2", "--labels", "class")
     text, summary = run(*arguments).out, run(*arguments, "--json").json
-    assert text.startswith("iris.csv: 150 rows, 4 columns, 3 clusters by AWK\n")
+    assert text.startswith("iris.csv: 150 rows, 4 columns, 3 clusters by AWK (beta=2)\n")
     for cluster in summary["clusters"]:
         heading = f"cluster {cluster['number']} ({cluster['size']} rows, "
         assert heading in text
@@ -413,7 +413,7 @@ def test_warnings_become_notes(run, write):
     assert done.out.count("have no rows") == 1
     (text,) = run(*arguments, "--json").json["notes"]
     assert text.startswith("Number of distinct clusters (2) found smaller than n_clusters (4)")
-    done = run("fit", path, "-k", 2, "-a", "iMWK-Means", "--starts", 5)
+    done = run("fit", path, "-k", 2, "-a", "iMWK-Means", "-p", "init=anomalous", "--starts", 5)
     assert "Note: init='anomalous' draws nothing: one start is run instead of n_init=5." in done.out
 
 

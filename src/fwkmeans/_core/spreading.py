@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.cluster import kmeans_plusplus
 
 from fwkmeans._core import compiled
@@ -11,7 +14,7 @@ from fwkmeans.typing import FloatArray, IntArray, RowArray
 
 
 def spread_rows(
-    rows: RowArray, weights: FloatArray, seeds: list[int], n_clusters: int, n_threads: int
+    rows: Any, weights: FloatArray, seeds: list[int], n_clusters: int, n_threads: int
 ) -> IntArray:
     """Choose rows by k-means++ for each of the seeds: (R, K) indices.
 
@@ -19,7 +22,7 @@ def spread_rows(
     differences in double precision, so that another row may come out where rounding decides.
     """
     weights = weights.astype(rows.dtype, copy=False)
-    if compiled is None:
+    if compiled is None or issparse(rows):
         return _spread_rows_in_python(rows, weights, seeds, n_clusters)
     cumulative = np.cumsum(weights / weights.sum(), dtype=np.float64)
     cumulative /= cumulative[-1]
@@ -29,7 +32,7 @@ def spread_rows(
 
 
 def _spread_rows_in_python(
-    rows: RowArray, weights: RowArray, seeds: list[int], n_clusters: int
+    rows: Any, weights: RowArray, seeds: list[int], n_clusters: int
 ) -> IntArray:
     with one_blas_thread():  # the same bits for any number of threads
         chosen = [

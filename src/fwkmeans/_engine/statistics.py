@@ -16,6 +16,7 @@ from fwkmeans.typing import (
 )
 
 _WORTHWHILE = 20_000  # rows; below this a full recount is cheaper
+_LONG = 8  # rows for each column
 _MANY = 0.3  # share of changed rows above which a full recount is cheaper than an update
 _OLD = 16  # updates after which all rows are counted again, because each update rounds
 
@@ -28,7 +29,9 @@ def keeps_labels(source: Source, dissimilarity: Dissimilarity) -> bool:
 def updates(source: Source) -> bool:
     """Tell whether statistics are updated by the rows that change."""
     # if cells are missing, the mass of a few cells would be lost in the rounding of the total
-    return source.resident and source.n_rows >= _WORTHWHILE and not source.gaps
+    # sums of wide sparse rows cost less than what an update does with (K, M) numbers
+    few = source.sparse and source.n_rows < _LONG * source.layout.n_features
+    return source.resident and source.n_rows >= _WORTHWHILE and not source.gaps and not few
 
 
 class RunningStatistics:
