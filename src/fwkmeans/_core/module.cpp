@@ -194,7 +194,7 @@ struct Assigning {
     std::optional<In<double>> power, costs, category_weights;
     Starts starts;
 
-    Assigning(const nb::tuple& given, bool gaps)
+    explicit Assigning(const nb::tuple& given, bool gaps = false)
         : centers(nb::cast<In<double>>(given[0])),
           weights(nb::cast<In<double>>(given[1])),
           offsets(nb::cast<In<double>>(given[2])),
