@@ -2,35 +2,9 @@
 // come first, segment by segment; then each cluster of each start is summed by one thread, in the
 // order of its rows. Results are bitwise the same for any number of threads.
 #pragma once
-#include "sparse.hpp"
+#include "sparse_dispatch.hpp"
 
 namespace fwk {
-
-template <class T>
-const SparseKernels<T>& sparse_kernels();
-#ifdef FWK_X86
-template <>
-inline const SparseKernels<double>& sparse_kernels() {
-    const SparseKernels<double>* all[] = {&baseline::sparse_f64, &x86_64_v3::sparse_f64,
-                                          &x86_64_v4::sparse_f64};
-    return *all[instruction_set()];
-}
-template <>
-inline const SparseKernels<float>& sparse_kernels() {
-    const SparseKernels<float>* all[] = {&baseline::sparse_f32, &x86_64_v3::sparse_f32,
-                                         &x86_64_v4::sparse_f32};
-    return *all[instruction_set()];
-}
-#else
-template <>
-inline const SparseKernels<double>& sparse_kernels() {
-    return baseline::sparse_f64;
-}
-template <>
-inline const SparseKernels<float>& sparse_kernels() {
-    return baseline::sparse_f32;
-}
-#endif
 
 namespace {
 
