@@ -473,6 +473,7 @@ _OWN: dict[str, dict[str, Check]] = {
         "mean_": _array("f8", "numbers"),
         "range_": _array("f8", "numbers"),
         "frequencies_": _anything,
+        "category_scale_": _array("f8", None, lowest=0),
         "origins_": _array("i8", None, lowest=0),
     },
 }
@@ -691,6 +692,9 @@ def _check_description(table: Any, layout: Layout) -> None:
     _want(center, "its center")
     _want(_whole(table.n_rows, {}) and _real(table.mass, {}), "its table")
     _want(_truth(table.gaps, {}) and _truth(table.rescale, {}), "its table")
+    if table.category_scale is not None:
+        scale = _array("f8", "all", lowest=0)
+        _want(scale(table.category_scale, {"all": layout.categorical.size}), "its table")
 
 
 def _check_transformer(model: Any) -> None:
@@ -710,6 +714,8 @@ def _check_transformer(model: Any) -> None:
     _want(isinstance(model.frequencies_, list), "its categories")
     for known, frequencies in zip(categories, model.frequencies_, strict=True):
         _want(_array("f8", "all")(frequencies, {"all": len(known)}), "its categories")
+    _want(model.category_scale_.shape == categorical.shape, "its categories")
+    _want(np.isfinite(model.category_scale_).all(), "its categories")
 
 
 def _is_objects(value: Any) -> bool:

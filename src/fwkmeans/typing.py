@@ -40,6 +40,7 @@ class Description(NamedTuple):
     center: FloatArray  # (P,) center of the whole table
     gaps: bool = False  # whether cells are missing
     rescale: bool = False  # whether such rows are assigned by the observed share of the weights
+    category_scale: FloatArray | None = None  # (Mc,) factor of their dissimilarities; None: all 1
 
     @property
     def varying(self) -> BoolArray:

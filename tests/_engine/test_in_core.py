@@ -136,9 +136,20 @@ def test_same_bits_for_any_number_of_threads_and_any_batch(n_starts):
         np.testing.assert_array_equal(run.history[0], together.history[start, :n_iter])
 
 
-def test_a_parameter_may_have_one_value_for_each_start():
-    gamma = np.asarray([0.0, 1.0, 30.0]).reshape(3, 1, 1)
-    problem = _problem(TABLES["blobs"], EntropyWeights(gamma=gamma), 3, 3)
+_THREE = np.asarray([0.0, 1.0, 30.0]).reshape(3, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        EntropyWeights(gamma=_THREE),
+        SharedPowerWeights(beta=_THREE),
+        ClusterPowerWeights(beta=1.0 + _THREE, smoothing=_THREE),
+    ],
+    ids=lambda rule: type(rule).__name__,
+)
+def test_a_parameter_may_have_one_value_for_each_start(rule):
+    problem = _problem(TABLES["blobs"], rule, 3, 3)
     _assert_same(
         alternate(*problem, max_iter=50, tol=1e-6),
         alternate_in_python(*problem, max_iter=50, tol=1e-6),

@@ -156,10 +156,22 @@ def test_encodings_of_several_bytes_are_not_cut(read):
 
 
 def test_headers_that_look_like_data_are_told(read):
-    assert "if it is data" in read(b"5.1,3.5,setosa\n4.9,3.0,setosa\n")[1]
-    assert "if it is data" in read(b"7,3,1\n4,3,0\n")[1]
-    assert read(b"land,1990,2000,2010\nx,1,2,3\n")[1] == ""
-    assert "if its first row is data" in str(refused(read, b"1,0,0\n4,3,0\n"))
+    table, told = read(b"5.1,3.5,setosa\n4.9,3.0,setosa\n")
+    assert table.to_pydict() == {
+        "column 1": [5.1, 4.9],
+        "column 2": [3.5, 3.0],
+        "column 3": ["setosa", "setosa"],
+    }
+    assert "looks like data, so the columns are called 'column 1' to 'column 3'" in told
+    for text in (b"7,3,1\n4,3,0\n", b"1,0,0\n4,3,0\n", b"x,b,c\nx,b,d\ne,b,c\n"):
+        table, told = read(text)
+        assert (table.num_rows, table.column_names[0]) == (text.count(b"\n"), "column 1")
+        assert "looks like data" in told
+    for text in (b"land,1990,2000,2010\nx,1,2,3\n", b"a,b\nx,b\ny,c\n", b"n,t\n1,x\n"):
+        assert read(text)[1] == ""
+    assert read(b"7,3,1\n4,3,0\n", Format(header=True))[0].column_names == ["7", "3", "1"]
+    assert read(b"a,b\n4,3\n", Format(header=False))[0].num_rows == 2
+    assert read(b",b\n4,3\n")[0].column_names == ["column 1", "b"]
 
 
 def test_numbers_that_mean_a_missing_cell(read):
@@ -220,7 +232,9 @@ def test_rows_beyond_the_stated_size_of_a_sheet_are_read(dimension, read):
 
 
 def test_sheets_without_a_header_or_with_a_title_are_told(read):
-    assert "if it is data" in read(workbook([[5.1, 3.5], [4.9, 3.0], [4.7, 3.2]]))[1]
+    table, told = read(workbook([[5.1, 3.5], [4.9, 3.0], [4.7, 3.2]]))
+    assert table.to_pydict() == {"column 1": [5.1, 4.9, 4.7], "column 2": [3.5, 3.0, 3.2]}
+    assert "looks like data" in told
     table, told = read(workbook([["My title"], ["a", "b", None, "d"], [1, 2, None, 4]]))
     assert table.column_names == ["My title", "column 2", "column 4"]
     assert "names 1 column of 3; the others are called 'column 2', 'column 4'" in told

@@ -47,6 +47,9 @@ _warned = False
 def kernels_for(rows: Any) -> ModuleType:
     """Return the module with the kernels for these rows."""
     global _warned
+    own: ModuleType | None = getattr(rows, "kernels", None)  # rows on a device bring theirs
+    if own is not None:
+        return own
     is_sparse = isinstance(rows, sparse.SparseRows)
     if not is_sparse and (
         not isinstance(rows, np.ndarray) or rows.dtype not in (np.float64, np.float32)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fwkmeans._core._kernels as _kernels
-from fwkmeans._core.array_kernels import cross_products, observed_cells
+from fwkmeans._core.array_kernels import Observed, cross_products
 from fwkmeans._core.twin import Moments, Slopes
 from fwkmeans.typing import (
     Block,
@@ -51,6 +51,7 @@ n_segments = _kernels.n_segments
 # Below this many multiply-adds a second thread costs more than it saves.
 _SMALL = 1 << 19
 _POWER = 16  # cost of a power in multiply-adds
+_PIECE = 8192  # rows whose missing cells are counted together
 _ITERATIONS = 10  # of a start, to tell small problems from large ones
 
 
@@ -126,6 +127,26 @@ def take_rows(block: Block, indices: IntArray) -> Entities:
     if block.levels is None:
         return Entities(numbers, np.empty((len(indices), 0), dtype=np.int32))
     return Entities(numbers, block.levels[indices])
+
+
+def observed_cells(block: Block) -> Observed:
+    """See `fwkmeans._core.twin.observed_cells`."""
+    n_rows, n_numeric = block.rows.shape
+    n_categorical = 0 if block.levels is None else block.levels.shape[1]
+    in_row = np.empty(n_rows, dtype=np.int64)
+    in_column = np.zeros(n_numeric + n_categorical, dtype=np.int64)
+    for begin in range(0, n_rows, _PIECE):
+        piece = slice(begin, begin + _PIECE)
+        there = ~np.isnan(block.rows[piece])
+        if block.levels is not None:
+            there = np.hstack([there, block.levels[piece] >= 0])
+        # products of ones and zeros count exactly, and faster than sums along short rows
+        ones = there.astype(np.float32)
+        weight = None if block.sample_weight is None else block.sample_weight[piece]
+        weighs = np.ones(len(ones)) if weight is None else weight > 0
+        in_row[piece] = ones @ np.ones(ones.shape[1], dtype=np.float32)
+        in_column += (weighs.astype(np.float32) @ ones).astype(np.int64)
+    return Observed(in_row, in_column[:n_numeric], in_column[n_numeric:])
 
 
 def find_farthest(

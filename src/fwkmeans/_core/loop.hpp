@@ -12,6 +12,9 @@
 
 namespace fwk {
 
+// Whether squares of such differences are numbers in float, and not too small to tell rows apart.
+inline bool fits_single(double difference) { return difference > 1e-12 && difference < 1e15; }
+
 // What all starts share.
 template <class T>
 struct Problem {
@@ -25,6 +28,15 @@ struct Problem {
     index max_iter;
     double tol;
     bool updates;  // sum only the rows that change, where few do
+
+    // Whether bounds tell which rows keep their label: offsets do not obey a triangle inequality, and
+    // a small race is faster than bounds.
+    bool bounded() const {
+        const bool offsets = (rule.kind == RuleKind::entropy && rule.option) ||
+                             (rule.kind == RuleKind::cluster_power && rule.smoothing == Smoothing::inside);
+        const bool worthwhile = rows.n_rows >= 512 && n_clusters * rows.n_features >= 32;
+        return (updates || worthwhile) && n_clusters > 1 && !offsets;
+    }
 };
 
 // How a start ended, see _engine/loop.py.
@@ -44,25 +56,31 @@ class Passes {
     Passes(const Problem<T>& problem, int n_threads, int worker, const CancelOf& cancel_of)
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), n_threads_(n_threads),
           worker_(worker), cancel_of_(cancel_of),
-          bytes_((kernels<T>().scratch_bytes(problem.rows, k_, false) + 63) / 64 * 64),
+          bytes_(((problem.bounded() ? kernels<T>().bounded_bytes(problem.rows, k_)
+                                     : kernels<T>().scratch_bytes(problem.rows, k_, false)) +
+                  63) /
+                 64 * 64),
           size_(2 * k_ + 2 * k_ * m_ + 2),
           n_parts_(n_threads > 1 ? problem.n_segments : 1),
-          scratch_(new char[bytes_ * n_threads + 64]), parts_(size_ * n_parts_), total_(size_) {}
+          scratch_(new char[bytes_ * n_threads + 64]), parts_(size_ * n_parts_), total_(size_),
+          doubtful_(problem.n_segments) {}
 
     // Sums of the rows (or of those that change); the labels are replaced if they are kept.
-    void accumulate(const Starts& starts, std::int32_t* labels, bool update) {
-        prepare(starts);
+    // With bounds the fingerprint is the change of it.
+    void accumulate(const Starts& starts, std::int32_t* labels, bool update, const Bounds* bounds = nullptr) {
+        prepare(starts, bounds && single_);
+        std::fill(doubtful_.begin(), doubtful_.end(), 0);
         const unsigned char flag = update;
         const LastLabels known{labels, problem_.rows.n_rows, &flag};
         if (n_threads_ == 1) {
             for (index segment = 0; segment < problem_.n_segments; ++segment) {
-                sum_segment(starts, known, segment, segment ? parts_.data() : total_.data(), worker_, 0);
+                sum_segment(starts, known, bounds, segment, segment ? parts_.data() : total_.data(), worker_, 0);
                 if (segment) add(parts_.data());
             }
             return;
         }
         Pool::of_this_process().run(problem_.n_segments, n_threads_, [&](index segment, int worker) {
-            sum_segment(starts, known, segment, parts_.data() + segment * size_, worker, worker);
+            sum_segment(starts, known, bounds, segment, parts_.data() + segment * size_, worker, worker);
         });
         std::copy(parts_.begin(), parts_.begin() + size_, total_.begin());
         for (index segment = 1; segment < problem_.n_segments; ++segment)
@@ -93,6 +111,14 @@ class Passes {
         return row;
     }
 
+    // In single precision as long as that decides most rows, see `accumulate_bounded`.
+    void race_in_single(bool single) { single_ = single; }
+    std::int64_t n_doubtful() const {
+        std::int64_t sum = 0;
+        for (const std::int64_t n : doubtful_) sum += n;
+        return sum;
+    }
+
     Sums total() { return of(total_.data()); }
     bool cancelled() {
         const Cancel cancel = cancel_of_(worker_);
@@ -115,18 +141,27 @@ class Passes {
         const auto address = reinterpret_cast<std::uintptr_t>(scratch_.get());
         return reinterpret_cast<void*>((address + 63) / 64 * 64 + bytes_ * place);
     }
-    void prepare(const Starts& starts) {
+    void prepare(const Starts& starts, bool single = false) {
         const std::size_t bytes = kernels<T>().prepared_bytes(starts);
         if (prepared_.size() < bytes) prepared_.resize(bytes);
-        kernels<T>().prepare(starts, 0, prepared_.data());
+        if (single)
+            kernels<float>().prepare(starts, 0, prepared_.data());
+        else
+            kernels<T>().prepare(starts, 0, prepared_.data());
     }
-    void sum_segment(const Starts& starts, const LastLabels& known, index segment, double* memory,
-                     int worker, int place) {
+    void sum_segment(const Starts& starts, const LastLabels& known, const Bounds* bounds, index segment,
+                     double* memory, int worker, int place) {
         std::memset(memory, 0, size_ * sizeof(double));
-        const index n = problem_.rows.n_rows;
-        kernels<T>().accumulate(problem_.rows, n * segment / problem_.n_segments,
-                                n * (segment + 1) / problem_.n_segments, starts, 0, 1, prepared_.data(),
-                                scratch(place), known, of(memory), cancel_of_(worker));
+        const index n = problem_.rows.n_rows, begin = n * segment / problem_.n_segments,
+                    end = n * (segment + 1) / problem_.n_segments;
+        if (bounds) {
+            Bounds own = *bounds;
+            own.doubtful = &doubtful_[segment];
+            kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, prepared_.data(), single_,
+                                            scratch(place), known, own, of(memory), cancel_of_(worker));
+        } else
+            kernels<T>().accumulate(problem_.rows, begin, end, starts, 0, 1, prepared_.data(),
+                                    scratch(place), known, of(memory), cancel_of_(worker));
     }
     void add(double* memory) {
         const Sums part = of(memory), sum = of(total_.data());
@@ -145,6 +180,8 @@ class Passes {
     std::unique_ptr<char[]> scratch_;
     std::vector<char> prepared_;
     std::vector<double> parts_, total_;
+    std::vector<std::int64_t> doubtful_;  // rows of each segment that a race could not decide
+    bool single_ = false;
 };
 
 // Runs starts one after the other; its memory serves them all.
@@ -155,7 +192,16 @@ class Loop {
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), passes_(problem, n_threads, worker, cancel_of),
           rule_(problem.rule, k_, m_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_), reference_(k_ * m_),
           mass_(k_), sums_(k_ * m_), squares_(k_ * m_), peak_mass_(k_), peak_squares_(k_ * m_), rows_(k_) {
-        if (problem.updates) labels_.resize(problem.rows.n_rows);
+        if (problem.updates || problem.bounded()) labels_.resize(problem.rows.n_rows);
+        if (!problem.bounded()) return;
+        upper_.resize(problem.rows.n_rows);
+        lower_.resize(problem.rows.n_rows);
+        tables_.resize(4 * k_);
+        double squares = 0;
+        for (index v = 0; v < m_; ++v) squares += problem.span[v] * problem.span[v];
+        int exponent;
+        std::frexp(squares, &exponent);
+        unit_ = std::ldexp(1.0, -exponent / 2);
     }
 
     // IN and OUT: centers (K, M), weights (K, M), constant of the smoothing (NaN: none yet).
@@ -214,6 +260,13 @@ class Loop {
         rule_.set_start(start);
         rule_.set_effective(weighting_);
         std::fill(labels_.begin(), labels_.end(), -1);
+        std::fill(upper_.begin(), upper_.end(), std::numeric_limits<float>::infinity());
+        std::fill(lower_.begin(), lower_.end(), 0.0f);
+        bound_centers_.clear();
+        double widest = 0;
+        for (index v = 0; v < m_; ++v) widest = std::max(widest, problem_.span[v]);
+        passes_.race_in_single(sizeof(T) == 8 && fits_single(widest));
+        fingerprint_ = 0;
         prints_.clear();
         has_print_ = has_total_ = false;
         age_ = 0;
@@ -234,7 +287,8 @@ class Loop {
                 0,
                 0,
                 nullptr,
-                false};
+                false,
+                rule_.n_own() != k_ || k_ == 1};
     }
 
     // ---- _engine/statistics.py ----
@@ -243,8 +297,7 @@ class Loop {
     bool count() {
         const bool update = problem_.updates && can_update();
         if (!update) return count_all();
-        passes_.accumulate(starts_of(reference_.data()), labels_.data(), true);
-        const Sums part = passes_.total();
+        const Sums part = pass(true);
         for (index j = 0; j < k_; ++j) {
             mass_[j] += part.mass[j];
             rows_[j] += part.rows[j];
@@ -255,23 +308,89 @@ class Loop {
                 squares_[i] = rows_[j] > 0 && square > 0 ? square : 0;
             }
         }
-        fingerprint_ = *part.fingerprint;
         changed_ = *part.changed;
         ++age_;
         if (lost_digits()) return count_all();
         return !passes_.cancelled();
     }
 
+    // Assigns rows and sums all of them or those that change, about the reference.
+    Sums pass(bool update) {
+        const Starts starts = starts_of(reference_.data());
+        if (!problem_.bounded()) {
+            passes_.accumulate(starts, problem_.updates ? labels_.data() : nullptr, update);
+            fingerprint_ = *passes_.total().fingerprint;
+        } else {
+            const Bounds bounds = moved_bounds();
+            passes_.accumulate(starts, labels_.data(), update, &bounds);
+            fingerprint_ += *passes_.total().fingerprint;
+            if (passes_.n_doubtful() > problem_.rows.n_rows / 50) passes_.race_in_single(false);
+            bound_centers_ = centers_;
+            bound_weights_ = weighting_.effective;
+        }
+        return passes_.total();
+    }
+
+    // Sums all rows about another reference; labels stay.
+    void sum_about(const double* reference) {
+        const Bounds none{};
+        if (problem_.bounded())
+            passes_.accumulate(starts_of(reference), labels_.data(), false, &none);
+        else
+            passes_.accumulate(starts_of(reference), nullptr, false);
+    }
+
+    // What the bounds of the last pass must be multiplied by, and what is added, to hold for the centers
+    // and weights of this one; a little more, for all that is rounded.
+    Bounds moved_bounds() {
+        float *grow = tables_.data(), *add = grow + k_, *shrink = add + k_, *subtract = shrink + k_;
+        const Bounds bounds{upper_.data(), lower_.data(), grow, add, shrink, subtract, unit_, nullptr};
+        if (bound_centers_.empty()) {  // the first pass: nothing is known
+            for (index j = 0; j < k_; ++j) grow[j] = shrink[j] = 1, add[j] = subtract[j] = 0;
+            return bounds;
+        }
+        // the lowest and second lowest shrinking, the largest and second largest step
+        double least = INF, less = INF, most = 0, more = 0;
+        shrinking_.resize(k_);
+        steps_.resize(k_);
+        for (index j = 0; j < k_; ++j) {
+            const index own = rule_.n_own() == 1 ? 0 : j * m_;
+            double alpha = 0, beta = INF, delta = 0;
+            for (index v = 0; v < m_; ++v) {
+                const double before = bound_weights_[own + v], now = weighting_.effective[own + v];
+                const double step = centers_[j * m_ + v] - bound_centers_[j * m_ + v];
+                delta += now * step * step;
+                if (before > 0) {
+                    alpha = std::max(alpha, now / before);
+                    beta = std::min(beta, now / before);
+                } else if (now > 0) {
+                    alpha = INF;  // a weight that leaves zero: nothing is known
+                }
+            }
+            steps_[j] = std::sqrt(delta) * unit_ * (1 + 1e-6) + 1e-30;
+            shrinking_[j] = std::sqrt(beta) * (1 - 1e-6);
+            grow[j] = float(std::sqrt(alpha) * (1 + 1e-6));
+            add[j] = float(steps_[j] * (1 + 1e-6));
+            if (shrinking_[j] < least) less = least, least = shrinking_[j];
+            else less = std::min(less, shrinking_[j]);
+            if (steps_[j] > most) more = most, most = steps_[j];
+            else more = std::max(more, steps_[j]);
+        }
+        for (index j = 0; j < k_; ++j) {
+            shrink[j] = float((shrinking_[j] == least ? less : least) * (1 - 1e-6));
+            subtract[j] = float((steps_[j] == most ? more : most) * (1 + 1e-6));
+        }
+        return bounds;
+    }
+
     // Assigns and sums all rows, about the centers.
     bool count_all() {
         reference_ = centers_;
-        passes_.accumulate(starts_of(reference_.data()), problem_.updates ? labels_.data() : nullptr, false);
-        const Sums part = passes_.total();
+        const Sums part = pass(false);
         std::copy(part.mass, part.mass + k_, mass_.begin());
         std::copy(part.rows, part.rows + k_, rows_.begin());
         std::copy(part.sums, part.sums + k_ * m_, sums_.begin());
         std::copy(part.squares, part.squares + k_ * m_, squares_.begin());
-        fingerprint_ = *part.fingerprint;
         changed_ = *part.changed;
         has_total_ = true;
         age_ = 0;
@@ -386,7 +505,7 @@ class Loop {
                 dispersion_[i] = dispersion;
             }
         if (!lost.empty()) {
-            passes_.accumulate(starts_of(moved_.data()), nullptr, false);
+            sum_about(moved_.data());
             for (const index i : lost) dispersion_[i] = passes_.total().squares[i];
         }
         bool finite = true;
@@ -438,6 +557,9 @@ class Loop {
     Weighting weighting_, next_;
     std::vector<double> centers_, moved_, dispersion_, known_, reference_, mass_, sums_, squares_, peak_mass_,
         peak_squares_;
+    std::vector<double> bound_centers_, bound_weights_, shrinking_, steps_;
+    std::vector<float> upper_, lower_, tables_;
+    double unit_ = 1;
     std::vector<std::int64_t> rows_;
     std::vector<index> lost_;
     std::vector<std::int32_t> labels_;

@@ -194,7 +194,7 @@ struct Assigning {
     std::optional<In<double>> power, costs, category_weights;
     Starts starts;
 
-    explicit Assigning(const nb::tuple& given)
+    Assigning(const nb::tuple& given, bool gaps)
         : centers(nb::cast<In<double>>(given[0])),
           weights(nb::cast<In<double>>(given[1])),
           offsets(nb::cast<In<double>>(given[2])),
@@ -218,6 +218,7 @@ struct Assigning {
                   category_weights ? index(category_weights->shape(2)) : 0,
                   category_weights ? category_weights->data() : nullptr,
                   nb::cast<bool>(given[7])};
+        starts.expanded = starts.shared && !gaps;
     }
     // levels count half: one sum instead of two
     index segments(index n_rows) const {
@@ -249,7 +250,7 @@ void assign_and_accumulate(Table<T> X, nb::tuple block, nb::tuple assigning, In<
                            std::optional<Out<double>> counts, Out<std::uint64_t> fingerprint,
                            Out<std::int64_t> changed) {
     const Input<T> input(X, block);
-    Assigning by(assigning);
+    Assigning by(assigning, input.rows.gaps);
     Starts& starts = by.starts;
     starts.reference = reference.data();
     const index n_rows = input.rows.n_rows, n_levels = starts.n_levels;
@@ -319,7 +320,7 @@ template <class T>
 void farthest(Table<T> X, nb::tuple block, nb::tuple assigning, In<std::uint8_t> eligible,
               Out<double> distance, Out<std::int64_t> row) {
     const Input<T> input(X, block);
-    const Assigning by(assigning);
+    const Assigning by(assigning, input.rows.gaps);
     const Starts& starts = by.starts;
     const index r = starts.n_starts, segments = by.segments(input.rows.n_rows);
     const int n_threads = input.n_threads;
@@ -350,18 +351,27 @@ void farthest(Table<T> X, nb::tuple block, nb::tuple assigning, In<std::uint8_t>
 template <class T>
 double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t> labels) {
     const Input<T> input(X, block);
-    const Assigning by(assigning);
+    const Assigning by(assigning, input.rows.gaps);
     const Starts& starts = by.starts;
     const index segments = by.segments(input.rows.n_rows);
     const std::vector<char> prepared = prepare_all<T>(starts, 1);
+    // double rows race in float, where squares decide and fit into it, and no cell is missing
+    double far = 0;
+    for (index i = 0; i < starts.n_clusters * starts.n_features; ++i)
+        far = std::max(far, std::fabs(starts.centers[i] - starts.shift[i % starts.n_features]));
+    const bool races = sizeof(T) == 8 && !starts.power && !starts.costs && !input.rows.gaps &&
+                       starts.n_clusters > 1 && fits_single(far);
+    const std::vector<char> single = races ? prepare_all<float>(starts, 1) : std::vector<char>();
     std::vector<double> objective(segments, 0.0);
     Scratch scratch(input.n_threads,
-                    kernels<T>().scratch_bytes(input.rows, starts.n_clusters, starts.power));
+                    races ? kernels<T>().bounded_bytes(input.rows, starts.n_clusters)
+                          : kernels<T>().scratch_bytes(input.rows, starts.n_clusters, starts.power));
     for_each_task(1, segments, input.rows.n_rows, input.n_threads,
                   [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
                       const Labels part{labels.data() + begin, &objective[segment]};
                       kernels<T>().assign(input.rows, begin, end, starts, prepared.data(),
-                                          scratch.of(worker), part, cancel);
+                                          races ? single.data() : nullptr, scratch.of(worker), part,
+                                          cancel);
                   });
     const bool largest = starts.power && starts.power[0] > 1e300;
     double total = 0;
@@ -372,7 +382,7 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
 template <class T>
 void distances(Table<T> X, nb::tuple block, nb::tuple assigning, Out<T> out) {
     const Input<T> input(X, block);
-    const Assigning by(assigning);
+    const Assigning by(assigning, input.rows.gaps);
     const Starts& starts = by.starts;
     Scratch scratch(input.n_threads, kernels<T>().scratch_bytes(input.rows, starts.n_clusters, false));
     for_each_task(1, by.segments(input.rows.n_rows), input.rows.n_rows, input.n_threads,

@@ -44,7 +44,7 @@ def alternate_in_core(
     if logger.isEnabledFor(logging.DEBUG):  # it reports every iteration of all starts
         return None
     constants = weights.memory.get("constant", np.full((len(centers), 1, 1), np.nan))
-    initial = recipe.weighting.initial(1, 1, table).values[0, 0]
+    initial = recipe.weighting.initial(len(centers), 1, table).values[0, 0]
     values, (ended, moved, found, constants) = (
         weights.values,
         source.reduce(

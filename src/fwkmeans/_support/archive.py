@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fwkmeans._support.arrays import is_foreign, to_host
 from fwkmeans._support.files import replacing
 
 MEMBER = "model.json"
@@ -69,6 +70,8 @@ class Writer:
             return [self.encode(one, where) for one in value]
         if type(value) in _CONTAINERS:
             return {KIND: type(value).__name__, "items": self._items(value, where)}
+        if is_foreign(value):  # of a model that was fitted on a device
+            value = to_host(value)
         if isinstance(value, np.ndarray):
             return self._array(value, where)
         if isinstance(value, np.generic):

@@ -25,7 +25,14 @@ from fwkmeans._support.errors import InputError
 from fwkmeans._support.files import open_bytes
 from fwkmeans._support.optional import require
 from fwkmeans._support.text import count, quoted
-from fwkmeans._tabular.delimited import check_names, first_line, look_like_data, read_delimited
+from fwkmeans._tabular.delimited import (
+    BELOW,
+    check_names,
+    first_line,
+    inferred,
+    named_columns,
+    read_delimited,
+)
 from fwkmeans._tabular.format import Format, Remarks
 
 #: How files begin whose tables have names and types of their own.
@@ -58,19 +65,26 @@ def read_table(
     inferred. Cells of the columns `keys` are kept to the letter, those that mean a missing cell
     included. The table is a pyarrow table with at least one row and distinct names.
     """
+    return read_and_keep(path, how, text, keys=keys)[0]
+
+
+def read_and_keep(
+    path: str, how: Format, text: Sequence[str] = (), *, keys: Sequence[str] = ()
+) -> tuple[ReadTable, Any]:
+    """Do the same; also return the cells of a text file as they are written, None for others."""
     name, content = _open(path)
     remarks = Remarks()
+    written = None
     with content:
         arrow = require("pyarrow", "Tables", "io")
         start = content.read(8)
         content.seek(0)
-        has_header = not start.startswith(BINARY)
         if start.startswith(b"PAR1"):
             table = _read_parquet(name, content, how)
         elif start.startswith(BINARY):
             table = _read_arrow(name, content, start, how)
         elif start.startswith(b"PK\x03\x04"):
-            table = _read_excel(name, content, how, keys, remarks)
+            table = _read_excel(name, content, how, text, keys, remarks)
         elif start.startswith(b"\xd0\xcf\x11\xe0"):
             raise InputError(f"{name} is an old Excel file (.xls): save it as .xlsx or CSV.")
         else:
@@ -80,13 +94,8 @@ def read_table(
                 if source is not content:
                     _check_unpacked(name, n_bytes, how)
 
-            table = read_delimited(name, source, how, text, keys, remarks, check_size)
+            table, written = read_delimited(name, source, how, text, keys, remarks, check_size)
     check_names(name, table.column_names)
-    if has_header and look_like_data(table.column_names):
-        remarks.about_table(
-            f"The first row of {name} ({quoted(table.column_names, 3)}) was taken as the names of "
-            "the columns; if it is data, put a row of names above it."
-        )
     if not table.num_rows:
         raise InputError(f"{name} has a header but no rows: there is nothing to cluster.")
     beside = {*text, *keys}
@@ -98,7 +107,8 @@ def read_table(
             strict=True,
         )
     ]
-    return ReadTable(arrow.Table.from_arrays(columns, names=table.column_names), remarks)
+    table = arrow.Table.from_arrays(columns, names=table.column_names)
+    return ReadTable(table, remarks), written
 
 
 def _open(path: str) -> tuple[str, Any]:
@@ -257,7 +267,14 @@ def _in_proportion(how: Format, content: Any) -> Format:
     return how._replace(max_unpacked=max(how.max_unpacked, 20 * size))
 
 
-def _read_excel(name: str, content: Any, how: Format, keys: Sequence[str], remarks: Remarks) -> Any:
+def _read_excel(
+    name: str,
+    content: Any,
+    how: Format,
+    text: Sequence[str],
+    keys: Sequence[str],
+    remarks: Remarks,
+) -> Any:
     arrow = require("pyarrow", "Tables", "io")
     openpyxl = require("openpyxl", "Excel files", "excel")
     try:
@@ -289,7 +306,7 @@ def _read_excel(name: str, content: Any, how: Format, keys: Sequence[str], remar
         # what openpyxl does not tell is looked for in the sheet itself
         xml = archive.read(book[title]._worksheet_path)
         _check_row_numbers(xml)
-        header, columns = _cells_of(book[title])
+        first, columns = _cells_of(book[title])
     except Exception as error:
         raise InputError(
             f"Sheet {title!r} of {name} cannot be read ({first_line(error)}): the file may be "
@@ -297,40 +314,45 @@ def _read_excel(name: str, content: Any, how: Format, keys: Sequence[str], remar
         ) from None
     if not columns:
         raise InputError(f"Sheet {title!r} of {name} is empty: choose another.", setting="sheet")
-    names = {at: header.get(at, f"column {at + 1}") for at in columns}
-    nameless = [names[at] for at in names if at not in header]
-    if nameless:
+    words = [str(first.get(at, "")) for at in columns]
+    below = [[None if one is None else str(one) for one in own[:BELOW]] for own in columns.values()]
+    names, is_header = named_columns(name, words, below, how, remarks, list(columns))
+    if not is_header:
+        columns = {at: [first.get(at), *own] for at, own in columns.items()}
+    nameless = [one for at, one in zip(columns, names, strict=True) if at not in first]
+    if nameless and is_header:
         remarks.about_table(
-            f"The first row of sheet {title!r} names {count(len(header), 'column')} of "
+            f"The first row of sheet {title!r} names {count(len(first), 'column')} of "
             f"{len(names)}; the others are called {quoted(nameless, 3)}. If that row is a title, "
             "remove it."
         )
-    _tell_formulas(xml, title, names, remarks)
-    return arrow.Table.from_arrays(
-        [
-            _excel_column(arrow, columns[at], () if one in keys else how.missing)
-            for at, one in names.items()
-        ],
-        names=list(names.values()),
-    )
+    check_names(name, names)
+    _tell_formulas(xml, title, dict(zip(columns, names, strict=True)), remarks)
+    as_they_are, made = {*text, *keys}, []
+    for one, own in zip(names, columns.values(), strict=True):
+        cells = _excel_column(arrow, own, () if one in keys else how.missing)
+        if one not in as_they_are:
+            cells = inferred(arrow, arrow.chunked_array([cells]), one, how, ";", remarks)
+        made.append(cells)
+    return arrow.Table.from_arrays(made, names=names)
 
 
-def _cells_of(sheet: Any) -> tuple[dict[int, str], dict[int, list[Any]]]:
-    """Return the names of columns by their place, and all cells of those that have one or a name.
+def _cells_of(sheet: Any) -> tuple[dict[int, Any], dict[int, list[Any]]]:
+    """Return the first row by the place of its cells, and the others of columns that have any.
 
     What the sheet says of its size is not believed: rows beyond it would be lost.
     """
     sheet.reset_dimensions()
-    header: dict[int, str] | None = None
+    first: dict[int, Any] | None = None
     columns: dict[int, list[Any]] = {}
     n_rows = 0
     for row in sheet.iter_rows(values_only=True):
         filled = {at: cell for at, cell in enumerate(row) if cell is not None and cell != ""}
         if not filled:
             continue
-        if header is None:
-            header = {at: str(cell) for at, cell in filled.items()}
-            columns = {at: [] for at in header}
+        if first is None:
+            first = filled
+            columns = {at: [] for at in first}
             continue
         for at, cell in filled.items():
             own = columns.setdefault(at, [])
@@ -339,7 +361,7 @@ def _cells_of(sheet: Any) -> tuple[dict[int, str], dict[int, list[Any]]]:
         n_rows += 1
     for own in columns.values():
         own.extend([None] * (n_rows - len(own)))
-    return header or {}, dict(sorted(columns.items()))
+    return first or {}, dict(sorted(columns.items()))
 
 
 def _check_row_numbers(xml: bytes) -> None:

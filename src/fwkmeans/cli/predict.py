@@ -16,13 +16,14 @@ from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import count
 from fwkmeans._tabular.format import Format
 from fwkmeans._tabular.reading import read_table
-from fwkmeans.cli.columns import check_key, match_columns
+from fwkmeans.cli.columns import check_keys, match_columns
 from fwkmeans.cli.errors import with_option
 from fwkmeans.cli.options import (
     SectionedCommand,
     file_option,
     format_options,
     json_option,
+    keys_option,
     max_json_option,
     safe_option,
 )
@@ -48,10 +49,10 @@ class ModelColumns(NamedTuple):
     "-o",
     "--out",
     default="-",
-    text="Write to a .csv, .tsv or .parquet file (default: - for stdout).",
+    text="Write to a .csv, .tsv, .parquet or .xlsx file (default: - for stdout).",
 )
 @click.option("--distances", is_flag=True, help="Also the distance to the center of each cluster.")
-@click.option("--id", "key", metavar="COLUMN", help="Key of the rows, kept in the output.")
+@keys_option
 @safe_option
 @json_option
 @max_json_option
@@ -61,7 +62,7 @@ def predict(
     table: str,
     out: str,
     distances: bool,
-    key: str | None,
+    keys: list[str],
     spreadsheet_safe: bool,
     as_json: bool,
     max_json: float,
@@ -77,14 +78,15 @@ def predict(
     pipeline = load(model, max_json)
     n_clusters = len(pipeline[-1].cluster_centers_)
     apart_names = [f"distance_{k}" for k in range(n_clusters)] if distances else []
-    check_key(key, ["cluster", *apart_names])
-    frame, features, remarks = read_for(pipeline, table, how, () if key is None else (key,))
-    if key is not None and key not in frame.column_names:
-        raise InputError(f"--id {key}: the table has no such column.")
+    check_keys(keys, ["cluster", *apart_names])
+    frame, features, remarks = read_for(pipeline, table, how, keys)
+    for key in keys:
+        if key not in frame.column_names:
+            raise InputError(f"--id {key}: the table has no such column.")
     with warnings.catch_warnings(), using(model):
         warnings.simplefilter("ignore")
         labels = pipeline.predict(features).tolist()
-        columns: dict[str, Any] = {} if key is None else {key: frame[key].to_pylist()}
+        columns: dict[str, Any] = {key: frame[key].to_pylist() for key in keys}
         columns["cluster"] = labels
         if distances:
             apart = pipeline.transform(features)

@@ -197,7 +197,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def predict(self, X: Any) -> LabelArray:
+    def predict(self, X: Any, *, device: Any = None) -> LabelArray:
         """Return the likeliest cluster of each row.
 
         Parameters
@@ -231,7 +231,9 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         # of a row very far away, all digits may be those of its distance
         return np.asarray(shares / np.where(np.abs(total - 1.0) > 1e-9, total, 1.0))
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None
+    ) -> float:
         """Return the log-likelihood of rows, in the features that are not noise.
 
         Parameters
@@ -266,6 +268,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
             names = [f"column {v}" for v in range(self.n_features_in_)]
         return explanation_of(self, [str(name) for name in names])
 
+    _runs_on_device = False
+
     # ---- the fit --------------------------------------------------------------------------------
 
     def _why_no_stream(self) -> str | None:
@@ -277,9 +281,9 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     def _recipe(self, source: Source, table: Description) -> Recipe:
         return Recipe(SquaredEuclidean(), MeanCenter(), FixedWeights())
 
-    def _fit(self, X: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, sample_weight: Any, device: Any = None) -> None:
         self._check_parameters()
-        given = self._opened(X, sample_weight, reset=True)
+        given = self._opened(X, sample_weight, reset=True, device=device)
         source, description = self._described(given, reset=True)
         if self.n_clusters is not None and description.n_rows < self.n_clusters:
             raise ValueError(

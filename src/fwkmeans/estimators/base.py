@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABCMeta, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ from fwkmeans._engine import (
     first_lowest,
 )
 from fwkmeans._init import Seeds
+from fwkmeans._support.arrays import like, to_host
 from fwkmeans._support.checks import one_value_a_start
 from fwkmeans._support.progress import show_progress
 from fwkmeans._support.sklearn_compat import NotebookMixin
@@ -33,6 +35,7 @@ from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.columns import describe_columns
 from fwkmeans.estimators.categories import describe_categories
 from fwkmeans.estimators.constraints import check_parameters
+from fwkmeans.estimators.dominance import warn_of_dominant_column
 from fwkmeans.estimators.feature_groups import find_groups
 from fwkmeans.estimators.inputs import (
     Input,
@@ -42,6 +45,7 @@ from fwkmeans.estimators.inputs import (
     why_not_sparse,
 )
 from fwkmeans.estimators.notebook import html_repr
+from fwkmeans.estimators.searches import warn_if_searched
 from fwkmeans.estimators.spreads import warn_of_unequal_spreads
 from fwkmeans.estimators.starts import (
     Problem,
@@ -83,6 +87,8 @@ class BaseFeatureWeightedKMeans(
     """Check the input, build the recipe, run the starts, keep the best one, set the attributes."""
 
     traits: ClassVar[Traits]  # of the named algorithms
+    #: Parameters as in the survey's experiments; see `as_in_survey`.
+    survey_settings: ClassVar[Mapping[str, Any]] = {}
     _is_one_batch: ClassVar[bool] = True  # the best of its starts is the result
     n_clusters: int | None
     init: Any
@@ -99,7 +105,29 @@ class BaseFeatureWeightedKMeans(
     def _recipe(self, source: Source, table: Description) -> Recipe:
         """Return the parts of the algorithm, for the table of fit."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @classmethod
+    def as_in_survey(cls, n_clusters: int | None = 8, **parameters: Any) -> Self:
+        """Return the algorithm as its paper states it and as the survey's experiments ran it.
+
+        The defaults of this package are those that do best over many tables; they differ from the
+        published algorithms where these let a nearly constant column take all the weight. The
+        settings are in ``survey_settings``.
+
+        Parameters
+        ----------
+        n_clusters : int or None, default=8
+            Number of clusters.
+        **parameters
+            Other parameters; they take precedence.
+
+        Returns
+        -------
+        estimator
+            The estimator, not fitted.
+        """
+        return cls(n_clusters, **{**cls.survey_settings, **parameters})
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None) -> Self:
         """Compute the clustering.
 
         Parameters
@@ -110,24 +138,29 @@ class BaseFeatureWeightedKMeans(
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row; an integer weight counts like repeated rows.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        self._fit(X, sample_weight)
+        self._fit(X, sample_weight, device)
         return self
 
-    def _fit(self, X: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, sample_weight: Any, device: Any = None) -> None:
         self._check_parameters()
         for name in ("_stream", "n_steps_"):  # of partial_fit
             self.__dict__.pop(name, None)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
-            self._fit_checked(X, sample_weight)
+            self._fit_checked(X, sample_weight, device)
+        for name, value in vars(self).items():
+            if name.endswith("_") and (name == "labels_" or type(value) is np.ndarray):
+                setattr(self, name, like(value, X))
 
-    def _fit_checked(self, X: Any, sample_weight: Any) -> None:
-        given = self._opened(X, sample_weight, reset=True)
+    def _fit_checked(self, X: Any, sample_weight: Any, device: Any = None) -> None:
+        given = self._opened(X, sample_weight, reset=True, device=device)
         source, table = self._described(given, reset=True)
         warn_of_unequal_spreads(self, table)
         with show_progress(self.verbose):
@@ -141,6 +174,7 @@ class BaseFeatureWeightedKMeans(
             )
         mass = self._set_fitted(source, problem.recipe, problem.table, run)
         self._warn_of(run, mass)
+        warn_of_dominant_column(self, problem.table)
 
     @available_if(has_stream)  # type: ignore[untyped-decorator]
     def partial_fit(
@@ -189,7 +223,9 @@ class BaseFeatureWeightedKMeans(
                 learn_batch(self, rows, weight, float(decay))
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> LabelArray:
+    def fit_predict(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None
+    ) -> LabelArray:
         """Compute the clustering and return the labels.
 
         Parameters
@@ -200,16 +236,20 @@ class BaseFeatureWeightedKMeans(
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
             Number of the cluster of each row.
         """
-        self._fit(X, sample_weight)
+        self._fit(X, sample_weight, device)
         return self.labels_
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_transform(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None
+    ) -> Any:
         """Compute the clustering and return the distances of the rows to the centers.
 
         Parameters
@@ -220,22 +260,26 @@ class BaseFeatureWeightedKMeans(
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
             See `transform`.
         """
-        self._fit(X, sample_weight)
-        return self.transform(X)
+        self._fit(X, sample_weight, device)
+        return self.transform(X, device=device)
 
-    def predict(self, X: Any) -> LabelArray:
+    def predict(self, X: Any, *, device: Any = None) -> LabelArray:
         """Return the nearest center of each row, by the weighted dissimilarity.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
@@ -243,17 +287,20 @@ class BaseFeatureWeightedKMeans(
             Number of the cluster of each row; the lowest on ties.
         """
         check_is_fitted(self)
-        source = self._rows_of(X)
+        source = self._rows_of(X, device)
         _, source = source.run(self._parts.dissimilarity.labeling(self._assignment()))
-        return np.asarray(source.gather("labels", axis=1)[0])
+        labels: LabelArray = like(source.gather("labels", axis=1)[0], X)
+        return labels
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, *, device: Any = None) -> Any:
         """Return the distance of each row to each center.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
@@ -261,18 +308,20 @@ class BaseFeatureWeightedKMeans(
             Square root of the weighted dissimilarity (the p-th root for Minkowski dissimilarities).
         """
         check_is_fitted(self)
-        source = self._rows_of(X)
+        source = self._rows_of(X, device)
         _, source = source.run(self._parts.dissimilarity.distances(self._assignment()))
         distances = source.gather("distances")
         rescale = getattr(self, "missing", "error") == "rescale"  # infinity has a meaning there
-        if not rescale and not np.isfinite(distances.max()):
+        if not rescale and not np.isfinite(float(distances.max())):
             raise ValueError(
                 f"Distances are too large for {distances.dtype} numbers. Rescale X, for example "
                 "with fwkmeans.preprocessing.RangeStandardizer, and fit again."
             )
-        return distances
+        return like(distances, X)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None
+    ) -> float:
         """Return the negative of the algorithm's objective on these rows.
 
         Parameters
@@ -283,6 +332,8 @@ class BaseFeatureWeightedKMeans(
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
@@ -290,8 +341,9 @@ class BaseFeatureWeightedKMeans(
             On the rows of `fit` this is ``-inertia_``.
         """
         check_is_fitted(self)
+        warn_if_searched()
         with np.errstate(over="ignore", invalid="ignore"):
-            given = self._opened(X, sample_weight, reset=False)
+            given = self._opened(X, sample_weight, reset=False, device=device)
             source, table = self._described(given, reset=False)
             _, table = self._bound(self._parts, source, table)
             return -self._label(source, table, self._parts.weighting.observe(source, table))[1]
@@ -312,10 +364,10 @@ class BaseFeatureWeightedKMeans(
 
     # ---- before the fit -------------------------------------------------------------------------
 
-    def _opened(self, X: Any, sample_weight: Any, *, reset: bool) -> Input:
+    def _opened(self, X: Any, sample_weight: Any, *, reset: bool, device: Any = None) -> Input:
         """Return the rows that a user passed, and remember the codes of their categories."""
         coding = None if reset else getattr(self, "_coding", None)
-        given = open_rows(self, X, sample_weight, coding, reset=reset)
+        given = open_rows(self, X, sample_weight, coding, reset=reset, device=device)
         if reset and hasattr(self, "categorical_features"):
             self._coding = given.coding
         if reset:
@@ -330,9 +382,9 @@ class BaseFeatureWeightedKMeans(
         """Return why the algorithm has no `partial_fit`, None if it has."""
         return None
 
-    def _rows_of(self, X: Any) -> Source:
+    def _rows_of(self, X: Any, device: Any = None) -> Source:
         """Return new rows as the algorithm of the fitted model sees them."""
-        given = self._opened(X, None, reset=False)
+        given = self._opened(X, None, reset=False, device=device)
         faults = count_faults(given.source)
         return source_of_gaps(self, given.source, self._view, faults, reset=False)
 
@@ -353,7 +405,7 @@ class BaseFeatureWeightedKMeans(
         elif isinstance(source, SparseSource):
             rows = to_scipy(source.rows)
         problem = Problem(source, recipe, table, int(self.n_clusters or 0), rows)
-        if is_anomalous(self.init):
+        if is_anomalous(self):
             problem = with_patterns(self, problem, self._pattern_exponent())
         rule = recipe.weighting.observe(source, table).bind(table, problem.n_clusters)
         return problem._replace(recipe=recipe._replace(weighting=rule))
@@ -491,12 +543,12 @@ class BaseFeatureWeightedKMeans(
         return source.gather("labels", axis=1)[0], float(objective[0]), mass
 
     def _weights(self) -> Weights:
-        return Weights(self.feature_weights_[None], self._memory)
+        return Weights(to_host(self.feature_weights_)[None], self._memory)
 
     def _assignment(self) -> Assignment:
         """Return the assignment by the public centers and weights."""
         layout = self._table.layout
-        points = layout.numbers_of(np.asarray(self.cluster_centers_, dtype=np.float64))
+        points = layout.numbers_of(to_host(self.cluster_centers_).astype(np.float64))
         centers = layout.centers(points, self._frequencies)
         return assignment_of(self._parts.weighting, centers[None], self._weights())
 

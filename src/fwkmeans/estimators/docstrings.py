@@ -33,6 +33,11 @@ _PARAMETERS = {
 default="from_dtype"
     Columns that hold categories. "from_dtype" chooses the Categorical, Enum, String and Boolean
     columns of a pandas or polars frame, and the text and Boolean columns of an array.""",
+    "category_weight": """category_weight : "balanced" or float, default="balanced"
+    What the dissimilarity of categories is multiplied by. "balanced" gives every categorical column
+    the influence of one column: its factor makes its scatter, the sum of dissimilarities from the
+    center of the whole table, equal to the mean scatter of the numeric columns (or of the
+    categorical ones, if no numeric column varies). 1 is as published.""",
     "missing": """missing : {"error", "ignore", "rescale"}, default="error"
     What to do with missing cells (NaN, None). "error" raises an error. With "ignore" a missing cell
     contributes nothing, and the dissimilarity of its row is multiplied by the number of features

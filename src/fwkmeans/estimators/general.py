@@ -30,7 +30,7 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
         How feature weights follow from dispersions; None is `UniformWeights`. See
         `fwkmeans.weighting` for the available rules, and `WeightRule` for how to write one.
     dissimilarity : Dissimilarity, default=None
-        How far a row is from a center; None is `SquaredEuclidean`.
+        How far a row is from a center; None is `SquaredEuclidean`, with balanced categories.
     center : CenterRule, default=None
         How centers follow from rows; None is `MeanCenter`.
     {parameters}
@@ -50,15 +50,13 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
 
     Examples
     --------
-    >>> from sklearn.model_selection import GridSearchCV
     >>> from fwkmeans import FeatureWeightedKMeans
     >>> from fwkmeans.datasets import load_uci
     >>> from fwkmeans.weighting import EntropyWeights
     >>> X = load_uci("iris").data
     >>> model = FeatureWeightedKMeans(3, weighting=EntropyWeights(), random_state=0)
-    >>> search = GridSearchCV(model, {"weighting__gamma": [1.0, 10.0]}, cv=2).fit(X)
-    >>> sorted(search.best_params_)
-    ['weighting__gamma']
+    >>> model.set_params(weighting__gamma=10.0).fit(X).feature_weights_.shape
+    (3, 4)
     """
 
     def __init__(
@@ -114,7 +112,9 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
     def _recipe(self, source: Source, table: Description) -> Recipe:
         # clones: a fitted model must not change when somebody changes the part that was passed
         return Recipe(
-            SquaredEuclidean() if self.dissimilarity is None else _own(self.dissimilarity),
+            SquaredEuclidean(category_weight="balanced")
+            if self.dissimilarity is None
+            else _own(self.dissimilarity),
             MeanCenter() if self.center is None else _own(self.center),
             UniformWeights() if self.weighting is None else _own(self.weighting),
         )

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
+from fwkmeans._support.arrays import is_on_device, to_host
 from fwkmeans._support.threads import effective_n_threads
 from fwkmeans._tabular.coding import Coding
 from fwkmeans._tabular.columns import (
@@ -29,12 +30,15 @@ from fwkmeans.sources import (
     BLOCK_BYTES,
     BlockSource,
     ChunkedSource,
+    DeviceSource,
     Faults,
     MemorySource,
     SparseSource,
+    StreamedSource,
     count_faults,
     count_observed,
     describe,
+    on_device,
     weigh_gaps,
 )
 from fwkmeans.sources.gaps import Observed
@@ -53,6 +57,34 @@ class Input(NamedTuple):
 
 
 def open_rows(
+    estimator: Any,
+    X: Any,
+    sample_weight: Any,
+    coding: Coding | None,
+    *,
+    reset: bool,
+    device: Any = None,
+) -> Input:
+    """Return the rows, on a device if they are there or should be."""
+    if sample_weight is not None and is_on_device(sample_weight):
+        sample_weight = to_host(sample_weight)
+    if is_on_device(X):
+        X = DeviceSource(X)
+    if device is None and not isinstance(X, DeviceSource | StreamedSource):
+        return _open_rows(estimator, X, sample_weight, coding, reset=reset)
+    if not getattr(estimator, "_runs_on_device", True):
+        raise TypeError(
+            f"{type(estimator).__name__} cannot use rows on a device. Give them as an array of "
+            "NumPy, and leave device out."
+        )
+    given = _open_rows(estimator, X, sample_weight, coding, reset=reset)
+    source = given.source
+    if isinstance(source, BlockSource):
+        source = on_device(source, device)
+    return given._replace(source=source, rows=None)
+
+
+def _open_rows(
     estimator: Any, X: Any, sample_weight: Any, coding: Coding | None, *, reset: bool
 ) -> Input:
     """Return the rows: in memory, or in blocks for paths and large memory maps.
@@ -139,6 +171,9 @@ def source_of_gaps(
         return seen.with_gaps(stretch=False) if changed else seen
     if getattr(estimator, "missing", "error") == "error":
         _refuse(estimator, missing, "NaN or other missing values", _advice(estimator))
+    if "observed_cells" not in source.operations:
+        advice = "Rows on a device need every cell: fill them, or give X as an array of NumPy."
+        _refuse(estimator, missing, "NaN or other missing values", advice)
     observed = count_observed(source)
     names = getattr(estimator, "feature_names_in_", None)
     if reset and not observed.in_column.all():

@@ -22,6 +22,7 @@ import fwkmeans
 from fwkmeans._support.threads import effective_n_threads
 from fwkmeans.selection import sweep
 from fwkmeans.survey.agreement import adjusted_rand
+from fwkmeans.survey.label_free import LabelFree, run_procedures
 from fwkmeans.survey.protocol import Protocol, Unit
 from fwkmeans.survey.store import Cell, Store, settings_of
 from fwkmeans.survey.tables import group_numbers, load_table, prepare, seed_of
@@ -192,6 +193,8 @@ def _end_with(parent: int) -> None:
 
 def run_unit(unit: Unit) -> list[Cell]:
     """Return the results of one algorithm on one data set."""
+    if isinstance(unit.contender, LabelFree):
+        return run_procedures(unit)
     contender, table = unit.contender, unit.table
     data = prepare(table, unit.data_set, unit.noise, unit.seed, contender.raw_categories)
     groups = None
@@ -258,6 +261,8 @@ def _expected_work(unit: Unit) -> float:
     n_rows, n_columns = table.rows.shape
     cells = n_rows * n_columns * (2 if unit.noise else 1) * unit.table.n_clusters
     a_fit = 6e-5 + 1e-8 * cells
+    if isinstance(unit.contender, LabelFree):
+        a_fit = 0.1 + 2e-6 * cells
     if unit.contender.parameter == "p":
         a_fit = 0.03 + 2e-6 * cells
     return float(unit.n_fits * a_fit)

@@ -25,8 +25,9 @@ class EntropyWeights(WeightRule):
     ----------
     gamma : float or "auto", default="auto"
         Strength of the entropy term, in units of D. "auto" is the total scatter divided by the
-        number of clusters and features, :math:`\sum_v T_v / (K M)`, or :math:`\sum_v T_v / (N M)`
-        for ``dispersion="mean"``. 0 puts all the weight on the least dispersed feature.
+        number of clusters and features, :math:`\sum_v T_v / (K M)`, or half the mean variance of
+        the features, :math:`\sum_v T_v / (2 N M)`, for ``dispersion="mean"``. 0 puts all the weight
+        on the least dispersed feature.
     dispersion : {"sum", "mean"}, default="sum"
         "mean" divides :math:`D_{kv}` by the size of the cluster. The entropy term then counts once
         for every row and is part of the assignment.
@@ -58,7 +59,7 @@ class EntropyWeights(WeightRule):
         """Return the rule with gamma as a number."""
         super().bind(table, n_clusters)
         if isinstance(self.gamma, str) and self.gamma == "auto":
-            parts = table.mass if self.dispersion == "mean" else n_clusters
+            parts = 2.0 * table.mass if self.dispersion == "mean" else n_clusters
             gamma = float(table.scatter.sum() / (parts * table.varying.sum()))
             bound = copy.copy(self)
             bound.gamma = gamma

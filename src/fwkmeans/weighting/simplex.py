@@ -77,6 +77,17 @@ def entropy(dispersion: FloatArray, gamma: Any, table: Description) -> FloatArra
     return weights
 
 
+def guard_of(guard: Any, table: Description, n_parts: int = 1) -> Any:
+    r"""Return the guard as a dispersion: this multiple of the mean scatter of the features.
+
+    .. math:: c = g \frac{1}{P M} \sum_v T_v
+
+    where P is 1 for weights that all clusters share and K for weights of each cluster, because a
+    cluster has one K-th of the rows on average.
+    """
+    return np.multiply(guard, table.scatter.sum() / (n_parts * table.varying.sum()))
+
+
 def sum_x_log_x(weights: FloatArray) -> FloatArray:
     r"""Return :math:`\sum_v w_v \log w_v` over the last axis, with 0 log 0 = 0."""
     total: FloatArray = (weights * log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)
