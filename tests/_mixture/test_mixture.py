@@ -24,7 +24,7 @@ from fwkmeans._tabular.layout import Layout
 TYPES = [TIED, VOL, SPEC]
 
 
-def sample_of(numbers, codes=None, weight=None, *, compress=False):
+def sample_of(numbers, codes=None, weight=None, *, compress=False, coarse=False):
     numbers = np.asarray(numbers, dtype=float)
     n_rows = len(numbers)
     weight = np.ones(n_rows) if weight is None else weight
@@ -38,7 +38,7 @@ def sample_of(numbers, codes=None, weight=None, *, compress=False):
     levels = np.where(codes >= 0, codes + offsets[:-1], -1).astype(np.int32)
     levels = levels if codes.shape[1] else None
     encoding = learn_encoding(numbers, levels, layout, weight, compress=compress)
-    return Sample(encoding.encode(numbers, levels), encoding, weight)
+    return Sample(encoding.encode(numbers, levels), encoding, weight, coarse=coarse)
 
 
 def blobs(rng, n_rows=120, gap=4.0):
@@ -227,7 +227,8 @@ def test_the_criterion_rises(rng, family, gaps):
     numbers = np.column_stack([numbers, rng.uniform(size=(120, 2)), rng.standard_t(2, size=120)])
     numbers[rng.random(numbers.shape) < gaps] = np.nan
     codes = (labels[:, None] + (rng.random((120, 2)) < 0.3)) % 3
-    sample = sample_of(numbers, codes, rng.uniform(0.5, 2, 120), compress=family.compress)
+    weight = rng.uniform(0.5, 2, 120)
+    sample = sample_of(numbers, codes, weight, compress=family.compress, coarse=family.coarse)
     fit = fit_family(sample, rng.permutation(labels), 3, family)
     steps = np.diff(fit.history)
     if gaps:
