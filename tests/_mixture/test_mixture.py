@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, stats
 
 from fwkmeans._mixture import (
@@ -135,6 +135,42 @@ def test_no_other_shape_scores_better(rng, kind):
         moved = block._replace(means=means)
         score = (weighted * moved.log_densities(moved.squared_distances(own))).sum() + prior
         assert score < best
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_prior_of_a_shape_counts_like_three_rows(rng, kind):
+    """It is that of three rows a shape that are spread as expected, and 0 at its own center."""
+    sample = sample_of(blobs(rng)[0])
+    columns = np.array([0, 2, 3])
+    numbers, weighted = sample.rows.numbers[:, columns], memberships(rng, 120)
+    block, prior = fit_block(sample, columns, kind, np.inf, numbers, weighted, None)
+    expected = np.diag(sample.variance[columns] * 3 ** (-2 / 5) + sample.kernel[columns])
+    total = 0.0
+    for k in range(1 if kind == TIED else 3):
+        root = np.linalg.inv(block.whitening[k if kind == SPEC else 0])
+        shape = root @ root.T * block.volume[k]
+        ratio = np.linalg.solve(shape, expected)
+        total += -1.5 * (np.trace(ratio) - np.linalg.slogdet(ratio)[1] - 3)
+    assert prior == pytest.approx(total)
+    assert prior < 0
+
+
+def test_a_large_group_may_have_volumes_of_its_own(rng):
+    """A tight and a wide cluster around one center, in twenty columns that depend on each other."""
+    labels = np.arange(300) % 2
+    mixing = np.eye(20) + 0.3 * rng.normal(size=(20, 20))
+    numbers = rng.normal(size=(300, 20)) @ mixing * np.where(labels, 4.0, 1.0)[:, None]
+    fit = fit_family(sample_of(numbers), labels, 2, FAMILIES[0])
+    assert [group.type for group in fit.structure.groups] == [VOL]
+    assert (fit.labels == labels).mean() > 0.98
+
+
+def test_the_kernel_of_a_coarse_sample_is_a_tenth_of_the_range(rng):
+    X = np.column_stack([rng.normal(size=200), np.r_[100.0, rng.normal(size=199)]])
+    fine, coarse = sample_of(X), sample_of(X, coarse=True)
+    assert_allclose(coarse.kernel, np.maximum(fine.kernel, 0.01))
+    assert fine.kernel[1] < 0.01  # one far value makes the others small in units of the range
+    assert_array_equal(fine.rows.numbers, coarse.rows.numbers)
 
 
 def test_parameters_are_counted():

@@ -54,7 +54,7 @@ SAMPLE_ROWS = 2000
 ROWS_AT_A_TIME = 20_000
 #: Numbers of clusters that are tried, and after how many in vain the search ends.
 MOST_CLUSTERS, PATIENCE = 12, 2
-#: A candidate whose smallest cluster has less than this share of N / K is passed over.
+#: Of a family's candidates those win that have most clusters of at least this share of N / K.
 SMALLEST = 0.2
 #: Mean agreements that differ by less are equal, and the first family is taken: the least blurred.
 CLOSE = 0.02
@@ -113,7 +113,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         The criterion for every number of clusters that was tried.
     candidates_ : dict
         For each family of mixtures: its ``criterion`` and its ``agreement``, the mean adjusted Rand
-        index with the others. The one with the highest agreement was chosen.
+        index with the others. The one with the highest agreement was chosen, or the first that is
+        at most 0.02 behind.
     chosen_ : str
         Its name.
     inertia_ : float
@@ -150,11 +151,12 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
 
     No one mixture is right for all tables, and their criteria do not tell which: a rich one may
     spend a cluster on a few odd rows and score best. So five families are fitted (normal groups on
-    plain and on compressed columns, heavy-tailed groups, groups with a common spread, and single
-    features), each from several partitions (Ward's in two scalings, and what K-Means and EW-KM
-    reach from it), and the one is taken that agrees most with the others. This choice, and that of
-    starts without tiny clusters, maximize no common criterion. The number of clusters is that of
-    the highest criterion of the family with common spreads.
+    plain and on compressed columns, both again with differences below a tenth of a column's range
+    blurred, and blurred single features), each from several partitions (Ward's in two scalings,
+    and what K-Means and EW-KM reach from them), and the one is taken that agrees most with the
+    others; of some that agree about equally the least blurred. This choice, and that of starts
+    without tiny clusters, maximize no common criterion. The number of clusters is that of the
+    highest criterion of a sixth family, whose groups have common spreads and may be heavy-tailed.
 
     A table of more than 2000 rows is studied on a fixed sample of as many; then the chosen mixture
     is fitted to all rows.
@@ -404,7 +406,7 @@ class _Search:
         self._tried: dict[tuple[str, int], Fit] = {}
 
     def criteria(self, most: int) -> dict[int, float]:
-        """Return the criterion of the family "tied" for numbers of clusters, until it falls."""
+        """Return the criterion of the counting family for numbers of clusters, until it falls."""
         found: dict[int, float] = {}
         for n_clusters in range(1, most + 1):
             found[n_clusters] = self._best(COUNTING, n_clusters).criterion
@@ -446,7 +448,7 @@ class _Search:
         return self._samples[key]
 
     def _best(self, family: Family, n_clusters: int) -> Fit:
-        """Return the best mixture of a family over all starts."""
+        """Return the best mixture of a family over all starts: few tiny clusters come first."""
         key = (family.name, n_clusters)
         if key not in self._tried:
             sample = self._sample_for(family)
