@@ -10,6 +10,7 @@ from fwkmeans._mixture import (
     Sample,
     correlated_groups,
     fit_family,
+    leads,
     learn_encoding,
     log_joint,
     m_step,
@@ -18,6 +19,7 @@ from fwkmeans._mixture import (
 from fwkmeans._mixture.blocks import block_null, fit_block, free_parameters
 from fwkmeans._mixture.fitting import TOLERANCE
 from fwkmeans._mixture.sample import EXPONENTS
+from fwkmeans._mixture.singles import expected_variance, moments, variances
 from fwkmeans._mixture.structure import NOISE, SPEC, TIED, VOL, Group, Structure
 from fwkmeans._tabular.layout import Layout
 
@@ -171,6 +173,58 @@ def test_the_kernel_of_a_coarse_sample_is_a_tenth_of_the_range(rng):
     assert_allclose(coarse.kernel, np.maximum(fine.kernel, 0.01))
     assert fine.kernel[1] < 0.01  # one far value makes the others small in units of the range
     assert_array_equal(fine.rows.numbers, coarse.rows.numbers)
+
+
+def test_the_kernel_covers_the_steps_of_a_rounded_column():
+    kernel = sample_of(np.arange(400.0)[:, None] % 3).kernel
+    assert_allclose(kernel, 0.5**2 / 12)  # a uniform distribution as wide as a step
+
+
+def test_no_other_variance_of_a_column_scores_better(rng):
+    """Common and own variances of single columns, by a search for the highest criterion."""
+    sample = sample_of(blobs(rng, 60)[0])
+    weighted = memberships(rng, 60)
+    mass, means, scatter = moments(sample, weighted)
+    common, common_score, own, own_score = variances(sample, 3, (mass, means, scatter))
+    expected = expected_variance(sample, 3)
+    for v in range(5):
+
+        def score(log_variance, k, v=v):
+            n, spread = mass[k, v].sum(), scatter[k, v].sum() + mass[k, v].sum() * sample.kernel[v]
+            value = np.exp(log_variance)
+            prior = -1.5 * (log_variance - np.log(expected[v]) + expected[v] / value - 1)
+            return -0.5 * (n * (log_variance + np.log(2 * np.pi)) + spread / value) + prior
+
+        found = [
+            optimize.minimize_scalar(
+                lambda at, k=k: -score(at, k), bounds=(-9, 1), method="bounded"
+            )
+            for k in ([0, 1, 2], [0], [1], [2])
+        ]
+        assert_allclose(common[v], np.exp(found[0].x), rtol=1e-4)
+        assert_allclose(common_score[v], -found[0].fun, rtol=1e-6)
+        assert_allclose(own[:, v], [np.exp(one.x) for one in found[1:]], rtol=1e-4)
+        assert_allclose(own_score[v], -sum(one.fun for one in found[1:]), rtol=1e-6)
+
+
+def test_a_category_leads_noise_by_its_likelihood_less_its_price(rng):
+    codes = np.arange(90)[:, None] % 3
+    labels = np.where(rng.random(90) < 0.7, codes[:, 0], rng.integers(0, 3, 90))
+    (lead,) = leads(sample_of(np.zeros((90, 0)), codes), np.eye(3)[labels])[1]
+    counts = np.array(
+        [[((labels == k) & (codes[:, 0] == c)).sum() for c in range(3)] for k in range(3)]
+    )
+    raised = counts + 1 / 3  # one more row of each cluster
+    likelihood = (raised * np.log(raised / raised.sum(axis=1, keepdims=True))).sum()
+    assert_allclose(lead, likelihood - 90 * np.log(1 / 3) - 0.5 * 2 * 2 * np.log(90))
+
+
+def test_a_weak_link_between_two_groups_does_not_pay_for_all_their_correlations(rng):
+    hidden = np.linalg.qr(rng.normal(size=(400, 10)))[0] * 20
+    hidden[:, 1] = 0.3 * hidden[:, 0] + np.sqrt(1 - 0.3**2) * hidden[:, 1]
+    numbers = np.repeat(hidden[:, :2], 4, axis=1) + 0.3 * hidden[:, 2:]
+    found = correlated_groups(sample_of(numbers), np.ones((400, 1)))
+    assert sorted(group.tolist() for group in found) == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
 def test_parameters_are_counted():
