@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f \( -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name pyproject.toml \))
 
-.PHONY: help demo test lint types mutants fuzz bench survey docs clean setup test-long test-oldest test-clang test-aarch64 wheel
+.PHONY: help demo test lint types mutants fuzz bench bench-quick survey docs clean setup test-long test-gpu test-oldest test-clang test-aarch64 wheel
 help:  ## show this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 22
 
@@ -42,6 +42,10 @@ test: $(VENV)/.dev  ## check style and types, and run the fast tests
 test-long: $(VENV)/.dev  ## what make test leaves out: pages in a browser, the gallery, the reference
 	$(BIN)/python -m pytest -n 2 -m long
 
+test-gpu: $(VENV)/.dev  ## the kernels for a GPU: on one, or in Triton's interpreter (minutes)
+	$(BIN)/python -m pip install --quiet --editable '.[gpu]' --no-build-isolation
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 -m 'long or not long' tests/device
+
 lint: $(VENV)/.dev  ## run ruff, import-linter and codespell
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -58,14 +62,16 @@ fuzz: $(VENV)/.dev  ## random and damaged input for SECONDS (240); seeds are pri
 	$(BIN)/python tests/fuzz/run.py --seconds $(or $(SECONDS),240)
 
 bench: $(VENV)/.dev  ## compare speed and memory with scikit-learn and others (on a quiet machine)
-	$(BIN)/python benchmarks/bench_iteration.py
-	$(BIN)/python benchmarks/bench_starts.py
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python benchmarks/suite.py
 	$(BIN)/python benchmarks/bench_memory.py
 	$(BIN)/python benchmarks/bench_contention.py
 	$(BIN)/python benchmarks/bench_minkowski.py
 	$(BIN)/python benchmarks/bench_roots.py
-	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/bench_mixed.py
+
+bench-quick: $(VENV)/.dev  ## print the ratios that must not fall, in three minutes
+	$(BIN)/python benchmarks/suite.py --quick
 
 survey: $(VENV)/.installed  ## run the survey's whole experiment and write its report
 	$(BIN)/fwkmeans survey

@@ -21,13 +21,18 @@ import fwkmeans
 from fwkmeans._core import compiled
 
 
-def header() -> None:
-    """Print what is compared, and on which machine."""
+def machine() -> str:
+    """Return what is compared, and on which machine."""
     kernels = compiled.instruction_set() if compiled else "array-API twin"
-    print(
+    return (
         f"fwkmeans {fwkmeans.__version__} ({kernels}), scikit-learn {sklearn.__version__}, "
         f"NumPy {np.__version__}, Python {platform.python_version()}, {cpu_count()} cores"
     )
+
+
+def header() -> None:
+    """Print what is compared, and on which machine."""
+    print(machine())
 
 
 def interleave(contestants: dict[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:

@@ -49,6 +49,15 @@ def scrape_figures(block, block_vars, gallery_conf, **kwargs):
     return re.sub(r"(?<=:alt: ).*", lambda found: next(labels, "") or found[0], markup)
 
 
+def describe_thumbnails(app, doctree):
+    """Give the pictures in the gallery's overview the titles of their examples as texts."""
+    examples = ROOT / "examples"
+    for image in doctree.findall(nodes.image):
+        found = re.search(r"thumb/sphx_glr_(\w+)_thumb", image["uri"])
+        if found and not image.get("alt"):
+            image["alt"] = (examples / f"{found[1]}.py").read_text("utf-8").splitlines()[1]
+
+
 sphinx_gallery_conf = {
     "image_scrapers": (scrape_figures,),
     "examples_dirs": "../examples",
@@ -141,4 +150,5 @@ def setup(app):
     """Connect the functions above; numpydoc has priority 500."""
     app.connect("autodoc-process-docstring", clean_docstring, priority=400)
     app.connect("autodoc-process-signature", hide_signature, priority=400)
+    app.connect("doctree-read", describe_thumbnails)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from fwkmeans.sources import ChunkedSource
 
@@ -56,9 +57,14 @@ def dtype(request):
 
 @pytest.fixture(params=["memory", "chunks"])
 def source(request, tmp_path):
-    """Return what turns an array into something `fit` takes: itself, or a file read in blocks."""
+    """Return what turns an array into something `fit` takes.
+
+    This is the array itself, a file that is read in blocks, or a sparse matrix.
+    """
     if request.param == "memory":
         return lambda X: X
+    if request.param == "sparse":
+        return csr_array
     numbers = itertools.count()
 
     def in_blocks(X):

@@ -10,7 +10,8 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from fwkmeans.sources import MemorySource, on_block
+from fwkmeans._core.sparse import SparseRows
+from fwkmeans.sources import on_block
 from fwkmeans.sources.base import BlockSource
 from fwkmeans.typing import Block
 
@@ -28,7 +29,8 @@ def pool() -> ProcessPoolExecutor:
 def work(task: bytes) -> bytes:
     """Run a pickled reduction on a pickled block; the arrays it gets cannot be written."""
     reduction, block, memory = pickle.loads(task)
-    for array in (block.rows, block.sample_weight, block.levels, *memory.values()):
+    rows = block.rows.arrays() if isinstance(block.rows, SparseRows) else (block.rows,)
+    for array in (*rows, block.sample_weight, block.levels, *memory.values()):
         if array is not None:
             array.flags.writeable = False
     return pickle.dumps(on_block(reduction, block, memory))
@@ -43,10 +45,11 @@ class HostileSource(BlockSource):
 
     resident = True  # so that changed rows only are counted, too
 
-    def __init__(self, source: MemorySource, *, seed: int = 0, processes: bool = False) -> None:
+    def __init__(self, source: BlockSource, *, seed: int = 0, processes: bool = False) -> None:
         self.inner = source
         self.layout, self.gaps, self.stretch = source.layout, source.gaps, source.stretch
         self.n_threads, self.processes = source.n_threads, processes
+        self.sparse, self.operations = source.sparse, source.operations
         self.rng = np.random.default_rng(seed)
         cuts = self.rng.integers(0, source.n_rows + 1, int(self.rng.integers(2, 7)))
         bounds = np.sort([0, source.n_rows, *cuts, *cuts[:2], 0, source.n_rows])  # some are empty

@@ -22,6 +22,9 @@ Algorithms and parameters (defaults in brackets)
 * ``"mwk"``   p [2.0] >= 1 or inf, smoothing ["refresh"] as above; the weight exponent is p
 * ``"ikp"``   beta [8.0], variant ["published"] | "median" | "monotone"; global weights
 
+awk, wk, mwk, ikp and fwsa take ``guard`` [0.0]: this multiple of the mean of T_v (of its K-th part
+for weights of each cluster) is added to every D; fwsa adds it to a_v and to b_v.
+
 awk, wk, fgk and ikp take ``categorical`` [()]: columns that hold codes 0, 1, ...  All algorithms
 take ``missing`` [None] | "ignore" | "rescale": NaN is a missing cell.  A row with m of M cells
 observed then counts with M/m times its sample weight everywhere; missing cells enter no sum.
@@ -484,7 +487,7 @@ class _Problem:
                 raise ValueError("dispersion")
             gamma = p.pop("gamma", "auto")
             if isinstance(gamma, str):
-                per = self.K if self.dispersion == "sum" else self.total
+                per = self.K if self.dispersion == "sum" else 2 * self.total
                 gamma = self.T.sum() / (per * len(self.active))
             self.gamma = float(gamma)
             if self.gamma < 0:
@@ -516,6 +519,14 @@ class _Problem:
             self.is_global = True
         else:
             raise ValueError(algorithm)
+        self.guard = 0.0
+        if algorithm in ("awk", "wk", "mwk", "ikp", "fwsa"):
+            share = self.T.sum() / len(self.active) / (1 if self.is_global else self.K)
+            self.guard = float(p.pop("guard", 0.0)) * share
+            if self.chebyshev and self.guard > 0:
+                self.smoothed, self.guard = True, 0.0
+            if algorithm != "fwsa" and self.beta == 0:  # weights do not matter: K-Means
+                self.guard = 0.0
         if p:
             raise TypeError(f"unknown parameters {sorted(p)} for {algorithm}")
 
@@ -696,6 +707,9 @@ class _Problem:
     def penalty(self, W, G):
         """What the objective adds per cluster, whether it has rows or not."""
         total = 0.0
+        if self.guard > 0:
+            for k in range(1 if self.is_global else self.K):
+                total += self.guard * self.effective(W, G)[k, self.active].sum()
         for k in range(self.K):
             if self.algorithm in ("awk", "wk", "mwk") and not self.inside and self.c > 0:
                 total += self.c * self.effective(W, G)[k, self.active].sum()
@@ -711,6 +725,7 @@ class _Problem:
             D = self.dispersions(labels, state)
             below = sum(W[0, v] * self.T[v] for v in self.active)
             above = sum(W[0, v] * D[k, v] for k in range(self.K) for v in self.active)
+            below, above = below + 2 * self.guard, above + self.guard
             return 0.0 if below == 0 else float(above / below)
         E, const = self.effective(W, G), self.constant(W, G)
         total = 0.0
@@ -742,7 +757,7 @@ class _Problem:
         if self.algorithm == "fwsa":
             return self.fwsa_step(D, n, state, W), None
         if self.is_global:  # wk, ikp
-            w = power_weights(D[:, A].sum(axis=0), self.Ta, self.beta)
+            w = power_weights(D[:, A].sum(axis=0) + self.guard, self.Ta, self.beta)
             for k in range(self.K):
                 W[k, A] = w
             return W, None
@@ -757,7 +772,7 @@ class _Problem:
                 W[k, A] = chebyshev_weights(D[k, A], self.Ta, self.smoothed)
             elif self.algorithm in ("awk", "wk", "mwk"):
                 c = n[k] * self.c if self.inside else self.c
-                W[k, A] = power_weights(D[k, A] + c, self.Ta, self.beta)
+                W[k, A] = power_weights(D[k, A] + c + self.guard, self.Ta, self.beta)
             elif self.algorithm == "ewk":
                 if self.dispersion == "mean" and self.gamma > 0:
                     W[k, A] = entropy_weights(D[k, A] / n[k], self.Ta, self.gamma)
@@ -813,9 +828,13 @@ class _Problem:
         q = fwsa_target(a[A], b[A], self.Ta)
         if q is None:
             return W
+        guarded, total = a[A] + self.guard, self.Ta + 2 * self.guard
+        if self.guard > 0:
+            ratio = (b[A] + self.guard) / guarded
+            q = ratio / ratio.sum()
         w = W[0, A]
-        if self.safeguard and np.dot(q, self.Ta) * np.dot(w, a[A]) < np.dot(w, self.Ta) * np.dot(
-            q, a[A]
+        if self.safeguard and np.dot(q, total) * np.dot(w, guarded) < np.dot(w, total) * np.dot(
+            q, guarded
         ):
             return W
         for k in range(self.K):

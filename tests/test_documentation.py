@@ -238,6 +238,28 @@ def test_examples_of_gallery_ask_and_answer(path: Path):
     assert re.search(r"^ *assert ", text, flags=re.MULTILINE)
 
 
+def test_readme_begins_with_commands_that_run_as_they_stand(tmp_path, monkeypatch):
+    for needed in ("pyarrow", "jinja2", "matplotlib"):
+        pytest.importorskip(needed)
+    from click.testing import CliRunner
+
+    from fwkmeans.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "README.md").read_text("utf-8")
+    (commands,) = re.findall(r"^```sh\n(fwkmeans data .*?)^```", text, flags=re.M | re.S)
+    (printed,) = re.findall(r"^```text\n(.*?)^```", text, flags=re.M | re.S)
+    for command in commands.splitlines():
+        line, _, file = command.partition(" > ")
+        result = CliRunner().invoke(main, shlex.split(line)[1:])
+        assert result.exit_code == 0, result.output
+        if file:
+            (tmp_path / file).write_text(result.output, "utf-8")
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    assert doctest.OutputChecker().check_output(printed, result.output, flags), result.output
+    assert "<h1>3 clusters in wine.csv</h1>" in (tmp_path / "wine.html").read_text("utf-8")
+
+
 def test_readme_has_an_example():
     _, attempted = doctest.testfile(str(ROOT / "README.md"), module_relative=False, report=False)
     assert attempted >= 7

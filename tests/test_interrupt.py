@@ -23,15 +23,20 @@ from fwkmeans.weighting import WeightRule
 
 rng = np.random.default_rng(0)
 say = lambda word: print(word, flush=True)
-kernel, quiet = compiled.assign_and_accumulate, [True]
+quiet, codes = [True], []
 
-def announced(*args):
-    if not quiet:
-        quiet.append(True)
-        begin()
-    return kernel(*args)
+def announce(kernel):
+    def announced(*args, **options):
+        if not quiet:
+            quiet.append(True)
+            begin()
+        return kernel(*args, **options)
 
-compiled.assign_and_accumulate = announced
+    codes.append(kernel.__code__)
+    return announced
+
+compiled.assign_and_accumulate = announce(compiled.assign_and_accumulate)
+compiled.alternate = announce(compiled.alternate)
 
 def when_inside(act):
     # two alarms in a row find the wrapper of the kernel at the same call: it is running
@@ -39,7 +44,7 @@ def when_inside(act):
 
     def look(_, frame):
         places.append((frame.f_code, frame.f_lasti))
-        if places[-2:] == [(kernel.__code__, frame.f_lasti)] * 2:
+        if frame.f_code in codes and places[-2:] == [(frame.f_code, frame.f_lasti)] * 2:
             signal.setitimer(signal.ITIMER_REAL, 0)
             act()
 

@@ -19,7 +19,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fwkmeans import AWKMeans, ConvexKMeans, FeatureWeightedKMeans, FGKMeans, KMeans, WKMeans
+from fwkmeans import (
+    AutoKMeans,
+    AWKMeans,
+    ConvexKMeans,
+    FeatureWeightedKMeans,
+    FGKMeans,
+    IMWKMeans,
+    KMeans,
+    WKMeans,
+)
 from fwkmeans.centers import MinkowskiCenter
 from fwkmeans.dissimilarities import Minkowski
 from fwkmeans.estimators import ALGORITHMS
@@ -568,3 +577,27 @@ def test_transformers_without_finite_numbers_are_refused(name, value, tmp_path):
     save_model(model, tmp_path / "m.fwk")
     with pytest.raises(ValueError, match="does not fit the rest"):
         load_model(tmp_path / "m.fwk")
+
+
+def test_parts_with_impossible_parameters_are_refused(rng, tmp_path):
+    model = IMWKMeans(2).fit(table(rng))
+    model._parts.dissimilarity.p = -1e300
+    save_model(model, tmp_path / "m.fwk")
+    with pytest.raises(ModelFileError, match="InvalidParameterError"):
+        load_model(tmp_path / "m.fwk")
+
+
+def test_levels_outside_are_refused_before_they_are_counted(rng, tmp_path):
+    model = AutoKMeans(2).fit(mixed(rng))
+    model._encoding.seen[-1] = 2**40  # bytes of memory, if it were believed
+    save_model(model, tmp_path / "m.fwk")
+    with pytest.raises(ModelFileError, match="_encoding does not fit"):
+        load_model(tmp_path / "m.fwk")
+
+
+def test_numbers_of_spaces_are_not_counted_up_to(rng, tmp_path):
+    X = table(rng)
+    model = ConvexKMeans(2, spaces=[[0, 1], [2, 3]], spherical=True, random_state=0).fit(X)
+    model._parts.center.spaces[0] = 2**60
+    save_model(model, tmp_path / "m.fwk")
+    np.testing.assert_array_equal(load_model(tmp_path / "m.fwk").predict(X), model.labels_)

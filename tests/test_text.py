@@ -7,15 +7,18 @@ import pytest
 
 from fwkmeans._support.jsonable import jsonable
 from fwkmeans._support.text import (
+    aligned,
     count,
     distinct_names,
+    for_terminal,
     joined,
     number,
     percent,
     printable,
+    rounded,
     shortened,
-    signed,
     two_decimals,
+    width_of,
 )
 from fwkmeans.reports.summarize import _readable
 
@@ -26,7 +29,8 @@ from fwkmeans.reports.summarize import _readable
         (0, "0"),
         (0.0, "0"),
         (5, "5"),
-        (1234.5, "1,234"),
+        (1234.5, "1234"),
+        (12345.6, "12,346"),
         (12345678.9, "12,345,679"),
         (0.1 + 0.2, "0.3"),
         (-0.12345, "−0.1235"),
@@ -64,7 +68,6 @@ def test_small_words():
     assert count(2000, "row") == "2,000 rows"
     assert joined(["a"]) == "a"
     assert joined(["a", "b", "c"]) == "a, b and c"
-    assert signed(-1.25) == "−1.2"
     assert two_decimals(-0.001) == "0.00"
     assert shortened("x" * 100, 10) == "x" * 9 + "…"
     assert distinct_names(["a", "a", "a (2)", "a"]) == ["a", "a (3)", "a (2)", "a (4)"]
@@ -90,3 +93,28 @@ def test_parameters_are_described():
     assert _readable(float("inf")) == "inf"
     assert _readable({"a": [1]}) == "{'a': [1]}"
     assert _readable(True) is True
+
+
+def test_columns_align_with_wide_characters():
+    rows = [["東京", "1"], ["e\u0301té", "22"], ["abcdef", "3"]]
+    lines = aligned(rows, ["town", "n"], right={"n"})
+    assert {width_of(line) for line in lines} == {10}
+    assert lines[2] == "東京     1"
+    assert for_terminal("東京都港区", 6) == "東京…"
+    assert width_of(for_terminal("東京都港区", 6)) <= 6
+
+
+@pytest.mark.parametrize(
+    ("value", "scale", "text"),
+    [
+        (5.5519, 2.7, "5.6"),
+        (-0.0012, 5.0, "−0.001"),
+        (1996.4, 8.0, "1996.4"),
+        (0.0, 1.0, "0"),
+        (None, 1.0, "–"),
+        (3.25, 0.0, "3.25"),
+        (1e12, 1e11, "1.000e+12"),
+    ],
+)
+def test_rounding_to_what_matters(value, scale, text):
+    assert rounded(value, scale) == text

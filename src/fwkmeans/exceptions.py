@@ -5,7 +5,9 @@ from __future__ import annotations
 from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
+    "DominantColumnWarning",
     "FewerClustersWarning",
+    "IncomparableScoresWarning",
     "InvalidParameterError",
     "ModelFileError",
     "NoVaryingColumnError",
@@ -32,6 +34,19 @@ class UnequalSpreadWarning(UserWarning):
     To silence it if the units are right::
 
         warnings.simplefilter("ignore", fwkmeans.exceptions.UnequalSpreadWarning)
+    """
+
+
+class IncomparableScoresWarning(UserWarning):
+    """A search compares candidates by the objective, whose size depends on the parameter."""
+
+
+class DominantColumnWarning(UserWarning):
+    """One column has more than 90 % of the weight of a cluster, and so decides it alone.
+
+    To silence it if that is what you want::
+
+        warnings.simplefilter("ignore", fwkmeans.exceptions.DominantColumnWarning)
     """
 
 

@@ -164,7 +164,7 @@ def load_model(path: str | os.PathLike[str], *, max_json: int = MOST_JSON) -> An
     try:
         model = _read_model(content, max_json)
     except RefusedError as error:
-        raise ModelFileError(f"{path.name} cannot be used: {error}") from None
+        raise ModelFileError(f"{path.name} cannot be used: {error}") from error
     except Exception as error:  # whatever a damaged file does to the readers of zip, JSON and .npy
         raise ModelFileError(
             f"{path.name} cannot be read as a model: it is damaged or not a file of fwkmeans "
@@ -322,12 +322,21 @@ def _encoding(value: Any, sizes: Mapping[str, int]) -> bool:
     if not isinstance(value, Encoding):
         return False
     n_numbers, n_pairs = len(value.numbers), len(value.pairs)
+    n_features, n_levels = sizes["features"], sizes["levels"]
     return (
         all(one.shape == (n_numbers,) and np.isfinite(one).all() for one in value[:7])
         and value.values.shape == (n_pairs, 2)
         and all(one.dtype == np.int64 for one in (value.numbers, value.pairs, *value[9:]))
         and len(value.level_column) == len(value.seen) + 2 * n_pairs
-        and all((one >= 0).all() for one in (value.numbers, value.pairs, value.seen))
+        and all(
+            ((one >= 0) & (one < size)).all()
+            for one, size in (
+                (value.numbers, n_features),
+                (value.pairs, n_features),
+                (value.categories, n_features),
+                (value.seen, n_levels),
+            )
+        )
     )
 
 
@@ -464,6 +473,7 @@ _OWN: dict[str, dict[str, Check]] = {
         "mean_": _array("f8", "numbers"),
         "range_": _array("f8", "numbers"),
         "frequencies_": _anything,
+        "category_scale_": _array("f8", None, lowest=0),
         "origins_": _array("i8", None, lowest=0),
     },
 }
@@ -501,6 +511,7 @@ def _check_fields(model: Any) -> None:
     ):
         if attribute in found:
             sizes[size] = len(getattr(model, attribute))
+    sizes["levels"] = int(np.prod(np.shape(getattr(model, "_frequencies", ()))[1:]))
     if "clusters" in sizes:
         _want(sizes["clusters"] == model.n_clusters_ > 0, "the number of clusters")
     for name, check in schema.items():
@@ -561,6 +572,8 @@ def _check_clusters(model: Any) -> None:
         _want(vars(part).keys() <= {*part._get_param_names(), "table"}, "its parts")
         check_against(part, getattr(part, "_constraints", {}))
     _check_description(view.description, layout)
+    for part in (recipe.dissimilarity, recipe.center):
+        part.bind(view.description)  # raises for parameters that are not in a table
     for bound_to in view.descriptions_of_parts:
         _want(_is_same(bound_to, view.description), "its table")
     _want(np.isfinite(model.feature_weights_).all(), "feature_weights_")
@@ -679,6 +692,9 @@ def _check_description(table: Any, layout: Layout) -> None:
     _want(center, "its center")
     _want(_whole(table.n_rows, {}) and _real(table.mass, {}), "its table")
     _want(_truth(table.gaps, {}) and _truth(table.rescale, {}), "its table")
+    if table.category_scale is not None:
+        scale = _array("f8", "all", lowest=0)
+        _want(scale(table.category_scale, {"all": layout.categorical.size}), "its table")
 
 
 def _check_transformer(model: Any) -> None:
@@ -698,6 +714,8 @@ def _check_transformer(model: Any) -> None:
     _want(isinstance(model.frequencies_, list), "its categories")
     for known, frequencies in zip(categories, model.frequencies_, strict=True):
         _want(_array("f8", "all")(frequencies, {"all": len(known)}), "its categories")
+    _want(model.category_scale_.shape == categorical.shape, "its categories")
+    _want(np.isfinite(model.category_scale_).all(), "its categories")
 
 
 def _is_objects(value: Any) -> bool:

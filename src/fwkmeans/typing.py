@@ -40,6 +40,7 @@ class Description(NamedTuple):
     center: FloatArray  # (P,) center of the whole table
     gaps: bool = False  # whether cells are missing
     rescale: bool = False  # whether such rows are assigned by the observed share of the weights
+    category_scale: FloatArray | None = None  # (Mc,) factor of their dissimilarities; None: all 1
 
     @property
     def varying(self) -> BoolArray:
@@ -117,10 +118,19 @@ class Statistics(NamedTuple):
         return self.mass[..., None] if self.cells is None else self.cells
 
     def plus(self, other: Statistics) -> Statistics:
-        """Return the statistics of both sets of rows, about the same reference."""
-        pairs: Any = zip(self[:-1], other[:-1], strict=True)
+        """Return the statistics of both sets of rows.
+
+        If their references differ, those of the sum are the means of all rows together.
+        """
+        here, there = self, other
+        if here.reference is not there.reference and not np.array_equal(
+            here.reference, there.reference
+        ):
+            mean = _common_mean(here, there)
+            here, there = here.about(mean), there.about(mean)
+        pairs: Any = zip(here[:-1], there[:-1], strict=True)
         sums: list[Any] = [None if a is None else a + b for a, b in pairs]
-        return Statistics._make([*sums, self.reference])
+        return Statistics._make([*sums, here.reference])
 
     def scaled(self, factor: float) -> Statistics:
         """Return the statistics of rows whose sample weights are multiplied by a factor > 0."""
@@ -152,6 +162,14 @@ class Statistics(NamedTuple):
             if whole is not None:
                 whole[starts] = some
         return Statistics._make(wholes)
+
+
+def _common_mean(a: Statistics, b: Statistics) -> FloatArray:
+    """Return the means of both sets of rows together; without rows, the reference of the first."""
+    mass = a.observed + b.observed
+    step = b.reference - a.reference  # relative to one of them, so that far means keep their digits
+    moved = a.sums + b.sums + b.observed * step
+    return a.reference + np.divide(moved, mass, out=np.zeros_like(moved), where=mass > 0)
 
 
 class Assignment(NamedTuple):
@@ -213,6 +231,18 @@ class WeightContext(NamedTuple):
     table: Description
 
 
+class CoreRule(NamedTuple):
+    """A weight rule as the compiled core knows it; the fields are those of ``rules.hpp``."""
+
+    kind: int  # 0 fixed, 1 entropy, 2 shared powers, 3 powers of each cluster, 4 self-adjusting
+    smoothing: int  # of powers of each cluster: 0 a number, 1 frozen, 2 refreshed, 3 inside
+    shared: bool
+    monotone: bool
+    memoryless: bool
+    option: bool  # fixed: uniform; entropy: mean dispersions; self-adjusting: safeguard
+    parameter: Any = 0.0  # gamma or beta: a number, or one per start
+
+
 class Reduction(Protocol[Part, Whole]):
     """A computation over all rows: a small immutable value that can be pickled.
 
@@ -266,6 +296,8 @@ class Source(Protocol):
     def resident(self) -> bool: ...
     @property
     def operations(self) -> frozenset[str]: ...
+    @property
+    def sparse(self) -> bool: ...
 
     def run(self, reduction: Reduction[Any, Whole]) -> tuple[Whole, Self]:
         """Return the result of a reduction, and the source with the new row memory."""

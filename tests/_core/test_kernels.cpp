@@ -121,7 +121,8 @@ struct Problem {
                   c * LEVELS,
                   c,
                   shape.rescale ? category_weights.data() : nullptr,
-                  shape.rescale};
+                  shape.rescale,
+                  (shape.shared || k == 1) && !shape.gaps};
         const std::size_t bytes = kernels.prepared_bytes(starts);
         prepared = aligned(prepared_memory, bytes * R);
         for (Index r = 0; r < R; ++r) kernels.prepare(starts, r, prepared + r * bytes);
@@ -246,7 +247,7 @@ struct Problem {
         const Index n = shape.n, m = shape.m, k = shape.k;
         std::vector<std::int32_t> assigned(n);
         double objective = 0, wanted = 0;
-        kernels.assign(rows, 0, n, starts, prepared, scratch, {assigned.data(), &objective},
+        kernels.assign(rows, 0, n, starts, prepared, nullptr, scratch, {assigned.data(), &objective},
                        never());
         for (Index i = 0; i < n; ++i) {
             near(assigned[i], labels[i], 0, "a label of assign");

@@ -134,3 +134,15 @@ def test_observed_cells_of_all_pieces_are_counted(rng, monkeypatch):
     np.testing.assert_array_equal(observed.in_row, np.c_[there, known].sum(axis=1))
     np.testing.assert_array_equal(observed.in_number, there[weight > 0].sum(axis=0))
     np.testing.assert_array_equal(observed.in_category, known[weight > 0].sum(axis=0))
+
+
+def test_compiled_core_counts_observed_cells_as_the_twin_does(rng):
+    compiled = pytest.importorskip("fwkmeans._core.compiled")
+    rows = rng.normal(size=(9000, 5))
+    rows[rng.random(rows.shape) < 0.2] = np.nan
+    levels = rng.integers(-1, 3, (9000, 2)).astype(np.int32)
+    weight = rng.integers(0, 2, 9000).astype(np.float64)
+    for block in (Block(rows, None), Block(rows, weight, levels=levels)):
+        pairs = zip(compiled.observed_cells(block), twin.observed_cells(block), strict=True)
+        for ours, theirs in pairs:
+            np.testing.assert_array_equal(ours, theirs)

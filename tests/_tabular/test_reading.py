@@ -5,12 +5,15 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import sys
 import threading
 import zipfile
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 from fwkmeans._support import files
@@ -46,6 +49,18 @@ def stream_of(table, **options):
     return sink.getvalue()
 
 
+def parquet_of(table):
+    sink = io.BytesIO()
+    pyarrow.parquet.write_table(table, sink)
+    return sink.getvalue()
+
+
+def file_of(table):
+    sink = io.BytesIO()
+    pyarrow.feather.write_feather(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
 # ---- damaged files ------------------------------------------------------------------------------
 
 
@@ -75,7 +90,33 @@ def test_few_bytes_never_unpack_to_very_many(read):
     error = refused(read, content, Format(max_unpacked=10**5))
     assert "unpacks to more than 0.0001 GB" in str(error)
     assert (error.setting, error.value) == ("max-unpacked", "0.001")
-    assert read(content, Format(max_unpacked=10**6 + 4))[0].num_rows == 250_000
+    assert read(content, Format(max_unpacked=6 * 10**6))[0].num_rows == 250_000
+
+
+def test_short_cells_of_packed_text_count_for_what_they_become(read):
+    content = gzip.compress(b"a,b\n" + b"1,2\n" * 250_000)  # 1 MB, numbers of 4 MB
+    refused(read, content, Format(max_unpacked=2 * 10**6))
+    plain = gzip.decompress(content)
+    assert read(plain, Format(max_unpacked=1))[0].num_rows == 250_000
+
+
+def test_binary_files_that_hold_much_in_little_are_refused(read):
+    table = pa.table({"a": np.zeros(10**6), "b": np.ones(10**6)})
+    for content in (
+        parquet_of(table),
+        stream_of(table, options=pa.ipc.IpcWriteOptions(compression="zstd")),
+        file_of(table),
+    ):
+        assert len(content) < 10**5
+        assert "unpacks to more than" in str(refused(read, content, Format(max_unpacked=10**6)))
+        assert read(content)[0].num_rows == 10**6
+    often = pa.table({"t": ["long" * 1000] * 1000})
+    for one in (often, pa.table({"t": often["t"].dictionary_encode()})):
+        for content in (parquet_of(one), file_of(one)):
+            assert "unpacks to" in str(refused(read, content, Format(max_unpacked=10**6)))
+            assert read(content)[0].equals(often)
+    wide = pa.table({"a": np.random.default_rng(0).random(1000)})
+    assert read(parquet_of(wide), Format(max_unpacked=1))[0].num_rows == 1000  # as large as it is
 
 
 # ---- text ---------------------------------------------------------------------------------------
@@ -115,10 +156,22 @@ def test_encodings_of_several_bytes_are_not_cut(read):
 
 
 def test_headers_that_look_like_data_are_told(read):
-    assert "if it is data" in read(b"5.1,3.5,setosa\n4.9,3.0,setosa\n")[1]
-    assert "if it is data" in read(b"7,3,1\n4,3,0\n")[1]
-    assert read(b"land,1990,2000,2010\nx,1,2,3\n")[1] == ""
-    assert "if its first row is data" in str(refused(read, b"1,0,0\n4,3,0\n"))
+    table, told = read(b"5.1,3.5,setosa\n4.9,3.0,setosa\n")
+    assert table.to_pydict() == {
+        "column 1": [5.1, 4.9],
+        "column 2": [3.5, 3.0],
+        "column 3": ["setosa", "setosa"],
+    }
+    assert "looks like data, so the columns are called 'column 1' to 'column 3'" in told
+    for text in (b"7,3,1\n4,3,0\n", b"1,0,0\n4,3,0\n", b"x,b,c\nx,b,d\ne,b,c\n"):
+        table, told = read(text)
+        assert (table.num_rows, table.column_names[0]) == (text.count(b"\n"), "column 1")
+        assert "looks like data" in told
+    for text in (b"land,1990,2000,2010\nx,1,2,3\n", b"a,b\nx,b\ny,c\n", b"n,t\n1,x\n"):
+        assert read(text)[1] == ""
+    assert read(b"7,3,1\n4,3,0\n", Format(header=True))[0].column_names == ["7", "3", "1"]
+    assert read(b"a,b\n4,3\n", Format(header=False))[0].num_rows == 2
+    assert read(b",b\n4,3\n")[0].column_names == ["column 1", "b"]
 
 
 def test_numbers_that_mean_a_missing_cell(read):
@@ -179,7 +232,9 @@ def test_rows_beyond_the_stated_size_of_a_sheet_are_read(dimension, read):
 
 
 def test_sheets_without_a_header_or_with_a_title_are_told(read):
-    assert "if it is data" in read(workbook([[5.1, 3.5], [4.9, 3.0], [4.7, 3.2]]))[1]
+    table, told = read(workbook([[5.1, 3.5], [4.9, 3.0], [4.7, 3.2]]))
+    assert table.to_pydict() == {"column 1": [5.1, 4.9, 4.7], "column 2": [3.5, 3.0, 3.2]}
+    assert "looks like data" in told
     table, told = read(workbook([["My title"], ["a", "b", None, "d"], [1, 2, None, 4]]))
     assert table.column_names == ["My title", "column 2", "column 4"]
     assert "names 1 column of 3; the others are called 'column 2', 'column 4'" in told
@@ -207,6 +262,43 @@ def test_broken_workbooks_are_refused(read):
         assert str(refused(read, content))
     plain = workbook([["a", "b"], [1, 2]])
     assert "unpacks to more than" in str(refused(read, plain, Format(max_unpacked=1000)))
+
+
+def with_sheet(content, change):
+    """Return a workbook with another text of its sheet."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        xml = archive.read("xl/worksheets/sheet1.xml")
+        members = {name: archive.read(name) for name in archive.namelist()}
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, change(xml) if name == "xl/worksheets/sheet1.xml" else data)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("number", [b"1", b"2", b"1048577", b"99999999999"])
+def test_rows_of_a_sheet_that_are_numbered_wrongly_are_refused(number, read):
+    plain = workbook([["a", "b"], [1, 2], [3, 4]])
+    damaged = with_sheet(plain, lambda xml: xml.replace(b'r="3"', b'r="' + number + b'"'))
+    assert f"row 2 is followed by row {int(number)}" in str(refused(read, damaged))
+
+
+def test_formulas_that_were_never_computed_are_told(read):
+    plain = workbook([["a", "b"], [1, "=A2*2"], [3, "=A3*2"], [5, 7]])
+    table, told = read(plain)
+    assert table["b"].to_pylist() == [None, None, 7]
+    assert "2 formulas of column 'b' (B2, B3) were never computed and counted as missing" in told
+
+    def computed(xml):  # some writers close an empty element at once, some do not
+        return re.sub(rb"<f>A2\*2</f><v( ?/>|></v>)", b"<f>A2*2</f><v>2</v>", xml)
+
+    def empty_text(xml):
+        return computed(xml).replace(b'r="B3"><f>A3*2</f>', b'r="B3" t="str"><f>&quot;&quot;</f>')
+
+    assert "1 formula of column 'b' (B3) was never computed" in read(with_sheet(plain, computed))[1]
+    table, told = read(with_sheet(plain, empty_text))
+    assert table["b"].to_pylist() == [2, None, 7]
+    assert told == ""
 
 
 # ---- pipes --------------------------------------------------------------------------------------
@@ -241,3 +333,26 @@ def test_closed_stdin_is_told(monkeypatch):
         monkeypatch.setattr(sys, "stdin", stdin)
         with pytest.raises(InputError, match="stdin is closed"):
             read_table("-", Format())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind"),
+    [
+        ("true", "FALSE", pa.bool_()),
+        ("-inf", "1", pa.float64()),
+        ("+Infinity", "1", pa.float64()),
+        ("red", "1", pa.string()),
+        ("", "1", pa.int64()),
+        ("x", "2020-01-01", pa.string()),
+    ],
+)
+def test_the_first_cell_does_not_decide_alone(first, second, kind, read):
+    table, _ = read(f"a,b\n{first},1\n{second},2\n".encode())
+    assert table["a"].type == kind
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there are no such devices")
+def test_devices_are_not_read(tmp_path):
+    (tmp_path / "t.csv").symlink_to("/dev/zero")  # has no end
+    with pytest.raises(InputError, match="is a device"):
+        read_table(str(tmp_path / "t.csv"), Format())

@@ -119,3 +119,22 @@ def test_parts_make_spherical_kmeans_of_unit_rows(rng):
 def test_both_are_registered():
     assert CENTER_RULES["direction"] is DirectionCenter
     assert DISSIMILARITIES["unit-squared-euclidean"] is UnitSquaredEuclidean
+
+
+def test_numbers_of_spaces_may_be_any(problem):
+    X, s, assignment = problem
+    source = MemorySource(X, s)
+    table, _ = describe(source)
+    statistics = source.reduce(UnitSquaredEuclidean().bind(table).accumulation(assignment))
+    centers = [
+        DirectionCenter(spaces).bind(table).update(statistics, assignment, source)
+        for spaces in (SPACES, np.where(SPACES == 1, 2**60, SPACES))  # nothing counts so far
+    ]
+    np.testing.assert_array_equal(*centers)
+
+
+@pytest.mark.parametrize("spaces", [[0], [[0, 0]], [0.0, 1.0]])
+def test_spaces_have_one_integer_for_each_feature(spaces):
+    table, _ = describe(MemorySource(np.eye(2)))
+    with pytest.raises(ValueError, match="expected one integer for each of 2 numeric features"):
+        DirectionCenter(spaces).bind(table)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
-from fwkmeans.cli.models import DEFAULT, NAMES
+from fwkmeans.cli.models import NAMES, READING
 from fwkmeans.datasets import load_uci
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.preprocessing import RangeStandardizer
@@ -26,15 +28,18 @@ def test_everything_is_compared(run, wine_path, wine):
     done = run("compare", wine_path, "-k", 3, "--labels", "class", "--out", "all.csv", "--json")
     found = done.json
     assert [one["name"] for one in found["algorithms"]] == [
+        "AutoKMeans",
         *NAMES[:6],
         EXTRA,
         *NAMES[6:],
     ]
     assert found["skipped"] == []
     labels = columns_of("all.csv")
+    consensus = labels.pop("consensus")
     assert list(labels) == [one["name"] for one in found["algorithms"]]
-    for one in found["algorithms"]:
-        name, options = DEFAULT if one["name"] == EXTRA else (one["name"], {})
+    check_consensus(found, labels, np.array(consensus, dtype=int))
+    for one in found["algorithms"][1:]:
+        name, options = READING if one["name"] == EXTRA else (one["name"], {})
         model = make_pipeline(
             RangeStandardizer(), ALGORITHMS[name](3, random_state=0, **options)
         ).fit(wine.data)
@@ -51,17 +56,64 @@ def test_everything_is_compared(run, wine_path, wine):
             assert matrix[a, b] == pytest.approx(adjusted_rand_score(first, second), abs=1e-12)
 
 
+def check_consensus(found, labels, consensus):
+    """Against a loop over all ways to match clusters."""
+    told = found["consensus"]
+    matrix = np.array(found["agreement"]["ari"])
+    means = (matrix.sum(axis=1) - 1) / (len(matrix) - 1)
+    names = list(labels)
+    assert told["middle"] == names[int(means.argmax())]
+    assert told["mean_agreement"] == pytest.approx(means.max())
+    middle = np.array(labels[told["middle"]], dtype=int)
+    votes = np.zeros((len(middle), 3))
+    for own in labels.values():
+        ways = [np.array(way)[np.array(own, dtype=int)] for way in itertools.permutations(range(3))]
+        best = max(ways, key=lambda way: (way == middle).sum())
+        votes[np.arange(len(middle)), best] += 1
+    sure = votes.max(axis=1) > len(labels) / 2
+    np.testing.assert_array_equal(consensus[sure], votes.argmax(axis=1)[sure])
+    assert told["share_agreed"] == pytest.approx(sure.mean())
+    assert told["share_unanimous"] == pytest.approx((votes.max(axis=1) == len(labels)).mean())
+    assert told["sizes"] == np.bincount(consensus, minlength=3).tolist()
+    assert "labels" not in told
+
+
+def test_compare_ends_with_a_consensus_and_a_suggestion(run, wine_path, write):
+    three = ("-a", "k-means", "-a", "wk-means", "-a", "fwsa")
+    text = run("compare", wine_path, "-k", 3, "--drop", "class", *three).out
+    assert "of the rows are in the same cluster for most algorithms" in text
+    assert "Suggestion: begin with " in text
+    assert "fwkmeans fit wine.csv -k 3 -a " in text
+    rng = np.random.default_rng(0)
+    lines = "\n".join(",".join(f"{v:.3f}" for v in row) for row in rng.random((60, 8)))
+    noise = write("noise.csv", f"{','.join('abcdefgh')}\n{lines}\n")
+    text = run("compare", noise, "-k", 5, *three).out
+    assert "the algorithms disagree" in text
+    assert "Consensus" not in run("compare", wine_path, "-k", 3, *three[:4]).out
+
+
 def test_text(run, wine_path):
-    arguments = ("compare", wine_path, "-k", 3, "--labels", "class", "-a", "awk", "-a", "k-means")
+    arguments = (
+        "compare",
+        wine_path,
+        "-k",
+        3,
+        "--labels",
+        "class",
+        "-a",
+        "wk-means",
+        "-a",
+        "k-means",
+    )
     text, found = run(*arguments).out, run(*arguments, "--json").json
     assert text.startswith("wine.csv: 178 rows, 13 columns, 3 clusters\n")
-    awk, kmeans = found["algorithms"]
-    assert f"AWK        {awk['ari']:.2f}" in text
+    wk, kmeans = found["algorithms"]
+    assert f"WK-Means   {wk['ari']:.2f}" in text
     assert "all alike" in text
-    heaviest = max(awk["weights"], key=awk["weights"].get)
-    assert f"{heaviest} {awk['weights'][heaviest]:.0%}" in text
+    heaviest = max(wk["weights"], key=wk["weights"].get)
+    assert f"{heaviest} {wk['weights'][heaviest]:.0%}" in text
     assert f"2 K-Means  {found['agreement']['ari'][1][0]:.2f}  ·" in text
-    assert kmeans["ari"] > awk["ari"]
+    assert kmeans["ari"] != wk["ari"]
     assert "best" not in text
 
 
@@ -83,13 +135,19 @@ def test_what_cannot_be_done_is_skipped_with_a_reason(run, refuse, mixed):
 def test_bad_input_gets_a_sentence(refuse, wine_path, write):
     assert "there cannot be more clusters than rows" in refuse("compare", wine_path, "-k", 999)
     assert "There is no file" in refuse("compare", "none.csv", "-k", 3)
-    assert "one column" in refuse("compare", write("t.csv", "a\n1\n2\n"), "-k", 1)
-    assert "No column varies" in refuse("compare", write("t.csv", "a,b\n1,1\n1,1\n"), "-k", 1)
+    assert "one column" in refuse("compare", write("t.csv", "a\n1\n2\n"), "-k", 2)
+    assert "No column varies" in refuse("compare", write("t.csv", "a,b\n1,1\n1,1\n"), "-k", 2)
     assert "no algorithm" in refuse("compare", wine_path, "-k", 3, "-a", "nothing")
 
 
 def test_mixed_tables(run, mixed):
     found = run("compare", mixed, "-k", 3, "--drop", "key", "--labels", "group", "--json").json
-    assert len(found["algorithms"]) == 11
+    assert len(found["algorithms"]) == 12
     for one in found["algorithms"]:
         assert set(one["weights"]) == {"size", "count", "color", "yes"}
+
+
+def test_the_number_of_clusters_is_found_if_none_is_given(run, wine_path):
+    done = run("compare", wine_path, "--drop", "class", "-a", "awk", "-a", "k-means", "--json").json
+    assert done["n_clusters"] == 3
+    assert "AutoKMeans found 3 clusters, and all algorithms" in done["notes"][0]

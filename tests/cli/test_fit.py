@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
-from fwkmeans import AWKMeans, EWKMeans, FGKMeans, IMWKMeans, KMeans, WKMeans
+from fwkmeans import AutoKMeans, AWKMeans, FGKMeans, KMeans, WKMeans
 from fwkmeans._tabular import reading
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli import main
@@ -45,7 +45,7 @@ def labels_of(path):
 
 def test_labels_are_those_of_python(run, iris_path, iris, tmp_path):
     run("fit", iris_path, "-k", 3, "--labels", "class", "--out", "labels.csv")
-    model = make_pipeline(RangeStandardizer(), EWKMeans(3, dispersion="mean", random_state=0))
+    model = make_pipeline(RangeStandardizer(), AutoKMeans(3))
     expected = model.fit(iris.data)[-1].labels_
     np.testing.assert_array_equal(labels_of(tmp_path / "labels.csv"), expected)
 
@@ -80,10 +80,11 @@ def test_json_is_the_summary(run, iris_path):
         TableEncoder(categorical="keep", impute="median"), AWKMeans(3, random_state=0)
     )
     model.fit(chosen.features)
-    expected = summarize(model, chosen.features, classes=chosen.classes, starts=0)
+    expected = summarize(model, chosen.features, classes=chosen.classes)
     found = done.json
     assert (found.pop("notes"), found.pop("left_out"), found.pop("written")) == ([], {}, {})
-    assert found.pop("title") == "iris.csv: AWK, 3 clusters"
+    assert found.pop("number")["chosen"] is None  # it was given
+    assert found.pop("title") == "3 clusters in iris.csv"
     expected.pop("title")
     assert found == json.loads(json.dumps(expected))
     ari = adjusted_rand_score(chosen.classes, model[-1].labels_)
@@ -91,25 +92,45 @@ def test_json_is_the_summary(run, iris_path):
 
 
 def test_text_says_what_matters(run, iris_path):
-    arguments = ("fit", iris_path, "-k", 3, "-a", "AWK", "--labels", "class")
+    arguments = ("fit", iris_path, "-k", 3, "-a", "AWK", "-p", "beta=2", "--labels", "class")
     text, summary = run(*arguments).out, run(*arguments, "--json").json
-    assert text.startswith("iris.csv: 150 rows, 4 columns, 3 clusters by AWK\n")
+    assert text.startswith("iris.csv: 150 rows, 4 columns, 3 clusters by AWK (beta=2)\n")
     for cluster in summary["clusters"]:
-        assert f"cluster {cluster['number']}: {cluster['size']} rows" in text
-    shares = re.findall(r"^  (\w+)\s+([\d.]+)%  [█▉▊▋▌▍▎▏]+$", text, flags=re.MULTILINE)
-    expected = [top for cluster in summary["clusters"] for top in cluster["top"]]
-    assert [name for name, _ in shares] == [name for name, _ in expected]
-    for (_, shown), (_, share) in zip(shares, expected, strict=True):
-        assert float(shown) == pytest.approx(100 * share, abs=0.51)
+        heading = f"cluster {cluster['number']} ({cluster['size']} rows, "
+        assert heading in text
+        assert cluster["name"] in " ".join(text.split())
+    line = r"^  (\w+)\s+>?([\d.]+)%  ([█▉▊▋▌▍▎▏]+)\s+weight ([\d.]+)%$"
+    shares = re.findall(line, text, flags=re.MULTILINE)
+    expected = [
+        (name, share, cluster["weights"][name])
+        for cluster in summary["clusters"]
+        for name, share in sorted(cluster["separation"].items(), key=lambda one: -one[1])
+        if share >= 0.05
+    ]
+    assert [name for name, *_ in shares] == [name for name, *_ in expected]
+    for (_, shown, bar, beside), (_, share, weight) in zip(shares, expected, strict=True):
+        assert float(shown) == pytest.approx(100 * share, abs=1.0)  # >99% is not 100%
+        assert len(bar) == pytest.approx(20 * share, abs=1.1)
+        assert float(beside) == pytest.approx(100 * weight, abs=0.51)
+    assert f"Stability: {summary['stability']['median']:.2f}, stable" in text
     assert f"Agreement with 'class': ARI {summary['agreement']['ari']:.2f}" in text
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_weights_that_all_clusters_share_are_shown_once(run, iris_path):
-    text = run("fit", iris_path, "-k", 3, "-a", "WK-Means", "--drop", "class").out
-    assert "in all clusters alike" in text
-    assert text.count("petal_width") == 1
-    assert len(re.findall(r"^  cluster \d: \d+ rows", text, flags=re.MULTILINE)) == 3
+def test_equal_weights_are_said_once(run, iris_path):
+    text = run("fit", iris_path, "-k", 3, "-a", "K-Means", "--drop", "class").out
+    assert "All columns have the same weight." in " ".join(text.split())
+    assert "weight 2" not in text
+    assert len(re.findall(r"^cluster \d \(\d+ rows, ", text, flags=re.MULTILINE)) == 3
+
+
+def test_stability_is_always_told(run, iris_path, write):
+    for algorithm in ("K-Means", "iMWK-Means"):
+        text = run("fit", iris_path, "-k", 3, "-a", algorithm, "--drop", "class").out
+        assert text.splitlines()[1].startswith("Stability: ")
+        assert re.search(r"Stability: [01]\.\d\d, ", text)
+    text = run("fit", write("t.csv", "a,b\n1,2\n2,1\n5,6\n"), "-k", 2, "-a", "kmeans").out
+    assert "Stability: not known. There are too few rows" in " ".join(text.split())
 
 
 def test_bars_have_a_plain_form(run, iris_path, monkeypatch):
@@ -123,7 +144,7 @@ def test_mixed_tables(run, mixed, tmp_path):
     arguments = ("fit", mixed, "-k", 3, "--id", "key", "--labels", "group", "--seed", 1)
     done = run(*arguments, "-a", "FG-K-Means", "--out", "l.csv", "--model", "m.fwk")
     assert "2 missing cells were filled with the median" in done.out
-    chosen = choose_columns(read_table(str(mixed), Format()), Roles(id="key", labels="group"), "")
+    chosen = choose_columns(read_table(str(mixed), Format()), Roles(id=["key"], labels="group"), "")
     model = make_pipeline(
         TableEncoder(categorical="keep", impute="median"), FGKMeans(3, random_state=1)
     ).fit(chosen.features)
@@ -150,7 +171,8 @@ def test_missing_cells_can_stay(missing, name, run, mixed, tmp_path):
 def test_stdin_and_stdout(run, iris_path, iris):
     with open(iris_path, encoding="utf-8") as stream:
         text = stream.read()
-    done = run("fit", "-", "-k", 3, "-a", "kmeans", "--drop", "class", "--out", "-", stdin=text)
+    arguments = ("fit", "-", "-k", 3, "-a", "kmeans", "--drop", "class", "--out", "-")
+    done = run(*arguments, "--labels-only", stdin=text)
     header, *rows = done.out.splitlines()
     model = make_pipeline(RangeStandardizer(), KMeans(3, random_state=0)).fit(iris.data)
     assert header == "cluster"
@@ -159,7 +181,7 @@ def test_stdin_and_stdout(run, iris_path, iris):
 
 
 def test_labels_as_other_files(run, mixed, tmp_path):
-    common = ("fit", mixed, "-k", 2, "--id", "key")
+    common = ("fit", mixed, "-k", 2, "--id", "key", "--labels-only")
     run(*common, "--out", "l.parquet")
     run(*common, "--out", "l.tsv")
     table = pyarrow.parquet.read_table(tmp_path / "l.parquet")
@@ -183,10 +205,38 @@ def test_reports_are_written(run, iris_path, tmp_path):
 
 
 def test_the_number_of_clusters_can_be_found(run, iris_path, iris):
-    done = run("fit", iris_path, "-k", "auto", "-a", "iMWK-Means", "--drop", "class", "--json").json
-    rows = RangeStandardizer().fit_transform(iris.data)
-    expected = IMWKMeans(None, random_state=0).fit(rows).n_clusters_
-    assert done["n_clusters"] == expected
+    for arguments in ((), ("-k", "auto"), ("-k", "2:5", "-a", "wk")):
+        done = run("fit", iris_path, *arguments, "--drop", "class", "--json").json
+        assert done["n_clusters"] == done["number"]["chosen"] in (2, 3)
+        assert done["number"]["tendency"]["verdict"] == "clear"
+    assert set(done["number"]["scores"]) == {"silhouette", "gap", "stability"}
+    assert list(map(int, done["number"]["scores"]["silhouette"])) == [2, 3, 4, 5]
+
+
+def test_the_choice_of_the_number_is_explained(run, iris_path):
+    text = run("fit", iris_path, "--drop", "class").out
+    model = AutoKMeans().fit(load_uci("iris").data)
+    lines = text.splitlines()
+    assert lines[0].endswith(f"is highest for {model.n_clusters_} clusters")
+    second = sorted(model.criteria_, key=model.criteria_.get)[-2]
+    behind = model.criteria_[second] - max(model.criteria_.values())
+    assert f"next come {second} ({behind:.0f})" in lines[1]
+    text = run("fit", iris_path, "--drop", "class", "-k", "5:6").out
+    assert "Of -k 5:6 it is highest for 5." in text
+    assert "iris.csv: 150 rows, 4 columns, 5 clusters by AutoKMeans" in text
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform", "clustered"])
+def test_a_table_without_clusters_is_said_first(kind, run, write):
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(size=(150, 3)) if kind == "uniform" else rng.normal(size=(150, 3))
+    if kind == "clustered":
+        rows[:75] += 6
+    lines = [",".join(f"{value:.4f}" for value in row) for row in rows]
+    path = write("t.csv", "a,b,c\n" + "\n".join(lines) + "\n")
+    for arguments in (("fit", path), ("choose", path, "-k", "2:3", "-a", "k-means", "--no-plot")):
+        text = run(*arguments).out
+        assert text.startswith("Nothing clusters here") == (kind != "clustered"), text
 
 
 def test_names_are_those_of_the_registry():
@@ -258,12 +308,17 @@ def test_groups_are_columns_by_name(run, refuse, mixed, iris_path, iris, tmp_pat
         (("-k", "3", "-a", "wkmaens"), "There is no algorithm 'wkmaens': did you mean WK-Means"),
         (("-k", "3", "-a", "f"), "There is no algorithm 'f': did you mean FWSA or FG-K-Means?"),
         (("-k", "3", "-a", "?"), "There is no algorithm '?': choose of K-Means, SYNCLUS"),
-        (("-k", "3", "-p", "gama=1"), "no parameter 'gama'. Did you mean gamma? It has gamma, "),
-        (("-k", "3", "-p", "gamma"), "write a parameter as name=value"),
-        (("-k", "3", "-p", "n_init=3"), "use the option --starts instead"),
-        (("-k", "3", "-p", "gamma=-1"), "gamma=-1: expected"),
+        (
+            ("-k", "3", "-a", "ew", "-p", "gama=1"),
+            "no parameter 'gama'. Did you mean gamma? It has gamma, ",
+        ),
+        (("-k", "3", "-a", "ew", "-p", "gamma"), "write a parameter as name=value"),
+        (("-k", "3", "-a", "ew", "-p", "n_init=3"), "use the option --starts instead"),
+        (("-k", "3", "-a", "ew", "-p", "gamma=-1"), "gamma=-1: expected"),
         (("-k", "3", "-a", "AWK", "-p", "beta=x"), "beta='x': expected a number"),
-        (("-k", "auto"), "-k auto: the number of clusters is found by iMWK-Means"),
+        (("-k", "2:151"), "-k 2:151: there cannot be more clusters than rows"),
+        (("--starts", "3"), "AutoKMeans draws nothing at random"),
+        (("--missing", "rescale"), "AutoKMeans ignores missing cells"),
         (("-k", "3", "--labels", "clas"), "did you mean 'class'?"),
         (("-k", "3", "--out", "labels.doc"), "expected a file whose name ends in"),
         (("-k", "3", "--out", "no/labels.csv"), "There is no folder no"),
@@ -278,8 +333,9 @@ def test_bad_options_get_a_sentence(arguments, sentence, refuse, iris_path, tmp_
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "Missing option '-k'"),
-        (("-k", "0"), "there cannot be 0 clusters"),
+        (("-k", "0"), "0 makes no clusters; give 2 or more"),
+        (("-k", "1"), "1 makes no clusters; give 2 or more"),
+        (("-k", "5:3"), "5:3 is empty"),
         (("-k", "two"), "'two' is not a number of clusters"),
         (("-k", "3", "--json", "--out", "-"), "would both print"),
         (("-k", "3", "--sep", "ab"), "is not one character"),
@@ -301,7 +357,7 @@ def test_wrong_usage_is_code_2(arguments, sentence, refuse, iris_path):
         ("a,b\n", "header but no rows"),
         ("", "is empty"),
         ("a,a\n1,2\n", "several columns named 'a'"),
-        (b"a,b\n1,\xe9\n", "--encoding latin-1"),
+        (b"a,b\n1,\x81\n", "--encoding cp1252"),
         ("a,b\n1,2\n", "-k 2: there cannot be more clusters than rows, and the table has 1 row"),
     ],
 )
@@ -354,16 +410,15 @@ def test_warnings_become_notes(run, write):
     arguments = ("fit", path, "-k", 4, "-a", "kmeans")
     done = run(*arguments)
     assert done.err == ""
-    assert done.out.count("Caution: ") == 1
-    assert "have no rows" in done.out
+    assert done.out.count("have no rows") == 1
     (text,) = run(*arguments, "--json").json["notes"]
     assert text.startswith("Number of distinct clusters (2) found smaller than n_clusters (4)")
-    done = run("fit", path, "-k", 2, "-a", "iMWK-Means", "--starts", 5)
+    done = run("fit", path, "-k", 2, "-a", "iMWK-Means", "-p", "init=anomalous", "--starts", 5)
     assert "Note: init='anomalous' draws nothing: one start is run instead of n_init=5." in done.out
 
 
 def test_a_run_cut_short_is_said_once(run, wine_path):
-    done = run("fit", wine_path, "-k", 3, "-p", "max_iter=1", "--drop", "class")
+    done = run("fit", wine_path, "-k", 3, "-a", "ew", "-p", "max_iter=1", "--drop", "class")
     assert done.out.count("iteration") == 1
 
 

@@ -164,7 +164,7 @@ def test_exit_codes_and_streams_of_a_real_process(iris_path, tmp_path):
     code, out, err = finish(start("fit", "none.csv", "-k", 3, cwd=tmp_path))
     assert (code, out) == (1, "")
     assert err == "Error: There is no file none.csv. Check the name.\n"
-    code, out, err = finish(start("fit", iris_path))
+    code, out, err = finish(start("fit", iris_path, "-k", 1))
     assert code == 2
     with open(iris_path, encoding="utf-8") as stream:
         text = stream.read()
@@ -206,7 +206,21 @@ def large(tmp_path_factory):
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("fit", ("--starts", 500, "--out", "l.csv", "--model", "m.fwk", "--report", "r.html")),
+        (
+            "fit",
+            (
+                "-a",
+                "ew",
+                "--starts",
+                500,
+                "--out",
+                "l.csv",
+                "--model",
+                "m.fwk",
+                "--report",
+                "r.html",
+            ),
+        ),
         ("compare", ("--starts", 200, "--out", "l.csv")),
     ],
 )

@@ -113,9 +113,9 @@ def test_report_of_a_model(run, refuse, model, mixed, tmp_path):
     assert done.out == "Wrote the report to m.html\n"
     page = (tmp_path / "m.html").read_text("utf-8")
     assert "My &amp; table" in page
-    run("report", "m.fwk", mixed, "--out", "other.html", "--starts", 0)
+    run("report", "m.fwk", mixed, "--out", "other.html", "--draws", 0)
     assert (tmp_path / "other.html").exists()
-    found = run("report", "m.fwk", mixed, "--labels", "group", "--json", "--starts", 0).json
+    found = run("report", "m.fwk", mixed, "--labels", "group", "--json", "--draws", 0).json
     assert found["algorithm"] == "AWK"
     assert [cluster["size"] for cluster in found["clusters"]] == np.bincount(
         model[-1].labels_

@@ -16,6 +16,9 @@ from fwkmeans._tabular import reading
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Roles, choose_columns
 from fwkmeans.cli.errors import InputError, sentence_of
+from fwkmeans.cli.kinds import kind_of
+
+from .conftest import columns_of
 
 
 def read_table(*args, **options):
@@ -60,9 +63,9 @@ def test_utf8_with_and_without_mark(prefix, write):
 
 
 def test_other_encodings_are_named(write):
-    path = write("t.csv", "a,b\n1,é\n2,x\n".encode("latin-1"))
-    assert "not text in utf-8 (it holds the byte 0xe9)" in refused(path)
-    assert read_table(str(path), Format(encoding="latin-1"))["b"].to_pylist() == ["é", "x"]
+    path = write("t.csv", "a,b\n1,あいう\n2,x\n".encode("shift-jis"))
+    assert "not text in utf-8 (it holds the byte 0x82)" in refused(path)
+    assert read_table(str(path), Format(encoding="shift-jis"))["b"].to_pylist() == ["あいう", "x"]
     assert "UTF-16" in refused(write("u.csv", "a,b\n1,2\n".encode("utf-16")))
     both = read_table(str(write("v.csv", "a,b\n1,2\n".encode("utf-16"))), Format(encoding="utf-16"))
     assert both.to_pydict() == {"a": [1], "b": [2]}
@@ -70,8 +73,15 @@ def test_other_encodings_are_named(write):
 
 
 def test_bytes_far_behind_that_are_no_text(write):
-    path = write("t.csv", b"a,b\n" + b"1,x\n" * 100_000 + b"2,\xe9\n")
-    assert "--encoding latin-1" in refused(path)
+    path = write("t.csv", b"a,b\n" + b"1,x\n" * 100_000 + b"2,\x81\n")
+    assert "--encoding cp1252" in refused(path)
+
+
+def test_text_of_windows_is_read(write):
+    path = write("t.csv", b"a,b\n" + b"1,x\n" * 100_000 + "2,5 € für\n".encode("cp1252"))
+    table, remarks = reading.read_table(str(path), Format())
+    assert table["b"][-1].as_py() == "5 € für"
+    assert "read as that of Windows" in remarks.found()[0].text
 
 
 def test_types_that_change_far_behind(write):
@@ -247,6 +257,73 @@ def test_types_can_be_overruled():
     }
 
 
+def kind(name, cells):
+    return kind_of(pa, pa.chunked_array([pa.array(cells)]), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "use", "why"),
+    [
+        ("name", [f"n{i}" for i in range(39)] + ["n0"], "left out", "39 different texts in 40"),
+        ("name", [f"n{i}" for i in range(39)] + [None], "left out", "a text of its own"),
+        ("town", [f"n{i % 9}" for i in range(40)], "categories", "text"),
+        ("id", [*range(100, 500, 10), 100], "left out", "nearly every row"),
+        ("orderNo", list(range(100, 500, 10)), "left out", "every row has a number of its own"),
+        ("smoking_yes_cancer_no", list(range(100, 500, 10)), "number", "whole numbers"),
+        ("Sample Number", [*range(40), *range(30)], "left out", "it counts rows"),
+        ("patient", [i // 4 for i in range(120)], "left out", "groups of rows"),
+        ("year", [float(i) for i in range(1947, 1960)], "left out", "it numbers the rows"),
+        ("model_year", [1970 + i % 12 for i in range(60)], "number", "years"),
+        ("ZIP code", [80331, 10115, 20095, 80331] * 20, "categories", "postcodes"),
+        ("plz", [80331 + 7 * (i % 50) for i in range(99)], "left out", "postcodes, not amounts"),
+        ("occupation", [1.0, 2.0, 3.0, 5.0] * 20, "categories", "named like categories"),
+        ("state_income", [1, 2, 3, 5] * 20, "number", "whole numbers"),
+        ("comment", ["x", "y"] + [None] * 20, "left out", "only 2 of 22 cells"),
+        ("flag", [True, False] * 5, "categories", "true or false"),
+        ("size", [0.5, 1.5] * 5, "number", "numbers"),
+    ],
+)
+def test_columns_are_what_a_person_would_say(name, cells, use, why):
+    found = kind(name, cells)
+    assert found.use == use
+    assert why in found.why
+
+
+def test_one_table_says_what_is_done_with_each_column(run, mixed):
+    done = run("fit", mixed, "-k", 3, "--columns", "--labels", "group", "--drop", "yes")
+    lines = [line.split(maxsplit=2) for line in done.out.splitlines() if line][2:]
+    assert [(line[0], line[1]) for line in lines] == [
+        ("key", "left"),
+        ("size", "number"),
+        ("count", "number"),
+        ("color", "categories"),
+        ("yes", "left"),
+        ("group", "classes"),
+    ]
+    uses = run("fit", mixed, "-k", 3, "--columns", "--json").json["columns"]
+    assert uses[1] == {
+        "column": "size",
+        "use": "number",
+        "why": "numbers",
+        "n_values": 59,
+        "n_missing": 1,
+    }
+
+
+@pytest.mark.parametrize("dates", ["age", "parts"])
+def test_dates_are_used_if_asked_for(dates, run, write, tmp_path):
+    days = [f"{1 + i % 28}.{1 + i % 12}.{2000 + i % 7}" for i in range(60)]
+    lines = [f"{i % 3 + i / 60},{day},k{i},g{i % 4}" for i, day in enumerate(days)]
+    path = write("t.csv", "a,born,k,g\n" + "\n".join(lines) + "\n")
+    arguments = ("fit", path, "-k", 2, "-a", "K-Means", "--dates", dates, "--id", "k,g")
+    arguments += ("--labels-only",)
+    run(*arguments, "-m", "m.fwk", "-o", "fitted.csv")
+    run("predict", "m.fwk", path, "--id", "k,g", "-o", "predicted.csv")
+    fitted, predicted = columns_of("fitted.csv"), columns_of("predicted.csv")
+    assert list(fitted) == list(predicted) == ["k", "g", "cluster"]
+    assert fitted == predicted
+
+
 def test_unique_text_can_be_asked_for():
     found = chosen({"k": ["u", "v", "w"], "a": [1, 2, 4]}, categorical=["k"])
     assert found.features.column_names == ["k", "a"]
@@ -254,7 +331,7 @@ def test_unique_text_can_be_asked_for():
 
 def test_keys_and_classes_are_set_aside():
     table = {"k": ["u", "v", "w"], "a": [1, 2, 4], "b": [4, 2, 2], "c": [0, 1, 1]}
-    found = chosen(table, id="k", labels="c")
+    found = chosen(table, id=["k"], labels="c")
     assert found.features.column_names == ["a", "b"]
     assert found.ids == {"k": ["u", "v", "w"]}
     assert found.classes.tolist() == ["0", "1", "1"]
@@ -270,6 +347,7 @@ def test_doubts_are_said():
     table = {
         "comma": ["1,5", "2,5"] * (n // 2),
         "stray": [*map(str, range(n - 1)), "n.d."],
+        "few": [*(str(i % 9) for i in range(n - 1)), "n.d."],
         "many": [f"t{i % 30}" for i in range(n)],
         "class": [0, 1] * (n // 2),
         "x": np.arange(n) ** 2,
@@ -279,8 +357,9 @@ def test_doubts_are_said():
     assert any(
         "'comma' looks like numbers with a decimal comma: add --decimal ," in n for n in notes
     )
-    assert any("because of 'n.d.'" in n and "--numeric stray --na 'n.d.'" in n for n in notes)
-    assert any("'many' has 30 different texts in 40 rows" in n for n in notes)
+    assert any("because of 'n.d.'" in n and "--numeric few --na 'n.d.'" in n for n in notes)
+    assert "'stray' (numbers, but for 'n.d.'? then name those with --na)" in notes[0]
+    assert "'many' (30 different texts in 40 rows, as names or keys)" in notes[0]
     assert any("--labels class" in n for n in notes)
 
 
@@ -300,6 +379,17 @@ def test_wrong_words_about_columns(roles, sentence):
     with pytest.raises(InputError) as caught:
         chosen(table, **roles)
     assert sentence in str(caught.value)
+
+
+def test_one_column_of_a_sheet_is_not_separated_otherwise(refuse, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for cell in ("a", 1, 2, 4):
+        book.active.append([cell])
+    book.save(tmp_path / "t.xlsx")
+    sentence = refuse("fit", tmp_path / "t.xlsx", "-k", 2)
+    assert "has one column, 'a'" in sentence
+    assert "--sep" not in sentence
 
 
 def test_one_column_is_refused():
@@ -327,8 +417,8 @@ def test_classes_must_be_known():
         (["?", "NA"], None, "null"),
         (["2020-01-01", "1999-12-31"], None, "date32[day]"),
         (["2020-01-01T10:00", "2020-01-01 10:00:00.5"], None, "timestamp[ns]"),
-        (["10:00", "23:59:59"], None, "timestamp[ns]"),
-        (["10:00:00.5", "10:00"], None, "string"),
+        (["10:00", "23:59:59"], None, "timestamp[s]"),
+        (["10:00:00.5", "10:00"], None, "timestamp[s]"),
         (["1", "x"], None, "string"),
     ],
 )

@@ -255,3 +255,15 @@ def test_a_start_that_keeps_its_clusters_is_preferred(monkeypatch):
 class FakeFit:
     def __init__(self, member, criterion):
         self.labels, self.criterion = member.argmax(axis=1), criterion
+
+
+@pytest.mark.parametrize("far", [1e30, 1e200, -1e300])
+def test_rows_of_weight_zero_may_be_anywhere(far, rng):
+    X = rng.standard_normal((40, 3)) + 6.0 * (np.arange(40) % 2)[:, None]
+    weight = np.ones(40)
+    X[:3], weight[:3] = far, 0.0
+    model = AutoKMeans(2).fit(X, sample_weight=weight)
+    assert np.isfinite(model.inertia_)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0, rtol=1e-9)
+    assert not np.isnan(model.transform(X)).any()

@@ -127,6 +127,7 @@ def test_names_of_the_output(configuration, rng, df_module):
     assert list(model.get_feature_names_out()) == [f"{name}{k}" for k in range(3)]
 
 
+@pytest.mark.filterwarnings("ignore::fwkmeans.exceptions.IncomparableScoresWarning")
 def test_grid_search_over_nested_parts(rng):
     X = make_rows(rng, 60, 4)
     model = FeatureWeightedKMeans(3, weighting=EntropyWeights(), n_init=1, random_state=0)
@@ -261,11 +262,13 @@ def test_numpy_integers_are_integers(rng, kind, init):
 
 def test_fewer_clusters_than_asked_for_are_never_silent():
     X = TableEncoder().fit_transform(load_uci("tic_tac_toe").data)
-    lost = 0
+    lost = 0  # the published weights rest on single columns here
     for seed in range(40):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            model = AWKMeans(6, beta=1.2, init="random", n_init=1, random_state=seed).fit(X)
+            model = AWKMeans(6, beta=1.2, guard=0, init="random", n_init=1, random_state=seed).fit(
+                X
+            )
         said = any("distinct clusters" in str(warning.message) for warning in caught)
         assert said == (len(np.unique(model.labels_)) < 6)
         lost += said

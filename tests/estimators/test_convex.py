@@ -17,6 +17,11 @@ from laws.configurations import assert_identical, make_rows, some_rows
 SPACES = {"a": [0, 2], "b": [1, 3, 4]}
 
 
+def convex(n_clusters=8, **parameters):
+    """Return the published algorithm."""
+    return ConvexKMeans.as_in_survey(n_clusters, **parameters)
+
+
 def unit(X, columns):
     """Return the rows with unit length in these columns; zero rows stay."""
     X = np.array(X, dtype=float)
@@ -64,7 +69,7 @@ def fisher(X, labels, spaces, spherical=(), s=None, exponents=None):
 def test_even_weights_are_kmeans(rng, source, max_iter):
     X = make_rows(rng, 80, 4)
     centers = some_rows(rng, X, 3)
-    a = ConvexKMeans(3, grid=np.ones((1, 4)), init=centers, max_iter=max_iter).fit(source(X))
+    a = convex(3, grid=np.ones((1, 4)), init=centers, max_iter=max_iter).fit(source(X))
     b = KMeans(3, init=centers, max_iter=max_iter).fit(source(X))
     np.testing.assert_array_equal(a.labels_, b.labels_)
     np.testing.assert_allclose(a.cluster_centers_, b.cluster_centers_, atol=1e-12)
@@ -77,7 +82,7 @@ def test_weights_are_kmeans_on_scaled_columns(rng, source):
     X = make_rows(rng, 80, 5)
     centers = some_rows(rng, X, 3)
     w = np.array([0.7, 0.3])
-    a = ConvexKMeans(3, spaces=SPACES, grid=[w], init=centers, tol=0).fit(source(X))
+    a = convex(3, spaces=SPACES, grid=[w], init=centers, tol=0).fit(source(X))
     root = np.sqrt(w[[0, 1, 0, 1, 1]])
     b = KMeans(3, init=centers * root, tol=0).fit(source(X * root))
     np.testing.assert_array_equal(a.labels_, b.labels_)
@@ -96,7 +101,7 @@ def test_fisher_values_follow_from_the_labels(rng, source, exponent, weighted):
     X = make_rows(rng, 80, 5)
     s = rng.integers(0, 4, 80).astype(float) if weighted else None
     common = {"spaces": SPACES, "exponent": exponent, "init": some_rows(rng, X, 3)}
-    model = ConvexKMeans(3, **common).fit(source(X), sample_weight=s)
+    model = convex(3, **common).fit(source(X), sample_weight=s)
     powers = [2, 3] if exponent == "dimension" else [1, 1]
     members = list(SPACES.values())
     expected = fisher(X, model.labels_, members, s=s, exponents=powers)
@@ -104,7 +109,7 @@ def test_fisher_values_follow_from_the_labels(rng, source, exponent, weighted):
     assert model.fisher_values_.min() == pytest.approx(expected, rel=1e-9)
     assert model.candidates_.shape == (19, 2)
     for number in (0, 7, 18):
-        one = ConvexKMeans(3, **common | {"grid": model.candidates_[[number]]})
+        one = convex(3, **common | {"grid": model.candidates_[[number]]})
         one.fit(source(X), sample_weight=s)
         expected = fisher(X, one.labels_, members, s=s, exponents=powers)
         assert model.fisher_values_[number] == pytest.approx(expected, rel=1e-9)
@@ -112,7 +117,7 @@ def test_fisher_values_follow_from_the_labels(rng, source, exponent, weighted):
 
 def test_objective_is_that_of_the_chosen_weights(rng, source):
     X = make_rows(rng, 80, 5)
-    model = ConvexKMeans(3, spaces=SPACES, random_state=0).fit(source(X))
+    model = convex(3, spaces=SPACES, random_state=0).fit(source(X))
     differences = (X - model.cluster_centers_[model.labels_]) ** 2
     expected = (model.feature_weights_[0] * differences).sum()
     assert model.inertia_ == pytest.approx(expected, rel=1e-12)
@@ -127,7 +132,7 @@ def test_spaces_that_agree_but_differ_in_scale(rng):
     at = np.array([[0.0, 0, 0], [4, 0, 0], [0, 4, 0]])[labels]
     noise = rng.standard_normal((2, 300, 3))
     X = np.column_stack([at + noise[0], 5 * (0.4 * at + noise[1])])
-    model = ConvexKMeans(3, spaces=[range(3), range(3, 6)], random_state=0).fit(X)
+    model = convex(3, spaces=[range(3), range(3, 6)], random_state=0).fit(X)
     assert model.space_weights_[0] > 0.8
     plain = KMeans(3, random_state=0).fit(X)
     truth = adjusted_rand_score(labels, model.labels_)
@@ -140,12 +145,12 @@ def test_a_space_of_noise_is_split_rather_than_left_out(rng):
     clusters = np.array([[0.0, 0], [6, 0], [0, 6]])[labels] + rng.standard_normal((300, 2))
     X = np.column_stack([clusters, 3 * rng.standard_normal((300, 2))])
     spaces = [[0, 1], [2, 3]]
-    model = ConvexKMeans(3, spaces=spaces, random_state=0).fit(X)
+    model = convex(3, spaces=spaces, random_state=0).fit(X)
     assert model.fisher_values_.min() < 0.8 * fisher(X, labels, spaces)
 
 
 def test_one_cluster_has_no_fisher_value(rng):
-    model = ConvexKMeans(1, spaces=SPACES, init=make_rows(rng, 1, 5)).fit(make_rows(rng, 40, 5))
+    model = convex(1, spaces=SPACES, init=make_rows(rng, 1, 5)).fit(make_rows(rng, 40, 5))
     assert np.all(np.isinf(model.fisher_values_))
     np.testing.assert_array_equal(model.space_weights_, 0.5)  # the most even of equals
 
@@ -154,15 +159,15 @@ def test_ties_go_to_even_weights_then_to_the_lower_objective(rng):
     """Far apart, clusters are the same for all weights."""
     labels = np.arange(60) % 3
     X = 100 * rng.standard_normal((3, 2))[labels] + rng.standard_normal((60, 2)) * [1, 0.1]
-    model = ConvexKMeans(3, init=X[:3]).fit(X)
+    model = convex(3, init=X[:3]).fit(X)
     assert np.ptp(model.fisher_values_) <= 1e-9 * model.fisher_values_.min()
     np.testing.assert_allclose(model.space_weights_, 0.5)
     grid = [[0.4, 0.6], [0.6, 0.4]]
     for order in (grid, grid[::-1]):
-        model = ConvexKMeans(3, init=X[:3], grid=order).fit(X)
+        model = convex(3, init=X[:3], grid=order).fit(X)
         np.testing.assert_allclose(model.space_weights_, [0.4, 0.6])  # the second has less spread
         assert model.best_candidate_ == order.index([0.4, 0.6])
-    twice = ConvexKMeans(3, init=X[:3], grid=[[1, 1], [2, 2], [3, 3]]).fit(X)
+    twice = convex(3, init=X[:3], grid=[[1, 1], [2, 2], [3, 3]]).fit(X)
     assert twice.best_candidate_ == 0
 
 
@@ -172,7 +177,7 @@ def test_ties_go_to_even_weights_then_to_the_lower_objective(rng):
 @pytest.mark.parametrize(("n_spaces", "n_candidates"), [(1, 1), (2, 19), (3, 66), (4, 286)])
 def test_automatic_grids(rng, n_spaces, n_candidates):
     X = make_rows(rng, 60, n_spaces)
-    model = ConvexKMeans(2, init=X[:2]).fit(X)
+    model = convex(2, init=X[:2]).fit(X)
     assert model.candidates_.shape == (n_candidates, n_spaces)
     assert len(np.unique(model.candidates_.round(9), axis=0)) == n_candidates
     np.testing.assert_allclose(model.candidates_.sum(axis=1), 1.0)
@@ -185,7 +190,7 @@ def test_automatic_grids(rng, n_spaces, n_candidates):
 @pytest.mark.parametrize("n_spaces", [1, 2, 3, 5])
 def test_resolutions(rng, resolution, n_spaces):
     X = make_rows(rng, 60, n_spaces)
-    model = ConvexKMeans(2, init=X[:2], grid=resolution).fit(X)
+    model = convex(2, init=X[:2], grid=resolution).fit(X)
     assert len(model.candidates_) == math.comb(resolution + n_spaces - 1, n_spaces - 1)
     multiples = model.candidates_ * resolution
     np.testing.assert_allclose(multiples, multiples.round(), atol=1e-12)
@@ -193,7 +198,7 @@ def test_resolutions(rng, resolution, n_spaces):
 
 def test_many_spaces_are_searched(rng, source):
     X = make_rows(rng, 90, 7) * [1, 2, 3, 1, 2, 3, 1]
-    model = ConvexKMeans(3, random_state=0, n_init=2).fit(source(X))
+    model = convex(3, random_state=0, n_init=2).fit(source(X))
     n_first = 2 + 7 + 32
     assert len(model.candidates_) > n_first
     np.testing.assert_allclose(model.candidates_.sum(axis=1), 1.0)
@@ -215,8 +220,8 @@ def test_a_search_does_not_depend_on_units(rng):
     units = np.array([1.0, 2.0, 4.0, 0.5, 8.0, 1.0])
     centers = some_rows(rng, X, 3)
     common = {"tol": 0, "random_state": 0}
-    a = ConvexKMeans(3, init=centers, **common).fit(X)
-    b = ConvexKMeans(3, init=centers * units, **common).fit(X * units)
+    a = convex(3, init=centers, **common).fit(X)
+    b = convex(3, init=centers * units, **common).fit(X * units)
     # even weights in the units given are the only candidate that differs
     if a.best_candidate_ != 1 and b.best_candidate_ != 1:
         np.testing.assert_array_equal(a.labels_, b.labels_)
@@ -227,32 +232,32 @@ def test_a_search_does_not_depend_on_units(rng):
 def test_boundaries(rng):
     X = make_rows(rng, 60, 2)
     common = {"init": X[:2]}
-    model = ConvexKMeans(2, **common).fit(X)
+    model = convex(2, **common).fit(X)
     at = model.best_candidate_
     assert model.on_boundary_ == (at in (0, 18))
     inside = model.candidates_[[max(at - 1, 0), at, min(at + 1, 18)]]
-    edge = ConvexKMeans(2, grid=inside[:1], **common).fit(X)
+    edge = convex(2, grid=inside[:1], **common).fit(X)
     assert not edge.on_boundary_  # one candidate has no edge
-    edge = ConvexKMeans(2, grid=[[0.3, 0.7], [0.6, 0.4]], **common).fit(X)
+    edge = convex(2, grid=[[0.3, 0.7], [0.6, 0.4]], **common).fit(X)
     assert edge.on_boundary_  # two are nothing but edge
 
 
 def test_constant_spaces_have_no_weight(rng, source):
     X = make_rows(rng, 60, 5)
     X[:, [1, 3, 4]] = [5.0, 0.0, 2.0]
-    model = ConvexKMeans(3, spaces=SPACES, init=X[:3]).fit(source(X))
+    model = convex(3, spaces=SPACES, init=X[:3]).fit(source(X))
     np.testing.assert_array_equal(model.space_weights_, [1.0, 0.0])
     assert model.candidates_.shape == (1, 2)
     assert np.isfinite(model.fisher_values_[0])
     np.testing.assert_array_equal(model.feature_weights_[0], [1, 0, 1, 0, 0])
-    given = ConvexKMeans(3, spaces=SPACES, init=X[:3], grid=[[1, 3], [1, 1]]).fit(source(X))
+    given = convex(3, spaces=SPACES, init=X[:3], grid=[[1, 3], [1, 1]]).fit(source(X))
     np.testing.assert_array_equal(given.candidates_, [[1.0, 0.0], [1.0, 0.0]])
 
 
 def test_a_constant_column_of_a_space_has_no_weight(rng):
     X = make_rows(rng, 60, 5)
     X[:, 4] = 7.0
-    model = ConvexKMeans(3, spaces=SPACES, init=X[:3]).fit(X)
+    model = convex(3, spaces=SPACES, init=X[:3]).fit(X)
     assert np.all(model.feature_weights_[:, 4] == 0)
     assert np.all(model.feature_weights_[:, [1, 3]] == model.space_weights_[1])
 
@@ -260,7 +265,7 @@ def test_a_constant_column_of_a_space_has_no_weight(rng):
 @pytest.mark.parametrize("n_features", [1, 2, 3, 6])
 def test_a_constant_table(n_features):
     with pytest.warns(ConvergenceWarning, match="distinct clusters"):
-        model = ConvexKMeans(2, random_state=0).fit(np.ones((5, n_features)))
+        model = convex(2, random_state=0).fit(np.ones((5, n_features)))
     assert model.inertia_ == 0
 
 
@@ -293,7 +298,7 @@ def test_one_spherical_space_is_spherical_kmeans(rng, source, dtype, zero):
     X = directions(rng, zero=zero).astype(dtype)
     s = rng.random(90) + 0.1
     centers = X[X.any(axis=1)][:3].astype(float)
-    model = ConvexKMeans(3, spaces=[range(5)], spherical=True, init=centers, tol=0)
+    model = convex(3, spaces=[range(5)], spherical=True, init=centers, tol=0)
     model.fit(source(X), sample_weight=s)
     labels, expected, objective = spherical_kmeans(X.astype(float), centers, s)
     present = X.any(axis=1)
@@ -313,7 +318,7 @@ def test_mixed_spaces(rng, source, zero, weighted):
     spaces = [[0, 1], [2, 3, 4, 5, 6]]
     s = rng.integers(0, 4, 90).astype(float) if weighted else None
     mass = np.ones(90) if s is None else s
-    model = ConvexKMeans(3, spaces=spaces, spherical=[1], random_state=0, tol=0)
+    model = convex(3, spaces=spaces, spherical=[1], random_state=0, tol=0)
     model.fit(source(X), sample_weight=s)
     assert model.converged_
     assert np.all(np.diff(model.objective_history_) <= 1e-10)
@@ -335,7 +340,7 @@ def test_zero_rows_are_missing(rng, source):
     """A row that is zero in the spherical space is placed by the other one alone."""
     X = np.column_stack([make_rows(rng, 90, 2), directions(rng, zero=9)])
     spaces = [[0, 1], [2, 3, 4, 5, 6]]
-    model = ConvexKMeans(3, spaces=spaces, spherical=[1], random_state=0).fit(source(X))
+    model = convex(3, spaces=spaces, spherical=[1], random_state=0).fit(source(X))
     zero = ~X[:, 2:].any(axis=1)
     d = ((X[:, None, :2] - model.cluster_centers_[:, :2]) ** 2).sum(axis=-1)
     d *= model.space_weights_[0]
@@ -351,8 +356,8 @@ def test_lengths_of_rows_do_not_matter(rng, source):
     X = directions(rng, zero=5)
     lengths = 10.0 ** rng.uniform(-200, 200, (90, 1))
     common = {"spaces": [range(2), range(2, 5)], "spherical": True, "random_state": 0}
-    a = ConvexKMeans(3, **common).fit(source(X))
-    b = ConvexKMeans(3, **common).fit(source(X * lengths))
+    a = convex(3, **common).fit(source(X))
+    b = convex(3, **common).fit(source(X * lengths))
     present = X.any(axis=1)
     np.testing.assert_array_equal(a.labels_[present], b.labels_[present])
     np.testing.assert_allclose(a.cluster_centers_, b.cluster_centers_, atol=1e-9)
@@ -361,7 +366,7 @@ def test_lengths_of_rows_do_not_matter(rng, source):
 
 def test_rows_that_cancel_keep_the_direction():
     X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, 3.0]])
-    model = ConvexKMeans(2, spaces=[[0, 1]], spherical=True, init=[[0.0, -1.0], [0.0, 1.0]])
+    model = convex(2, spaces=[[0, 1]], spherical=True, init=[[0.0, -1.0], [0.0, 1.0]])
     model.fit(X)
     np.testing.assert_array_equal(model.labels_, [0, 0, 1, 1])
     np.testing.assert_array_equal(model.cluster_centers_, [[0.0, -1.0], [0.0, 1.0]])
@@ -371,7 +376,7 @@ def test_rows_that_cancel_keep_the_direction():
 def test_a_table_whose_rows_cancel(rng):
     X = rng.standard_normal((10, 3))
     X = np.vstack([X, -X, np.zeros((2, 3))])
-    model = ConvexKMeans(2, spaces=[range(3)], spherical=True, init=[[0, 0, 0], [1.0, 0, 0]])
+    model = convex(2, spaces=[range(3)], spherical=True, init=[[0, 0, 0], [1.0, 0, 0]])
     model.fit(X)
     assert np.all(np.isfinite(model.cluster_centers_))
     np.testing.assert_allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1.0)
@@ -382,7 +387,7 @@ def test_empty_clusters_move_to_rows_that_gain(rng, source):
     spaces = [[0, 1], [2, 3, 4, 5, 6]]
     centers = np.repeat(X[:1], 5, axis=0)
     for grid in ([[1, 1]], [[0.0, 1.0]]):
-        model = ConvexKMeans(5, spaces=spaces, spherical=[1], grid=grid, init=centers, tol=0)
+        model = convex(5, spaces=spaces, spherical=[1], grid=grid, init=centers, tol=0)
         model.fit(source(X))
         assert len(np.unique(model.cluster_centers_.round(9), axis=0)) == 5
         assert np.all(np.diff(model.objective_history_) <= 1e-10)
@@ -393,7 +398,7 @@ def test_empty_clusters_move_to_rows_that_gain(rng, source):
 def test_a_spherical_space_with_one_direction_is_constant(rng, dtype):
     X = np.column_stack([make_rows(rng, 40, 2), np.outer(rng.random(40) + 0.1, [1.0, 2.0, 3.0])])
     spaces = [[0, 1], [2, 3, 4]]
-    model = ConvexKMeans(2, spaces=spaces, spherical=[1], random_state=0).fit(X.astype(dtype))
+    model = convex(2, spaces=spaces, spherical=[1], random_state=0).fit(X.astype(dtype))
     np.testing.assert_array_equal(model.space_weights_, [1.0, 0.0])
 
 
@@ -402,7 +407,7 @@ def test_constant_columns_of_a_spherical_space_count(rng):
     angle = rng.uniform(0, 2 * np.pi, 60)
     X = np.column_stack([np.cos(angle), np.sin(angle), np.full(60, 0.5)])
     s = np.ones(60)
-    model = ConvexKMeans(3, spaces=[range(3)], spherical=True, init=X[:3], tol=0).fit(X)
+    model = convex(3, spaces=[range(3)], spherical=True, init=X[:3], tol=0).fit(X)
     labels, centers, objective = spherical_kmeans(X, X[:3], s)
     np.testing.assert_array_equal(model.labels_, labels)
     np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-12)
@@ -420,7 +425,7 @@ def test_directions_from_a_callable_and_from_zero_rows(rng):
         seen.append(np.linalg.norm(rows, axis=1))
         return np.vstack([X[zero[:1]], 7 * X[X.any(axis=1)][: n_clusters - 1]])
 
-    model = ConvexKMeans(3, spaces=[range(5)], spherical=True, init=begin, n_init=1).fit(X)
+    model = convex(3, spaces=[range(5)], spherical=True, init=begin, n_init=1).fit(X)
     np.testing.assert_array_equal(np.isnan(seen[0]), ~X.any(axis=1))
     np.testing.assert_allclose(seen[0][X.any(axis=1)], 1.0)
     np.testing.assert_allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1.0)
@@ -443,7 +448,7 @@ def test_spherical_batches_do_not_matter(rng, dtype, monkeypatch, grid):
     fits = []
     for size in (64 * 2**20, 1, 8 * 5 * 3 * 7 * 34):
         monkeypatch.setattr(fwkmeans.estimators.starts, "BATCH_BYTES", size)
-        model = ConvexKMeans(3, grid=grid, n_init=4, random_state=1, max_iter=20, **SPHERICAL)
+        model = convex(3, grid=grid, n_init=4, random_state=1, max_iter=20, **SPHERICAL)
         fits.append(model.fit(X))
     for other in fits[1:]:
         assert_identical(fits[0], other)
@@ -455,7 +460,7 @@ def test_a_search_does_not_depend_on_batches(rng, monkeypatch):
     fits = []
     for size in (64 * 2**20, 8 * 7 * 3 * 6 * 34):
         monkeypatch.setattr(fwkmeans.estimators.starts, "BATCH_BYTES", size)
-        fits.append(ConvexKMeans(3, n_init=3, random_state=1, max_iter=20).fit(X))
+        fits.append(convex(3, n_init=3, random_state=1, max_iter=20).fit(X))
     assert_identical(*fits)
     np.testing.assert_array_equal(fits[0].candidates_, fits[1].candidates_)
     np.testing.assert_array_equal(fits[0].fisher_values_, fits[1].fisher_values_)
@@ -466,9 +471,9 @@ def test_spherical_threads_and_blocks(rng, dtype):
     s = rng.random(3000)
     grid = [[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]]
     common = {"grid": grid, "n_init": 2, "random_state": 1, "max_iter": 15, **SPHERICAL}
-    one, many = (ConvexKMeans(3, n_jobs=n, **common).fit(X, sample_weight=s) for n in (1, 5))
+    one, many = (convex(3, n_jobs=n, **common).fit(X, sample_weight=s) for n in (1, 5))
     assert_identical(one, many)
-    blocks = ConvexKMeans(3, **common).fit(ChunkedSource(X, block_bytes=9999), sample_weight=s)
+    blocks = convex(3, **common).fit(ChunkedSource(X, block_bytes=9999), sample_weight=s)
     np.testing.assert_array_equal(one.labels_, blocks.labels_)
     rtol = 1e-9 if dtype is np.float64 else 1e-4
     np.testing.assert_allclose(one.fisher_values_, blocks.fisher_values_, rtol=rtol)
@@ -480,7 +485,7 @@ def test_spherical_threads_and_blocks(rng, dtype):
 def test_long_spherical_tables(rng):
     """Beyond 20 000 rows only what changes is counted."""
     X = mixed(rng, 21_000)
-    model = ConvexKMeans(3, grid=[[0.3, 0.7]], n_init=1, random_state=0, **SPHERICAL).fit(X)
+    model = convex(3, grid=[[0.3, 0.7]], n_init=1, random_state=0, **SPHERICAL).fit(X)
     expected = fisher(X, model.labels_, SPHERICAL["spaces"], [1], None, [1.0, 1 - 2333 / 21_000])
     assert model.fisher_values_[0] == pytest.approx(expected, rel=1e-9)
     assert np.all(np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0])
@@ -489,8 +494,8 @@ def test_long_spherical_tables(rng):
 def test_integer_weights_are_repeated_rows_in_spherical_spaces(rng):
     X, times = mixed(rng, 70), rng.integers(0, 4, 70)
     centers = X[X[:, 2:].any(axis=1)][:3]
-    a = ConvexKMeans(3, init=centers, tol=0, **SPHERICAL).fit(X, sample_weight=times)
-    b = ConvexKMeans(3, init=centers, tol=0, **SPHERICAL).fit(np.repeat(X, times, axis=0))
+    a = convex(3, init=centers, tol=0, **SPHERICAL).fit(X, sample_weight=times)
+    b = convex(3, init=centers, tol=0, **SPHERICAL).fit(np.repeat(X, times, axis=0))
     np.testing.assert_array_equal(np.repeat(a.labels_, times), b.labels_)
     np.testing.assert_allclose(a.fisher_values_, b.fisher_values_, rtol=1e-9)
     assert a.inertia_ == pytest.approx(b.inertia_, rel=1e-9)
@@ -498,7 +503,7 @@ def test_integer_weights_are_repeated_rows_in_spherical_spaces(rng):
 
 def test_spherical_models_can_be_pickled_and_do_not_follow_their_parameters(rng):
     X = mixed(rng, 60)
-    model = ConvexKMeans(3, random_state=0, **SPHERICAL).fit(X)
+    model = convex(3, random_state=0, **SPHERICAL).fit(X)
     again = pickle.loads(pickle.dumps(model)).set_params(spherical=None)
     np.testing.assert_array_equal(again.predict(X), model.labels_)
     assert again.score(X) == model.score(X)
@@ -532,7 +537,7 @@ def test_spherical_spaces_by_name_index_and_mask(spherical, expected):
 
 def test_names_of_columns_are_names_of_spaces(rng, df_module):
     frame = df_module.DataFrame({name: rng.random(30) for name in "abc"})
-    model = ConvexKMeans(2, spherical=["b"], random_state=0).fit(frame)
+    model = convex(2, spherical=["b"], random_state=0).fit(frame)
     assert list(model.spaces_) == ["a", "b", "c"]
     assert set(np.abs(model.cluster_centers_[:, 1])) == {1.0}
 
@@ -574,7 +579,7 @@ def test_names_of_columns_are_names_of_spaces(rng, df_module):
 )
 def test_bad_parameters_are_named(rng, parameters, error, message):
     with pytest.raises(error, match=message):
-        ConvexKMeans(3, **{"spaces": SPACES} | parameters).fit(make_rows(rng, 40, 5))
+        convex(3, **{"spaces": SPACES} | parameters).fit(make_rows(rng, 40, 5))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -583,4 +588,4 @@ def test_columns_with_gaps_are_named_in_spherical_spaces(rng, source, bad):
     X[3, 4] = bad
     what = "infinity" if np.isinf(bad) else "NaN or other missing values"
     with pytest.raises(ValueError, match=rf"{what} in column 4 \(1 cell\)"):
-        ConvexKMeans(3, spaces=SPACES, spherical=True).fit(source(X))
+        convex(3, spaces=SPACES, spherical=True).fit(source(X))

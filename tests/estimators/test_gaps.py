@@ -44,7 +44,7 @@ def test_coverage_is_the_share_of_rows_not_of_stretched_ones(rng):
     X[:30, 1] = np.nan
     fits = {
         exponent: ConvexKMeans(
-            3, missing="ignore", exponent=exponent, grid=[[1, 1]], random_state=0
+            3, missing="ignore", exponent=exponent, grid=[[1, 1]], guard=0.0, random_state=0
         ).fit(X)
         for exponent in ("coverage", "one")
     }

@@ -13,7 +13,7 @@ from fwkmeans.estimators.notebook import summary
 
 
 class Table(HTMLParser):
-    """Texts of the cells of a table, row by row, and the shades of the weights."""
+    """Texts of the cells of a table, row by row, and the bars of the weights in percent."""
 
     def __init__(self, html):
         super().__init__()
@@ -28,7 +28,7 @@ class Table(HTMLParser):
         if tag in ("td", "th"):
             self.inside = True
             self.rows[-1].append("")
-            found = re.search(r", ([\d.]+)\)$", dict(attrs).get("style", ""))
+            found = re.search(r"\) (\d+)%, transparent 0\)$", dict(attrs).get("style", ""))
             if found:
                 self.shades.append(float(found[1]))
 
@@ -58,11 +58,22 @@ def test_table_holds_sizes_and_weights_of_the_heaviest_features(X):
     for k in range(3):
         shown = [str(k), str(sum(model.labels_ == k)), *(f"{weights[k, v]:.3f}" for v in order)]
         assert table.rows[2 + k] == shown
-    expected = [0.55 * weights[k, v] / weights.max() for k in range(3) for v in order]
-    np.testing.assert_allclose(table.shades, expected, atol=0.0051)
+    expected = [100 * weights[k, v] / weights.max() for k in range(3) for v in order]
+    np.testing.assert_allclose(table.shades, expected, atol=0.51)
     assert "Not shown: 4 lighter features" in html
     assert f"3 clusters of 40 rows, converged after {model.n_iter_} iterations" in html
     assert f"objective {model.inertia_:.6g}" in html
+
+
+def test_a_sentence_says_what_clusters_are_like(rng, df_module):
+    group = np.repeat([0, 1], 20)
+    table = df_module.DataFrame({"a<b": group * 5.0 + rng.random(40), "same": np.ones(40)})
+    model = KMeans(2, random_state=0).fit(table)
+    high = int(model.cluster_centers_[1, 0] > model.cluster_centers_[0, 0])
+    html = summary(model)
+    assert f"<li>cluster {high}: high a&lt;b</li>" in html
+    assert f"<li>cluster {1 - high}: low a&lt;b</li>" in html
+    assert "same</li>" not in html
 
 
 def test_weights_of_all_clusters_are_one_row(X):

@@ -1,6 +1,7 @@
 """scikit-learn's own checks, on every estimator."""
 
 import pytest
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from fwkmeans import AutoKMeans, FeatureWeightedKMeans
@@ -23,10 +24,11 @@ def expected_failures(estimator):
             "depends, is not their sum"
         )
     elif estimator.init != "anomalous":  # which draws nothing
-        failures["check_sample_weight_equivalence_on_dense_data"] = (
-            "a row repeated and a row of weight 2 draw different random starts, as in "
-            "scikit-learn's KMeans; from given centers they agree: laws/test_invariance.py"
-        )
+        for kind in ("dense", "sparse") if get_tags(estimator).input_tags.sparse else ("dense",):
+            failures[f"check_sample_weight_equivalence_on_{kind}_data"] = (
+                "a row repeated and a row of weight 2 draw different random starts, as in "
+                "scikit-learn's KMeans; from given centers they agree: laws/test_invariance.py"
+            )
     return failures
 
 
@@ -47,3 +49,9 @@ def test_all_checks_are_run(estimator):
         "check_sample_weights_not_overwritten",
         "check_transformer_preserve_dtypes",
     } <= names
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_sparse_rows_are_checked_where_they_are_accepted(estimator):
+    without = {"SYNCLUS", "IKPrototypes", "AutoKMeans"}
+    assert get_tags(estimator).input_tags.sparse == (type(estimator).__name__ not in without)

@@ -44,7 +44,8 @@ def test_deterministic_ones_need_no_seed(name):
     X = np.random.default_rng(0).normal(size=(200, 6))
     labels = {
         tuple(
-            ALGORITHMS[name](8, random_state=seed, max_iter=5)
+            ALGORITHMS[name]
+            .as_in_survey(8, random_state=seed, max_iter=5)
             .set_params(n_init="auto")
             .fit(X)
             .labels_

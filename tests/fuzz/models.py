@@ -13,7 +13,7 @@ import numpy as np
 from click.testing import CliRunner
 from sklearn.pipeline import make_pipeline
 
-from fwkmeans import FeatureWeightedKMeans
+from fwkmeans import AutoKMeans, FeatureWeightedKMeans
 from fwkmeans.centers import MinkowskiCenter
 from fwkmeans.cli import main
 from fwkmeans.dissimilarities import Minkowski
@@ -56,6 +56,8 @@ def models():
     options = {"random_state": 0, "max_iter": 20, "n_jobs": 1}
     found = [
         *((model(2, **options), numbers) for model in ALGORITHMS.values()),
+        (AutoKMeans(2), numbers),
+        (AutoKMeans(2), mixed),
         (ALGORITHMS["AWK"](2, **options), mixed),
         (ALGORITHMS["IK-P"](2, **options), mixed),
         (ALGORITHMS["WK-Means"](2, missing="ignore", **options), gaps),
@@ -146,7 +148,7 @@ def _change_array(rng, members):
         if array.dtype.kind == "f":
             values = [np.nan, np.inf, -1.0, 1e300, 0.0]
         else:
-            values = [-1, 99, 2**31 - 1] if array.dtype.kind == "i" else [1]
+            values = [-1, 99, np.iinfo(array.dtype).max] if array.dtype.kind == "i" else [1]
         flat[rng.integers(flat.size)] = values[rng.integers(len(values))]
     members[name] = _npy(array)
 

@@ -12,13 +12,15 @@ tries it again.
 
 import argparse
 import contextlib
+import faulthandler
 import importlib
-import signal
+import multiprocessing
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
@@ -27,29 +29,10 @@ if __name__ == "__main__":  # pytest does the same for the tests
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
 FUZZERS: tuple[str, ...] = ("fits", "models", "tables")
-
+SPAWN = multiprocessing.get_context("spawn")
 
 #: A case that takes longer has failed.
 MOST_SECONDS = 30
-
-
-@contextlib.contextmanager
-def _limited(seconds: int) -> Iterator[None]:
-    """Raise in a case that does not end; where there are no alarms, wait for it."""
-
-    def too_long(*_: object) -> None:
-        raise AssertionError(f"the case was not done after {seconds} seconds")
-
-    if not hasattr(signal, "SIGALRM"):
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def fuzzer(name: str) -> Callable[[np.random.Generator, Path], None]:
@@ -60,24 +43,57 @@ def fuzzer(name: str) -> Callable[[np.random.Generator, Path], None]:
 
 
 def try_cases(name: str, first_seed: int, cases: int, seconds: float) -> tuple[int, int]:
-    """Return how many of ``cases`` cases were tried within ``seconds`` and how many failed."""
-    one_case = fuzzer(name)
+    """Return how many of ``cases`` cases were tried within ``seconds`` and how many failed.
+
+    They run in a process of their own, which may die in a case or not come back from it.
+    """
     end = time.monotonic() + seconds
     tried = failed = 0
     while tried < cases and time.monotonic() < end:
-        seed = first_seed + tried
-        tried += 1
+        ours, theirs = SPAWN.Pipe(duplex=False)
+        left = first_seed + tried, cases - tried, end - time.monotonic()
+        child = SPAWN.Process(target=_try_here, args=(theirs, name, *left))
+        child.start()
+        theirs.close()
+        running = None
+        with contextlib.suppress(EOFError):  # it has ended
+            while True:
+                seed, wrong = ours.recv()
+                running = seed if wrong is None else None
+                if wrong is None:
+                    tried += 1
+                elif wrong:
+                    failed += 1
+                    print(f"\n{name}, seed {seed}:\n{wrong}", flush=True)
+        child.join()
+        if running is not None:
+            failed += 1
+            print(f"\n{name}, seed {running}: ended its process ({child.exitcode})", flush=True)
+        elif child.exitcode:
+            raise RuntimeError(f"The fuzzer {name} stopped between two cases.")
+    return tried, failed
+
+
+def _try_here(answer: Connection, name: str, seed: int, cases: int, seconds: float) -> None:
+    """Try cases and send the seed of each: with None before it, and then with what was wrong."""
+    one_case = fuzzer(name)
+    end = time.monotonic() + seconds
+    for own in range(seed, seed + cases):
+        if time.monotonic() >= end:
+            return
+        answer.send((own, None))
+        wrong = ""
+        # this clock runs in compiled code, too, and prints where the case is
+        faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
         with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
             try:
-                with _limited(MOST_SECONDS):
-                    one_case(np.random.default_rng(seed), Path(folder))
+                one_case(np.random.default_rng(own), Path(folder))
             except KeyboardInterrupt:
                 raise
             except BaseException:
-                failed += 1
-                print(f"\n{name}, seed {seed}:", flush=True)
-                traceback.print_exc(file=sys.stdout)
-    return tried, failed
+                wrong = traceback.format_exc()
+        faulthandler.cancel_dump_traceback_later()
+        answer.send((own, wrong))
 
 
 def main() -> None:

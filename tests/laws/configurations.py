@@ -5,6 +5,7 @@ An algorithm that is registered without an entry here fails `test_registries`.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,14 @@ from fwkmeans.weighting import (
 #: Parameters in units of a dispersion: square of the data's scale, times the rows' weight.
 ABSOLUTE = ("gamma", "lam", "eta", "smoothing")
 
+#: The papers' criteria, where a configuration does not say otherwise.
+PUBLISHED = {"guard": 0.0, "category_weight": 1.0}
+#: What the reference takes where a configuration says nothing.
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "EW-KM": {"dispersion": "sum"},
+    "FG-K-Means": {"dispersion": "sum"},
+}
+
 
 class Configuration(NamedTuple):
     """An algorithm with values for its parameters."""
@@ -47,6 +56,11 @@ class Configuration(NamedTuple):
     def power(self) -> float:
         """Exponent of the differences in the dispersion."""
         return {"iMWK-Means": self.parameters.get("p", 2.0), "IK-P": 1.0}.get(self.algorithm, 2.0)
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether it takes sparse rows."""
+        return self.power == 2.0 and self.algorithm != "SYNCLUS"
 
     @property
     def has_weights(self) -> bool:
@@ -75,8 +89,12 @@ class Configuration(NamedTuple):
     ) -> Any:
         """Return the estimator, by default with exact stopping and random starts."""
         common = {"tol": 0, "n_jobs": 1, "init": "k-means++"} | common
-        values = self.values(n_features, data=data, mass=mass)
-        return ALGORITHMS[self.algorithm](n_clusters, **values, **common)
+        algorithm = ALGORITHMS[self.algorithm]
+        known = inspect.signature(algorithm).parameters
+        values = {name: value for name, value in PUBLISHED.items() if name in known}
+        values |= DEFAULTS.get(self.algorithm, {})
+        values |= self.values(n_features, data=data, mass=mass)
+        return algorithm(n_clusters, **(values | common))
 
     def reference(self, n_features: int) -> tuple[str, dict[str, Any]]:
         """Return name and parameters of the same thing in the reference implementation."""
@@ -116,6 +134,10 @@ CONFIGURATIONS = [
     *(Configuration("AWK", {"beta": beta}) for beta in (2.0, 1.0, 1.3, 6.0, 0.0, -2.0)),
     Configuration("AWK", {"beta": 2.0, "smoothing": 0.7}),
     Configuration("AWK", {"beta": 1.5, "smoothing": "frozen"}),
+    Configuration("AWK", {"beta": 3.0, "guard": 0.2}),
+    Configuration("AWK", {"beta": -1.5, "smoothing": "inside", "guard": 0.3}),
+    Configuration("WK-Means", {"beta": 2.0, "guard": 0.2}),
+    Configuration("WK-Means", {"beta": -1.5, "guard": 0.2}),
     *(Configuration("WK-Means", {"beta": beta}) for beta in (2.0, 1.0, 1.3, 6.0, 0.0, -2.0, -0.5)),
     *(_cluster(2.0, smoothing) for smoothing in ("frozen", "refresh", "inside", 0.5, 0.0)),
     _cluster(1.0, "frozen"),
@@ -125,6 +147,7 @@ CONFIGURATIONS = [
     Configuration("EW-KM", {}),
     *(Configuration("EW-KM", {"gamma": gamma}) for gamma in (0.0, 0.3, 20.0)),
     Configuration("EW-KM", {"dispersion": "mean"}),
+    Configuration("FG-K-Means", {"groups": 2, "dispersion": "mean"}, has_reference=False),
     *(Configuration("EW-KM", {"gamma": g, "dispersion": "mean"}) for g in (0.0, 0.2, 3.0)),
     *(Configuration("IK-P", {"beta": beta}, monotone=False) for beta in (8.0, 1.0, 2.0, -1.5)),
     Configuration("IK-P", {"beta": 3.0, "variant": "median"}),  # numbers only: medians are exact
@@ -142,8 +165,14 @@ CONFIGURATIONS = [
     Configuration("iMWK-Means", {"p": 3.0, "smoothing": "inside"}),
     Configuration("iMWK-Means", {"p": np.inf, "smoothing": 0.0}),
     Configuration("iMWK-Means", {"p": np.inf}),
+    Configuration("iMWK-Means", {"p": 1.5, "smoothing": 0.0, "guard": 0.5}),
+    Configuration("iMWK-Means", {"p": 3.0, "guard": 1.0}, monotone=False),
+    Configuration("iMWK-Means", {"p": np.inf, "smoothing": 0.0, "guard": 1.0}),
     Configuration("FWSA", {}, monotone=False),
     Configuration("FWSA", {"safeguard": True}),
+    Configuration("FWSA", {"safeguard": True, "guard": 1.0}),
+    Configuration("FWSA", {"guard": 0.5}, monotone=False),
+    Configuration("IK-P", {"beta": 8.0, "variant": "monotone", "guard": 0.2}),
     Configuration("FG-K-Means", {}),
     Configuration("FG-K-Means", {"groups": 2}),
     *(
@@ -155,10 +184,12 @@ CONFIGURATIONS = [
     _synclus(groups=2, group_weights={0: 3.0, 1: 1.0}),
     _synclus(centred=True),
     _synclus(groups=2, centred=True),
+    _synclus(groups=2, guard=3.0),
     _convex(),
     _convex(grid=3),
     _convex(spaces=2),
     _convex(spaces=2, exponent="dimension", grid=5),
+    _convex(spaces=2, guard=1.0),
 ]
 
 #: One of each kind, for laws that cost more.
@@ -170,6 +201,8 @@ FEW = [
         "K-Means()",
         "AWK(beta=2.0)",
         "AWK(beta=2.0,smoothing=0.7)",
+        "AWK(beta=3.0,guard=0.2)",
+        "WK-Means(beta=2.0,guard=0.2)",
         "WK-Means(beta=2.0)",
         "WK-Means(beta=-2.0)",
         "WK-Means(beta=2.0,weights=cluster,smoothing=frozen)",
@@ -186,6 +219,7 @@ FEW = [
         "iMWK-Means(p=inf,smoothing=0.0)",
         "FWSA()",
         "FWSA(safeguard=True)",
+        "FWSA(safeguard=True,guard=1.0)",
         "FG-K-Means(groups=2)",
         "FG-K-Means(groups=2,lam=5.0,eta=1.0)",
         "SYNCLUS(groups=2,group_weights={0: 3.0, 1: 1.0})",
@@ -205,7 +239,7 @@ def each_representative(test: Any) -> Any:
 
 
 def each_in_both_ways(test: Any) -> Any:
-    """Parametrize a test by configuration, each once in memory and once in a file.
+    """Parametrize a test by configuration, each once in memory, in a file, and in sparse rows.
 
     The file has the other precision: what depends on where rows live does not depend on that.
     """
@@ -215,6 +249,11 @@ def each_in_both_ways(test: Any) -> Any:
         for dtype, source in zip(
             (np.float64, np.float32)[:: 1 if at % 2 else -1], ("memory", "chunks"), strict=True
         )
+    ]
+    ways += [
+        pytest.param(c, np.float64, "sparse", id=f"{c.name}-float64-sparse")
+        for c in FEW
+        if c.takes_sparse
     ]
     names = ("configuration", "dtype", "source")
     return pytest.mark.parametrize(names, ways, indirect=["dtype", "source"])(test)
@@ -228,11 +267,13 @@ RULES = {
         StressWeights(),
         StressWeights(groups=np.array([0, 1, 0, 1])),
         StressWeights(groups=np.array([0, 1, 0, 1]), centred=True),
+        StressWeights(guard=3.0),
     ],
     "shared-power": [
         SharedPowerWeights(),
         SharedPowerWeights(beta=-1.5),
         SharedPowerWeights(zero="huang"),
+        SharedPowerWeights(beta=3.0, guard=0.2),
     ],
     "cluster-power": [
         ClusterPowerWeights(),
@@ -240,6 +281,7 @@ RULES = {
         ClusterPowerWeights(beta=3.0, smoothing="refresh"),
         ClusterPowerWeights(smoothing="inside"),
         ClusterPowerWeights(smoothing=0.5),
+        ClusterPowerWeights(beta=1.5, smoothing="frozen", guard=0.3),
     ],
     "radius": [RadiusWeights(), RadiusWeights(smoothing="refresh")],
     "entropy": [
@@ -247,7 +289,11 @@ RULES = {
         EntropyWeights(gamma=2.0),
         EntropyWeights(gamma=0.3, dispersion="mean"),
     ],
-    "self-adjusting": [SelfAdjustingWeights(), SelfAdjustingWeights(safeguard=True)],
+    "self-adjusting": [
+        SelfAdjustingWeights(),
+        SelfAdjustingWeights(safeguard=True),
+        SelfAdjustingWeights(safeguard=True, guard=0.5),
+    ],
     "group-entropy": [
         GroupEntropyWeights(),
         GroupEntropyWeights(groups=np.array([0, 1, 0, 1]), lam=3.0, eta=1.0),

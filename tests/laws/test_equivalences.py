@@ -10,6 +10,7 @@ from fwkmeans import (
     EWKMeans,
     FeatureWeightedKMeans,
     FGKMeans,
+    FWSAKMeans,
     KMeans,
     WKMeans,
 )
@@ -68,7 +69,7 @@ def test_gamma_zero_is_awk_with_beta_one(table, source, max_iter):
         table,
         source,
         (EWKMeans, {"gamma": 0.0, "max_iter": max_iter}),
-        (AWKMeans, {"beta": 1.0, "max_iter": max_iter}),
+        (AWKMeans, {"beta": 1.0, "guard": 0.0, "max_iter": max_iter}),
     )
     np.testing.assert_array_equal(a.labels_, b.labels_)
     np.testing.assert_array_equal(a.feature_weights_, b.feature_weights_)
@@ -98,7 +99,7 @@ def test_one_feature_per_group_is_entropy_weighting_by_lam(table, source, lam, e
 
 def test_awk_is_cluster_wk_without_a_constant(table, source):
     smooth = {"weights": "cluster", "smoothing": 0.0, "beta": 1.7}
-    a, b = pair(table, source, (AWKMeans, {"beta": 1.7}), (WKMeans, smooth))
+    a, b = pair(table, source, (AWKMeans, {"beta": 1.7, "guard": 0.0}), (WKMeans, smooth))
     np.testing.assert_array_equal(a.feature_weights_, b.feature_weights_)
     np.testing.assert_array_equal(a.objective_history_, b.objective_history_)
 
@@ -120,7 +121,7 @@ def test_frozen_is_a_number_known_after_the_first_iteration(table, source):
 def test_a_large_beta_makes_weights_equal(table, source, estimator, beta):
     """Their power is then inversely proportional to the dispersion, and tiny: 4^-60, 4^-300."""
     X, centers = table
-    model = estimator(4, beta=beta, init=centers, tol=0).fit(source(X))
+    model = estimator(4, beta=beta, guard=0.0, init=centers, tol=0).fit(source(X))
     np.testing.assert_allclose(model.feature_weights_, 0.25, atol=2 / beta)
     assert np.all(np.isfinite(model.cluster_centers_))
     within = np.array(
@@ -155,17 +156,47 @@ def test_fixed_weights_are_kmeans_on_scaled_columns(table, source):
 @pytest.mark.parametrize("centred", [False, True])
 def test_synclus_is_a_choice_of_parts(table, source, centred):
     groups = np.array([0, 1, 0, 1])
-    rule = StressWeights(groups, centred=centred)
+    rule = StressWeights(groups, centred=centred, guard=0.5)
     a, b = pair(
         table,
         source,
         (FeatureWeightedKMeans, {"weighting": rule}),
-        (SYNCLUS, {"groups": groups, "centred": centred}),
+        (SYNCLUS, {"groups": groups, "centred": centred, "guard": 0.5}),
     )
     np.testing.assert_array_equal(a.labels_, b.labels_)
     np.testing.assert_array_equal(a.feature_weights_, b.feature_weights_)
     np.testing.assert_array_equal(a.objective_history_, b.objective_history_)
     assert a.inertia_ == pytest.approx(b.inertia_, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "parameters"),
+    [
+        (WKMeans, {}),
+        (AWKMeans, {}),
+        (FWSAKMeans, {}),
+        (WKMeans, {"weights": "cluster", "smoothing": 1e12}),
+    ],
+)
+def test_a_large_guard_is_kmeans(table, source, estimator, parameters):
+    a, b = pair(table, source, (estimator, {"guard": 1e10, **parameters}), (KMeans, {}))
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+    np.testing.assert_allclose(a.feature_weights_, 0.25, atol=1e-8)
+
+
+def test_a_large_guard_of_synclus_is_about_inverse_variance(table, source):
+    X, _ = table
+    a, _ = pair(table, source, (SYNCLUS, {"guard": 1e10}), (KMeans, {}))
+    pairs = X[:, None] - X
+    fourth = (pairs**4).sum(axis=(0, 1))
+    total = ((X - X.mean(axis=0)) ** 2).sum(axis=0)
+    within = sum(
+        ((X[a.labels_ == k] - X[a.labels_ == k].mean(axis=0)) ** 2).sum(axis=0) for k in range(4)
+    )
+    between = total - within
+    w = a.feature_weights_[0]
+    slope = (w @ total) * total + (w @ between) * between / 3
+    np.testing.assert_allclose(w, slope / fourth / (slope / fourth).sum(), rtol=1e-6)
 
 
 def test_one_feature_is_kmeans(rng, source):
@@ -182,17 +213,18 @@ def test_one_feature_is_kmeans(rng, source):
     [
         (UniformWeights(), "KMeans", {}),
         (None, "KMeans", {}),
-        (SharedPowerWeights(1.5), "WKMeans", {"beta": 1.5}),
+        (SharedPowerWeights(1.5), "WKMeans", {"beta": 1.5, "guard": 0.0}),
         (
             ClusterPowerWeights(1.5, "refresh"),
             "WKMeans",
             {"beta": 1.5, "weights": "cluster", "smoothing": "refresh"},
         ),
-        (ClusterPowerWeights(3.0), "AWKMeans", {"beta": 3.0}),
-        (EntropyWeights(), "EWKMeans", {}),
-        (SelfAdjustingWeights(safeguard=True), "FWSAKMeans", {"safeguard": True}),
+        (ClusterPowerWeights(3.0), "AWKMeans", {"beta": 3.0, "guard": 0.0}),
+        (ClusterPowerWeights(3.0, guard=0.2), "AWKMeans", {"beta": 3.0, "guard": 0.2}),
+        (EntropyWeights(), "EWKMeans", {"dispersion": "sum"}),
+        (SelfAdjustingWeights(safeguard=True), "FWSAKMeans", {"safeguard": True, "guard": 0.0}),
         (
-            GroupEntropyWeights(np.array([0, 0, 1, 1])),
+            GroupEntropyWeights(np.array([0, 0, 1, 1]), dispersion="mean"),
             "FGKMeans",
             {"groups": [slice(0, 2), slice(2, 4)]},
         ),

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from fwkmeans import FeatureWeightedKMeans
 from fwkmeans.estimators import ALGORITHMS
@@ -87,6 +88,23 @@ def test_missing_cells_are_left_out_alike(configuration, missing, rng, through_h
     expected = fitted(configuration, X, missing=missing)
     through_hostile_source(seed=11)
     assert_same(fitted(configuration, X, missing=missing), expected, X)
+
+
+@pytest.mark.parametrize("configuration", [c for c in FEW if c.takes_sparse], ids=name_of)
+@pytest.mark.parametrize("init", ["k-means++", "anomalous"])
+def test_sparse_rows_give_the_same_fit(configuration, init, rng, through_hostile_source):
+    X = make_rows(rng, 120, 6)
+    X[rng.random(X.shape) < 0.4] = 0.0
+    weight = rng.random(120) * (rng.random(120) > 0.2)
+    sparse = csr_array(X)
+    expected = fitted(configuration, X, weight, init=init)
+    assert_same(fitted(configuration, sparse, weight, init=init), expected, X)
+    opened = through_hostile_source(seed=7)
+    model = fitted(configuration, sparse, weight, init=init)
+    assert_same(model, expected, X)
+    np.testing.assert_array_equal(model.predict(sparse), model.labels_)
+    assert opened[0].sparse
+    assert opened[0].n_blocks > 3
 
 
 @pytest.mark.parametrize("name", ["AWK", "WK-Means", "FG-K-Means", "IK-P"])

@@ -10,6 +10,7 @@ import pytest
 import fwkmeans.estimators.starts
 import reference
 from fwkmeans import FeatureWeightedKMeans
+from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.sources import ChunkedSource
 from fwkmeans.weighting import UniformWeights
 from laws.configurations import Configuration, name_of, untied
@@ -26,6 +27,9 @@ def _wk(beta, smoothing):
 MIXED = [
     *(Configuration("AWK", {"beta": beta}) for beta in (2.0, 1.0, 8.0, -1.5)),
     Configuration("AWK", {"beta": 1.5, "smoothing": "frozen"}),
+    Configuration("AWK", {"beta": 4.0, "guard": 0.2}),
+    Configuration("WK-Means", {"beta": 4.0, "guard": 0.1}),
+    Configuration("IK-P", {"beta": 8.0, "variant": "monotone", "guard": 0.2}),
     *(Configuration("WK-Means", {"beta": beta}) for beta in (2.0, 1.0, 8.0, -1.5, 0.0)),
     *(_wk(2.0, smoothing) for smoothing in ("frozen", "refresh", "inside", 0.5)),
     _wk(1.3, "inside"),
@@ -849,7 +853,7 @@ def test_equal_weights_on_categories_alone_are_k_modes(configuration, rng, sourc
         if configuration is None:
             model = FeatureWeightedKMeans(
                 3, weighting=UniformWeights(), init=table.centers, tol=0,
-                categorical_features=categorical,
+                dissimilarity=SquaredEuclidean(), categorical_features=categorical,
             ).fit(source(X))  # fmt: skip
         else:
             model = fit(configuration, table, source)
@@ -880,3 +884,34 @@ def test_numbers_alone_make_the_variants_of_ik_p_differ_in_the_center_only(beta,
     if np.array_equal(a.cluster_centers_, b.cluster_centers_, equal_nan=True):
         np.testing.assert_allclose(a.feature_weights_, b.feature_weights_, atol=1e-12)
         assert a.objective_history_[0] == pytest.approx(b.objective_history_[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("configuration", FEW, ids=name_of)
+@pytest.mark.parametrize("kinds", ["cnncn", "ccc"])
+def test_balanced_categories_have_the_scatter_of_one_number(configuration, kinds, rng, source):
+    """Also: a balanced fit is a fit with the same factor by hand, where one factor is enough."""
+    X, categorical = mixed_rows(rng, 60, kinds)
+    table = Table(X, categorical, distinct_rows(rng, X, 3))
+    balanced = fit(configuration, table, source, category_weight="balanced")
+    scatter = balanced._table.scatter
+    numbers = [v for v in range(X.shape[1]) if v not in categorical]
+    plain = fit(configuration, table, source)._table.scatter
+    usual = plain[numbers].mean() if numbers else plain.mean()
+    np.testing.assert_allclose(scatter[categorical], usual)
+    np.testing.assert_array_equal(scatter[numbers], plain[numbers])
+    np.testing.assert_allclose(balanced._table.category_scale, usual / plain[categorical])
+    assert balanced.score(X) == pytest.approx(-balanced.inertia_)
+    if configuration.monotone:
+        history = balanced.objective_history_
+        assert np.all(np.diff(history) <= 1e-9 * np.abs(history).max())
+
+
+def test_one_balanced_column_is_a_weight_given_by_hand(rng, source):
+    X, categorical = mixed_rows(rng, 60, "nnc")
+    table = Table(X, categorical, distinct_rows(rng, X, 3))
+    for configuration in FEW:
+        balanced = fit(configuration, table, source, category_weight="balanced")
+        by_hand = float(balanced._table.category_scale[0])
+        same = fit(configuration, table, source, category_weight=by_hand)
+        np.testing.assert_array_equal(balanced.labels_, same.labels_)
+        assert balanced.inertia_ == pytest.approx(same.inertia_, rel=1e-12)

@@ -20,7 +20,7 @@ def test_every_weight_rule_has_a_configuration():
 
 def test_configurations_have_different_names():
     assert len({c.name for c in CONFIGURATIONS}) == len(CONFIGURATIONS)
-    assert len(FEW) == 25
+    assert len(FEW) == 28
 
 
 def test_registries_hold_what_the_package_exports():

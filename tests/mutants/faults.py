@@ -73,8 +73,8 @@ among(
     (
         "entropy-sum",
         "sign",
-        "(weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)",
-        "-(weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)",
+        "(weights * log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)",
+        "-(weights * log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)",
     ),
 )
 among(
@@ -491,12 +491,6 @@ among(
         "tests/laws/test_batches.py",
     ),
     (
-        "best-start-by-rounding",
-        "wrong tie",
-        "np.argmax(objective <= lowest + 1e-12 * abs(lowest))",
-        "np.argmax(objective <= lowest)",
-    ),
-    (
         "circle-without-its-first-labels",
         "off by one",
         "for earlier in range(len(prints) - 2, -1, -1):",
@@ -621,12 +615,6 @@ among(
 among(
     "_init/entities.py",
     ("floyd-short", "off by one", "last = below - n + step", "last = below - n"),
-    (
-        "spread-without-sample-weight",
-        "forgotten weight",
-        "kmeans_plusplus(rows, n_clusters, sample_weight=weights, random_state=seed)",
-        "kmeans_plusplus(rows, n_clusters, random_state=seed)",
-    ),
 )
 among(
     "_init/seeds.py",
@@ -942,8 +930,8 @@ among(
     (
         "rows-drawn-among-all",
         "forgotten weight",
-        "places = places if there is None else there[places]",
-        "places = places if there is None else there[:0].size + places",
+        "return places if there is None else there[places]",
+        "return places if there is None else there[:0].size + places",
     ),
     (
         "rows-without-the-last-of-a-block",
@@ -1003,8 +991,8 @@ among(
     (
         "join-forgets-counts",
         "dropped join",
-        "return Statistics._make([*sums, self.reference])",
-        "return Statistics._make([*sums, self.reference])._replace(counts=self.counts)",
+        "return Statistics._make([*sums, here.reference])",
+        "return Statistics._make([*sums, here.reference])._replace(counts=self.counts)",
         "tests/sources tests/laws/test_hostile_source.py",
     ),
     (
@@ -1405,8 +1393,8 @@ among(
     (
         "core-keys-of-the-first-block",
         "off by one",
-        "std::uint64_t(table.first_row + block.first + i) + 1u",
-        "std::uint64_t(block.first + i) + 1u",
+        "block.keys[i] = key_of(index(table.first_row) + block.first + i);",
+        "block.keys[i] = key_of(block.first + i);",
     ),
 )
 among(
@@ -1630,4 +1618,298 @@ among(
 among(
     "_mixture/fitting.py",
     ("mixture-always-converged", "hard-coded", "criterion - history[-2] < TOLERANCE", "True"),
+)
+
+# ---- the loop in the core -----------------------------------------------------------------------
+
+among(
+    "_engine/state.py",
+    (
+        "best-start-by-rounding",
+        "wrong tie",
+        "np.argmax(objective <= lowest + 1e-12 * abs(lowest))",
+        "np.argmax(objective <= lowest)",
+    ),
+)
+among(
+    "_core/spreading.py",
+    (
+        "spread-without-sample-weight",
+        "forgotten weight",
+        "compiled.spread(rows, weights, cumulative",
+        "compiled.spread(rows, np.ones(len(rows)), cumulative",
+        "tests/_core/test_spreading.py",
+    ),
+    (
+        "spread-first-row-without-weight",
+        "forgotten weight",
+        "np.cumsum(weights / weights.sum(), dtype=np.float64)",
+        "np.cumsum(np.ones(len(rows)) / len(rows), dtype=np.float64)",
+        "tests/_core/test_spreading.py",
+    ),
+)
+among(
+    "_core/module.cpp",
+    (
+        "spread-worst-candidate",
+        "sign",
+        "std::min_element(own.potential.begin(), own.potential.end())",
+        "std::max_element(own.potential.begin(), own.potential.end())",
+        "tests/_core/test_spreading.py",
+    ),
+)
+among(
+    "_core/loop.hpp",
+    (
+        "bounds-forget-the-step",
+        "forgotten",
+        "add[j] = float(steps_[j] * (1 + 1e-6));",
+        "add[j] = 0;",
+        "tests/_engine/test_bounds.py",
+    ),
+    (
+        "bounds-of-the-own-step",
+        "wrong index",
+        "(steps_[j] == most ? more : most)",
+        "more",
+        "tests/_engine/test_bounds.py",
+    ),
+    (
+        "bounds-of-weights-that-leave-zero",
+        "forgotten",
+        "alpha = INF;  // a weight",
+        "alpha += 0;  // a weight",
+        "tests/_engine/test_bounds.py",
+    ),
+    (
+        "bounds-without-shrinking",
+        "forgotten factor",
+        "shrink[j] = float((shrinking_[j] == least ? less : least) * (1 - 1e-6));",
+        "shrink[j] = 1;",
+        "tests/_engine/test_bounds.py",
+    ),
+    (
+        "core-loop-moved-cluster-keeps-weights",
+        "forgotten",
+        "problem_.initial + m_, weighting_.values.begin() + cluster * m_);",
+        "problem_.initial, weighting_.values.begin() + cluster * m_);",
+        "tests/_engine/test_in_core.py",
+    ),
+)
+among(
+    "_core/assignment.hpp",
+    (
+        "bounds-of-doubtful-rows",
+        "forgotten case",
+        "double(certain[j] ? second[j] : value[j])",
+        "double(second[j])",
+        "tests/_engine/test_bounds.py",
+    ),
+    (
+        "race-without-mask",
+        "forgotten factor",
+        "(y * factors[2 * j] + factors[2 * j + 1]) * there;",
+        "y * factors[2 * j] + factors[2 * j + 1] + 0 * there;",
+        "tests/_core/test_kernels.py",
+    ),
+)
+among(
+    "_core/rules.hpp",
+    (
+        "core-rule-constant-of-each-row",
+        "forgotten factor",
+        "after.constant * mass[j]",
+        "after.constant",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-rule-floor",
+        "forgotten",
+        "FLOOR * rule_.scatter[v] : dispersion[v]",
+        "0.0 : dispersion[v]",
+        "tests/_engine/test_in_core.py",
+    ),
+)
+
+# ---- reports ------------------------------------------------------------------------------------
+
+among(
+    "_support/separation.py",
+    (
+        "separation-ties-forgotten",
+        "forgotten factor",
+        "(below_q - q / 2)",
+        "below_q",
+        "tests/test_separation.py",
+    ),
+    (
+        "separation-chance-forgotten",
+        "forgotten",
+        "np.clip((found - chance) / room",
+        "np.clip(found / 1.0",
+        "tests/test_separation.py",
+    ),
+    (
+        "separation-weights-not-squared",
+        "wrong power",
+        "weights**2, n_clusters)",
+        "weights, n_clusters)",
+        "tests/test_separation.py",
+    ),
+    (
+        "separation-whole-for-rest",
+        "wrong group",
+        "np.maximum(mass.sum(axis=1, keepdims=True) - mass, 0.0)",
+        "np.maximum(mass.sum(axis=1, keepdims=True) + 0 * mass, 0.0)",
+        "tests/test_separation.py",
+    ),
+)
+among(
+    "reports/profiles.py",
+    (
+        "profile-others-with-own",
+        "wrong group",
+        "outside = 1.0 - np.eye(len(means))",
+        "outside = 1.0 + 0 * np.eye(len(means))",
+        "tests/reports/test_summarize.py",
+    ),
+)
+among(
+    "reports/projection.py",
+    (
+        "silhouette-with-itself",
+        "off by one",
+        "np.maximum(own_size - 1.0, 1.0)",
+        "np.maximum(own_size, 1.0)",
+        "tests/reports/test_summarize.py",
+    ),
+)
+among(
+    "reports/stability.py",
+    (
+        "stability-same-rows",
+        "forgotten case",
+        "whole, min(size, whole.size), replace=False",
+        "whole[:size], min(size, whole.size), replace=False",
+        "tests/reports/test_summarize.py",
+    ),
+)
+among(
+    "cli/compare.py",
+    (
+        "consensus-clusters-not-matched",
+        "forgotten",
+        "matched = linear_sum_assignment(-both)[1]",
+        "matched = np.arange(n_clusters)",
+        "tests/cli/test_compare.py",
+    ),
+)
+among(
+    "cli/explorer.py",
+    (
+        "explore-any-host",
+        "forgotten check",
+        'if self.headers.get("Host") not in hosts:',
+        "if False:",
+        "tests/cli/test_explore.py",
+    ),
+    (
+        "explore-any-token",
+        "forgotten check",
+        "if not hmac.compare_digest(given.encode(), self.server.token.encode()):",
+        "if not given:",
+        "tests/cli/test_explore.py",
+    ),
+)
+
+# ---- sparse rows and streams --------------------------------------------------------------------
+
+among(
+    "_core/sparse.cpp",
+    (
+        "sparse-no-second-look",
+        "forgotten case",
+        "return n_candidates == 1 && !n_missing;",
+        "return !n_missing;",
+        "tests/_core/test_sparse.py",
+    ),
+    (
+        "sparse-canceled-squares",
+        "forgotten case",
+        "    if (canceled) accumulate_twice(by, changes, reference, out);\n",
+        "",
+        "tests/_core/test_sparse.py",
+    ),
+    (
+        "sparse-canceled-distance",
+        "forgotten case",
+        "if (n_missing || !(error[j] <= ACCURATE * d[j])) {",
+        "if (n_missing) {",
+        "tests/_core/test_sparse.py",
+    ),
+    (
+        "sparse-zeros-of-changes",
+        "forgotten case",
+        "            if (by.zeros[v] < 0) by.zeros[v] = 0;\n",
+        "            by.zeros[v] = 0;\n",
+        "tests/_core/test_sparse.py",
+    ),
+    (
+        "sparse-minimum-of-stored-cells",
+        "forgotten case",
+        "if (out.minimum[v] > 0) out.minimum[v] = 0;",
+        "",
+        "tests/_core/test_sparse.py",
+    ),
+)
+among(
+    "typing.py",
+    (
+        "mean-of-two-references",
+        "forgotten weight",
+        "moved = a.sums + b.sums + b.observed * step",
+        "moved = a.sums + b.sums + step",
+        "tests/_core/test_sparse.py",
+    ),
+)
+among(
+    "sources/directions.py",
+    (
+        "sparse-directions-without-missing",
+        "forgotten case",
+        "return kept if known.all() else _with_missing(kept, ~known[:, :-1], spaces)",
+        "return kept",
+        "tests/estimators/test_sparse.py",
+    ),
+)
+among(
+    "_engine/stream.py",
+    (
+        "stream-decays-the-batch",
+        "forgotten weight",
+        "total = past.scaled(decay).plus(batch)",
+        "total = past.plus(batch).scaled(decay)",
+        "tests/estimators/test_streaming.py",
+    ),
+    (
+        "stream-forgets-nothing",
+        "forgotten case",
+        "gone = past.mass < FORGOTTEN * past.mass.mean(axis=-1, keepdims=True)",
+        "gone = past.mass < 0.0",
+        "tests/estimators/test_streaming.py",
+    ),
+    (
+        "stream-unseen-mode",
+        "forgotten case",
+        "counts[..., table.layout.offsets[1:] - 1] = 0.0",
+        "counts = counts + 0.0",
+        "tests/estimators/test_streaming.py",
+    ),
+    (
+        "stream-table-of-the-batch",
+        "stale reference",
+        "whole = _sum(stream.whole, whole, decay)",
+        "whole = _sum(whole, whole, decay)",
+        "tests/estimators/test_streaming.py",
+    ),
 )

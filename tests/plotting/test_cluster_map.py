@@ -22,7 +22,7 @@ from fwkmeans.dissimilarities import Minkowski
 from fwkmeans.fitted import FittedView
 from fwkmeans.plotting import ClusterMapDisplay
 from fwkmeans.plotting.models import metric_of
-from fwkmeans.plotting.planes import plane_of_components
+from fwkmeans.plotting.planes import plane_of_components, principal_axes
 from fwkmeans.preprocessing import RangeStandardizer
 from fwkmeans.weighting import EntropyWeights
 
@@ -320,3 +320,15 @@ def test_many_columns_take_little_memory(rng):
 def test_one_row_has_a_plane_too(rng):
     plane = plane_of_components(rng.random((1, 4)), np.array([1.0, 2.0, 3.0, 1.0]))
     np.testing.assert_allclose(plane.onto.T @ plane.back, np.eye(2), atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(210, 230), (230, 210), (205, 900)])
+def test_axes_of_wide_tables_are_those_of_a_full_decomposition(shape):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=shape) * np.r_[5, 4, np.ones(shape[1] - 2)]
+    values -= values.mean(axis=0)
+    axes, shares = principal_axes(values)
+    _, lengths, directions = np.linalg.svd(values, full_matrices=False)
+    np.testing.assert_allclose(shares, (lengths**2 / (lengths**2).sum())[:2], rtol=1e-10)
+    np.testing.assert_allclose(np.abs(axes.T @ directions[:2].T), np.eye(2), atol=1e-8)
+    np.testing.assert_array_equal(axes, principal_axes(values)[0])

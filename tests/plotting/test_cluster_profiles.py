@@ -70,6 +70,16 @@ def test_columns_in_which_clusters_differ_most_come_first(rng):
     assert "3 columns not shown" in display.ax_.get_xlabel()
 
 
+def test_separation_ranks_before_differences(rng):
+    labels = np.repeat([0, 1, 2], 20)
+    X = np.column_stack([rng.normal(size=60), rng.normal(size=60), labels + rng.random(60) / 2])
+    X[0, 0] = 1000.0  # one row makes the means differ, and tells nothing apart
+    display = ClusterProfilesDisplay.from_predictions(X, labels, top=1)
+    assert display.features_.tolist() == [2]
+    np.testing.assert_allclose(display.separation[2], 1.0)
+    assert display.separation.shape == (3, 3)
+
+
 def test_constant_and_empty_columns_and_clusters(rows):
     X = np.array([[1.0, np.nan, 0.0], [1.0, np.nan, 1.0], [1.0, 3.0, 2.0]])
     display = ClusterProfilesDisplay.from_predictions(X, ["a", "a", "b"])

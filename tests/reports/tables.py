@@ -58,7 +58,7 @@ def twenty_clusters() -> tuple[Any, Any, dict[str, Any]]:
 def many_features() -> tuple[Any, Any, dict[str, Any]]:
     X = np.random.default_rng(0).normal(size=(200, 200))
     X[:100, :10] += 4
-    return make_pipeline(RangeStandardizer(), EWKMeans(20, random_state=0)).fit(X), X, {"starts": 2}
+    return make_pipeline(RangeStandardizer(), EWKMeans(20, random_state=0)).fit(X), X, {"draws": 0}
 
 
 def hostile() -> tuple[Any, Any, dict[str, Any]]:
@@ -77,7 +77,7 @@ def hostile() -> tuple[Any, Any, dict[str, Any]]:
     )
     classes = rng.choice(["<i>one</i>", "two"], n)
     model = IKPrototypes(3, random_state=0, variant="monotone", zero="huang").fit(X)
-    return model, X, {"classes": classes, "title": f"{SCRIPT} & co"}
+    return model, X, {"classes": classes, "title": f"{SCRIPT} & co", "draws": 1}
 
 
 def gaps() -> tuple[Any, Any, dict[str, Any]]:

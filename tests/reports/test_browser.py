@@ -143,6 +143,7 @@ def test_report_opens_and_fits(visit, name):
     page = visit(name)
     assert page.title() == summary_of(name)["title"]
     assert page.locator("main h2").count() >= 6
+    assert page.evaluate("document.documentElement.scrollHeight") < 12_000
     assert page.locator("svg.figure").first.bounding_box()["height"] > 100
     assert page.locator("#map svg use").count() == len(summary_of(name)["map"]["x"])
     levels = page.evaluate(
@@ -153,7 +154,7 @@ def test_report_opens_and_fits(visit, name):
     assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
     if summary_of(name)["n_clusters"] > 1:
         page.locator("button[data-toggle-all]").click()
-    for width in (1200, 360):
+    for width in (1280, 1920, 360):
         page.set_viewport_size({"width": width, "height": 740})
         assert overflow(page) == 0
         edges = page.locator(".scroll:visible").evaluate_all(
@@ -188,7 +189,7 @@ def test_dark_pages_are_dark(visit):
 @pytest.mark.parametrize("name", ["iris", "australian", "one_cluster"])
 def test_everything_has_a_text_alternative(visit, name):
     page = visit(name)
-    pictures = page.locator("svg").evaluate_all(
+    pictures = page.locator("svg:not([aria-hidden])").evaluate_all(
         "all => all.map(s => [s.getAttribute('role'), ...s.getAttribute('aria-labelledby')"
         ".split(' ').map(id => document.getElementById(id).textContent)])"
     )
@@ -239,7 +240,8 @@ def test_tables_sort_by_pressing_headings(visit):
     page = visit("iris")
     summary = summary_of("iris")
     table = page.locator("#weights table")
-    by_weight = [feature["name"] for feature in summary["features"]]
+    weights = {feature["name"]: feature["weight"] for feature in summary["features"]}
+    by_weight = sorted(weights, key=weights.get, reverse=True)
     assert first_column(table) == by_weight
     heading = table.locator("thead th").first
     assert heading.get_attribute("aria-sort") == "none"
@@ -259,7 +261,7 @@ def test_tables_sort_by_pressing_headings(visit):
 
 def test_tables_sort_by_keyboard(visit):
     page = visit("iris")
-    table = page.locator("#groups table")
+    table = page.locator("#trust table")
     sizes = [cluster["size"] for cluster in summary_of("iris")["clusters"]]
     order = sorted(range(3), key=lambda k: -sizes[k])
     table.locator("thead button").nth(1).focus()
@@ -271,12 +273,12 @@ def test_tables_sort_by_keyboard(visit):
 
 def test_numbers_sort_as_numbers_and_gaps_come_last(visit):
     page = visit("gaps")
-    table = page.locator("#profile-0 table").first
-    differences = "cells => cells.map(c => c.dataset.value)"
-    cells = table.locator("tbody td:nth-child(5)")
+    table = page.locator("#trust table")
+    table.locator("tbody td:nth-child(4)").first.evaluate("cell => cell.dataset.value = ''")
     for turn in range(2):
-        table.locator("thead th").nth(4).locator("button").click()
-        found = cells.evaluate_all(differences)
+        table.locator("thead th").nth(3).locator("button").click()
+        values = "cells => cells.map(c => c.dataset.value)"
+        found = table.locator("tbody td:nth-child(4)").evaluate_all(values)
         assert found[-1] == ""
         numbers = [float(value) for value in found[:-1]]
         assert numbers == sorted(numbers, reverse=turn == 0)
@@ -294,7 +296,7 @@ def test_every_heading_of_every_report_can_be_pressed(visit):
           button.click();
           return [button.closest("th").ariaSort, body.rows.length - before];
         })""")
-        assert len(found) == page.locator("button.sort").count() > 10
+        assert len(found) > 10
         for order, more in found:
             assert order in ("ascending", "descending")
             assert more == 0
@@ -364,6 +366,70 @@ def test_clusters_of_the_map_are_shown_and_hidden(visit):
     assert layer.is_visible()
 
 
+def test_pointing_at_the_map_names_the_row(visit):
+    page = visit("iris")
+    tip = page.locator("#map-tip")
+    assert not tip.is_visible()
+    point = page.locator("#map-cluster-1 use").first
+    at = int(point.get_attribute("data-i"))
+    point.hover()
+    assert tip.is_visible()
+    text = tip.inner_text()
+    assert text.startswith(f"row {at + 1}\nCluster 1\n")
+    assert "petal_length: 1." in text
+    box = tip.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 1200
+    page.locator("#map-heading").hover()
+    assert not tip.is_visible()
+
+
+def test_the_map_can_be_drawn_by_columns(visit):
+    page = visit("australian")
+    places = summary_of("australian")["map"]
+    numeric = next(i for i, c in enumerate(places["columns"]) if c["categories"] is None)
+    nominal = next(i for i, c in enumerate(places["columns"]) if c["categories"] is not None)
+    read = "all => all.map(p => [Number(p.dataset.i), Number(p.getAttribute('x')), p.ariaHidden])"
+    before = page.locator("#map svg use").evaluate_all(read)
+    page.locator("select[data-axis=x]").select_option(str(numeric))
+    page.locator("select[data-axis=y]").select_option(str(nominal))
+    after = page.locator("#map svg use").evaluate_all(read)
+    assert before != after
+    values = places["columns"][numeric]["values"]
+    by_place = [values[i] for i, x, _ in sorted(after, key=lambda one: one[1])]
+    assert by_place == pytest.approx(sorted(values), abs=0.01 * (max(values) - min(values)))
+    assert page.locator("#map-x-name").text_content() == places["columns"][numeric]["name"]
+    page.locator("select[data-axis=x]").select_option("")
+    page.locator("select[data-axis=y]").select_option("")
+    assert page.locator("#map svg use").evaluate_all(read) == before
+
+
+def test_long_tables_begin_short_and_can_be_shown_whole(visit):
+    page = visit("many_features")
+    rows = page.locator("#separation-table tbody tr")
+    assert rows.count() == 80
+    assert page.locator("#separation-table tbody tr:visible").count() == 10
+    button = page.locator("button[data-more=separation-table]")
+    assert button.inner_text() == "Show all 80 columns"
+    page.locator("#separation-table thead button").first.click()
+    assert page.locator("#separation-table tbody tr:visible").count() == 10
+    button.click()
+    assert page.locator("#separation-table tbody tr:visible").count() == 80
+    assert button.get_attribute("aria-expanded") == "true"
+    page.emulate_media(media="print")
+    button = page.locator("button[data-more=pairs-table]")
+    assert page.locator("#pairs-table tbody tr:visible").count() > 10
+
+
+def test_tables_that_do_not_fit_say_so(visit):
+    page = visit("iris", width=360, height=740)
+    note = "getComputedStyle(document.querySelector('#separation .scroll'), '::before').content"
+    assert "scroll sideways" in page.evaluate(note)
+    page.set_viewport_size({"width": 1280, "height": 740})
+    page.wait_for_function(f"{note} === 'none'")
+    assert page.locator(".scrolls").count() == 0  # everything fits, profiles included
+
+
 # ---- paper, and no script -----------------------------------------------------------------------
 
 
@@ -400,7 +466,7 @@ def test_without_script_everything_is_there(visit):
 def test_code_in_names_stays_text(visit):
     page = visit("hostile")
     assert page.locator("h1").inner_text() == "<script>alert(1)</script> & co"
-    assert page.locator("script").count() == 1
+    assert page.locator("script:not([type])").count() == 1
     assert page.locator("main b, main i").count() == 0
 
 

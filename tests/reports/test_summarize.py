@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 
@@ -11,7 +12,7 @@ import pytest
 from sklearn.cluster import KMeans as ScikitKMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, silhouette_samples
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -29,6 +30,10 @@ from fwkmeans.datasets import load_uci
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
 from fwkmeans.reports import summarize
+from fwkmeans.reports.distinctions import distinctions
+from fwkmeans.reports.pairs import separating_columns
+from fwkmeans.reports.projection import silhouettes
+from fwkmeans.reports.table import read_columns
 from reports.tables import CASES, summary_of
 
 KEYS = {
@@ -71,7 +76,7 @@ def test_summary_is_ready_for_json(name):
     summary = summary_of(name)
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert set(summary) >= KEYS
-    assert summary["version"] == 1
+    assert summary["version"] == 2
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -86,18 +91,21 @@ def test_shares_sum_to_one(name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_columns_are_sorted_by_weight(name):
+def test_columns_are_sorted_by_what_separates_and_tops_by_weight(name):
     summary = summary_of(name)
     equal = {feature["name"]: feature["equal_weight"] for feature in summary["features"]}
-    times = [
-        feature["weight"] / feature["equal_weight"] if feature["equal_weight"] else 0.0
-        for feature in summary["features"]
-    ]
-    np.testing.assert_allclose(times, sorted(times, reverse=True), atol=1e-9)
+    found = [feature["separation"] for feature in summary["features"]]
+    np.testing.assert_allclose(found, sorted(found, reverse=True), atol=1e-8)
+    for feature in summary["features"]:
+        mean = sum(c["share"] * c["separation"][feature["name"]] for c in summary["clusters"])
+        assert feature["separation"] == pytest.approx(mean)
     for cluster in summary["clusters"]:
         shown = [share / equal[name] for name, share in cluster["top"]]
         own = [share / equal[name] for name, share in cluster["weights"].items() if equal[name]]
         np.testing.assert_allclose(shown, sorted(own, reverse=True)[: len(shown)], atol=1e-9)
+        best = [share for _, share, _ in cluster["separates"]]
+        assert best == sorted(best, reverse=True)
+        assert all(cluster["separation"][name] == share for name, share, _ in cluster["separates"])
     for pair in summary["pairs"]:
         strengths = [strength for _, strength, _ in pair["features"]]
         assert strengths == sorted(strengths, reverse=True)
@@ -138,7 +146,9 @@ def test_numbers_of_profiles_equal_those_of_pandas():
                 }
                 assert {key: part[key] for key in expected} == pytest.approx(expected)
                 assert part["n_missing"] == column.isna().sum()
-            expected = (rows[name].mean() - X[name].mean()) / X[name].std(ddof=0)
+            others = X[labels != cluster["number"]][name].mean()
+            assert found["others"] == pytest.approx(others)
+            expected = (rows[name].mean() - others) / X[name].std(ddof=0)
             assert found["difference"] == pytest.approx(expected)
         assert cluster["profile"]["constant"]["difference"] is None
         assert cluster["profile"]["constant"]["mean"] == 3.0
@@ -151,17 +161,18 @@ def test_categories_of_profiles_equal_those_of_pandas():
         rows = X[labels == cluster["number"]]
         for name in ("color", "flag"):
             own = rows[name].value_counts(normalize=True)
-            whole = X[name].value_counts(normalize=True)
+            whole = X[labels != cluster["number"]][name].value_counts(normalize=True)
             found = cluster["profile"][name]
             shares = {category: (mine, all_) for category, mine, all_ in found["categories"]}
-            assert set(shares) == set(map(str, whole.index))
-            for category in whole.index:
-                expected = (own.get(category, 0.0), whole[category])
+            assert set(shares) == set(map(str, X[name].dropna().unique()))
+            for category in X[name].dropna().unique():
+                expected = (own.get(category, 0.0), whole.get(category, 0.0))
                 assert shares[str(category)] == pytest.approx(expected)
             assert found["mode_share"] == pytest.approx(own.max())
             assert {str(c): own[c] for c in own.index}[found["mode"]] == own.max()
             assert found["n_missing"] == rows[name].isna().sum()
-            variation = sum(abs(own.get(c, 0.0) - whole[c]) for c in whole.index) / 2
+            both = X[name].dropna().unique()
+            variation = sum(abs(own.get(c, 0.0) - whole.get(c, 0.0)) for c in both) / 2
             assert found["difference"] == pytest.approx(variation)
 
 
@@ -201,8 +212,8 @@ def test_equal_weights_of_encoded_columns():
     found = {f["name"]: f["equal_weight"] for f in summary_of("soybean")["features"]}
     assert found == pytest.approx(expected)
     model = make_pipeline(TableEncoder(), KMeans(4, random_state=0)).fit(X)
-    found = summarize(model, X, starts=0)
-    assert "once for each category" in found["headline"][1]
+    found = summarize(model, X, draws=0)
+    assert "once for each category" in found["headline"][-1]
     assert all(f["weight"] == pytest.approx(f["equal_weight"]) for f in found["features"])
 
 
@@ -212,10 +223,10 @@ def test_columns_of_many_categories_do_not_stand_out_for_that():
         {"many": rng.choice(list("abcdefgh"), 200), "few": rng.choice(["u", "v"], 200)}
     )
     model = make_pipeline(TableEncoder(), EWKMeans(2, gamma=1e9, random_state=0)).fit(X)
-    found = summarize(model, X, starts=0)
+    found = summarize(model, X, draws=0)
     weights = {feature["name"]: feature["weight"] for feature in found["features"]}
     assert weights["many"] == pytest.approx(0.8)
-    assert found["headline"][1] == "No column stands out: the weights are spread evenly."
+    assert "No column stands out by its weight" in found["headline"][2]
 
 
 def test_weights_of_groups_are_multiplied_in():
@@ -236,40 +247,132 @@ def test_negative_exponents_share_the_effect():
     np.testing.assert_allclose([own[name] for name in X.columns], effect / effect.sum())
 
 
-def test_pairs_against_a_loop():
+def test_pairs_are_ranked_by_what_separates_them_not_by_weight():
+    """Checked against a loop in tests/test_separation.py; here: names, order and words."""
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1], 40)
+    X = pd.DataFrame(
+        {
+            "nearly constant": np.where(rng.random(80) < 0.02, 1.0, 0.0),
+            "apart": group * 9.0 + rng.random(80),
+            "kind": np.where(group == 1, "a", rng.choice(["a", "b", "c"], 80)),
+        }
+    )
+    columns = read_columns(X, list(X), np.array([2]))
+    found = distinctions(columns, group, 2, None, np.random.RandomState(0))
+    (pair,) = separating_columns(columns, found, np.array([40, 40]))
+    assert [name for name, *_ in pair["features"]] == ["apart", "kind"]
+    assert pair["features"][0][1] == pytest.approx(1.0)
+    means = [X["apart"][group == k].mean() for k in (0, 1)]
+    assert pair["features"][0][2] == f"mean {means[0]:.1f} against {means[1]:.1f}"
+    assert "“a” " in pair["features"][1][2]
+
+
+def test_what_separates_leads_and_weight_stands_beside_it():
+    """A column that hardly varies has the largest weight and tells nothing apart."""
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1, 2], 30)
+    rare = np.zeros(90)
+    rare[[3, 40]] = 1.0
+    X = np.column_stack([rare, 3 * group + rng.normal(size=90), rng.normal(size=90)])
+    centers = [[0.0, 3.0 * k, 0.0] for k in range(3)]
+    model = EWKMeans(3, gamma=30.0, init=np.array(centers)).fit(X)
+    summary = summarize(model, X, draws=0)
+    assert max(summary["features"], key=lambda one: one["weight"])["name"] == "x0"
+    assert summary["features"][0]["name"] == "x1"
+    assert summary["headline"][1].startswith("What tells them apart best is x1")
+    for cluster in summary["clusters"]:
+        assert cluster["separates"][0][0] == "x1"
+        assert "x0" not in cluster["name"]
+
+
+def test_clusters_that_repeat_a_column_are_said_to():
+    rng = np.random.default_rng(0)
+    place = rng.choice(["north", "south", "west"], 120)
+    X = pd.DataFrame({"place": place, "rain": rng.random(120), "wind": rng.random(120)})
+    model = make_pipeline(TableEncoder(), KMeans(3, random_state=0)).fit(X)
+    summary = summarize(model, X, draws=0)
+    assert summary["repeated"] == ["place"]
+    assert sorted(c["repeats"][1] for c in summary["clusters"]) == ["north", "south", "west"]
+    assert "only repeat the column place" in " ".join(summary["warnings"])
+    assert "Just the rows whose place is “" in summary["clusters"][0]["description"]
+    league, half = rng.integers(0, 2, (2, 200))
+    X = pd.DataFrame({"league": league, "half": half, "hits": rng.random(200)})
+    labels = 2 * league + half
+    centers = np.array([[a, b, 0.5] for a in (0, 1) for b in (0, 1)])
+    model = KMeans(4, init=centers).fit(X)
+    np.testing.assert_array_equal(model.labels_, labels)
+    summary = summarize(model, X, draws=0)
+    assert sorted(summary["repeated"]) == ["half", "league"]
+    assert "repeat the columns" in " ".join(summary["warnings"])
+    assert summary_of("iris")["repeated"] == []
+    kind = np.repeat(["a", "b"], 30)
+    X = pd.DataFrame({"kind": kind, "size": (kind == "b") + 0.1 * rng.random(60)})
+    model = make_pipeline(TableEncoder(), KMeans(2, random_state=0)).fit(X)
+    summary = summarize(model, X, draws=0)
+    assert "kind gives already; other columns" in " ".join(summary["warnings"])
+    assert summary["clusters"][0]["repeats"] is None
+
+
+def test_weights_of_rows_count_as_repeated_rows():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.random(60), "b": rng.choice(["u", "v"], 60)})
+    times = rng.integers(0, 3, 60)
+    model = make_pipeline(TableEncoder(), KMeans(2, random_state=0)).fit(X)
+    weighted = summarize(model, X, sample_weight=times, draws=0)["clusters"]
+    repeated = summarize(model, X.loc[np.repeat(X.index, times)], draws=0)["clusters"]
+    for one, other in zip(weighted, repeated, strict=True):
+        assert one["share"] == pytest.approx(other["share"])
+        for name, keys in (("a", ("mean", "others", "difference")), ("b", ("mode_share",))):
+            for key in keys:
+                expected = other["profile"][name][key]
+                assert one["profile"][name][key] == pytest.approx(expected)
+    with pytest.raises(ValueError, match="one number of 0 or more for each row"):
+        summarize(model, X, sample_weight=[1.0])
+
+
+def test_typical_rows_and_names_of_rows():
+    model, X, _ = CASES["iris"]()
+    names = [f"flower {i}" for i in range(150)]
+    summary = summarize(model, X, row_names=names, draws=0)
+    labels = model.predict(X)
+    for row in summary["typical"]["rows"]:
+        assert labels[row["row"]] == row["cluster"]
+        assert row["name"] == names[row["row"]]
+        at = summary["typical"]["columns"].index("petal_length")
+        assert row["cells"][at] == X["petal_length"].iloc[row["row"]]
+    assert [row["cluster"] for row in summary["typical"]["rows"]] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    places = summary["map"]
+    assert places["names"] == [names[row] for row in places["rows"]]
+    assert summary_of("iris")["map"]["names"][0] == "row 1"
+    with pytest.raises(ValueError, match="one for each row"):
+        summarize(model, X, row_names=names[:3])
+
+
+def test_silhouettes_equal_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
+    labels[0] = 3  # alone
+    np.testing.assert_allclose(silhouettes(X, labels), silhouette_samples(X, labels), atol=6e-4)
+    assert silhouettes(X, np.zeros(60, dtype=int)) == [None] * 60
+
+
+def test_histograms_equal_those_of_numpy():
     model, X, _ = CASES["iris"]()
     labels = model.predict(X)
-    summary = summary_of("iris")
-    shares = [cluster["weights"] for cluster in summary["clusters"]]
-    assert [(pair["a"], pair["b"]) for pair in summary["pairs"]] == [(0, 1), (0, 2), (1, 2)]
-    for pair in summary["pairs"]:
-        a, b = pair["a"], pair["b"]
-        weight = {name: (shares[a][name] + shares[b][name]) / 2 for name in X.columns}
-        for name, strength, text in pair["features"]:
-            means = [X[name][labels == k].mean() for k in (a, b)]
-            expected = abs(means[0] - means[1]) / X[name].std(ddof=0)
-            assert strength == pytest.approx(expected * weight[name] / max(weight.values()))
-            assert text.startswith("mean ")
-            assert f"{means[0]:.1f}"[:2] in text
-
-
-def test_pairs_of_categories_use_total_variation():
-    X = pd.DataFrame({"a": ["x", "x", "y", "y", "x", "y"], "b": ["u", "u", "u", "u", "v", "u"]})
-    model = IKPrototypes(2, random_state=0, zero="huang").fit(X)
-    labels = model.labels_
-    pair = summarize(model, X)["pairs"][0]
-    weights = model.feature_weights_[0] / model.feature_weights_[0].max()
-    for name, strength, _ in pair["features"]:
-        shares = [X[name][labels == k].value_counts(normalize=True) for k in (0, 1)]
-        categories = X[name].unique()
-        l1 = sum(abs(shares[0].get(c, 0.0) - shares[1].get(c, 0.0)) for c in categories)
-        assert strength == pytest.approx(l1 * weights[list(X.columns).index(name)])
+    for feature in summary_of("iris")["features"]:
+        found, numbers = feature["histogram"], X[feature["name"]]
+        for part, own in ((found["whole"], labels >= 0), (found["clusters"][1], labels == 1)):
+            inside = np.clip(numbers[own], found["low"], found["high"])
+            counts, _ = np.histogram(inside, 16, (found["low"], found["high"]))
+            np.testing.assert_allclose(part, counts / own.sum(), atol=2.5 / own.sum())
+            assert sum(part) == pytest.approx(1.0, abs=0.01)
 
 
 def test_many_clusters_are_compared_with_their_neighbors():
     rng = np.random.default_rng(0)
     X = np.repeat(9 * rng.normal(size=(30, 3)), 10, axis=0) + rng.normal(size=(300, 3))
-    pairs = summarize(KMeans(30, random_state=0).fit(X), X, starts=0)["pairs"]
+    pairs = summarize(KMeans(30, random_state=0).fit(X), X, draws=0)["pairs"]
     assert 30 * 3 / 2 <= len(pairs) <= 30 * 3
     seen = {pair["a"] for pair in pairs} | {pair["b"] for pair in pairs}
     assert seen == set(range(30))
@@ -305,39 +408,59 @@ def test_many_classes_are_counted_together():
     assert np.sum(found["table"]) == 200
 
 
-def test_stability_runs_single_starts():
+def test_stability_compares_best_of_n_on_parts_of_the_rows():
     X = iris().data
-    model = pipeline(WKMeans(3, random_state=0), X)
-    found = summarize(model, X, starts=7)["stability"]
-    assert found["n_starts"] == len(found["ari"]) == len(found["objective"]) == 7
-    assert all(-1 <= value <= 1 for value in found["ari"])
-    best = min(found["objective"])
-    near = [value <= best + 1e-3 * abs(best) for value in found["objective"]]
-    assert found["share_best"] == pytest.approx(np.mean(near))
-    for ari, objective in zip(found["ari"], found["objective"], strict=True):
-        if ari == 1.0:
-            assert objective == pytest.approx(model[-1].inertia_, rel=1e-3)
+    model = pipeline(KMeans(3, random_state=0), X)
+    summary = summarize(model, X, draws=4)
+    found = summary["stability"]
+    assert found["n_draws"] == len(found["ari"]) == 4
+    assert found["n_rows"] == 100
+    assert found["median"] == pytest.approx(np.median(found["ari"]))
+    assert found["median"] > 0.8
+    assert found["restart"] == pytest.approx(1.0)
+    assert [c["found_again"] for c in summary["clusters"]] == found["clusters"]
+    assert all(0.5 < overlap <= 1 for overlap in found["clusters"])
+    noise = np.random.default_rng(0).random((150, 4))
+    lost = summarize(KMeans(7, random_state=0).fit(noise), noise)["stability"]
+    assert lost["median"] < 0.7
 
 
-def test_what_draws_nothing_has_no_stability():
-    for name in ("found_clusters", "one_cluster"):
-        assert summary_of(name)["stability"] is None
-        assert "same" in summary_of(name)["stability_note"]
-    X = iris().data.to_numpy()
-    given = KMeans(3, init=X[[0, 60, 120]]).fit(X)
-    assert summarize(given, X)["stability"] is None
-    assert summarize(KMeans(3, random_state=0).fit(X), X, starts=0)["stability"] is None
+def test_stability_of_one_cluster_and_of_few_rows():
+    assert summary_of("one_cluster")["stability"] is None
+    assert "only one cluster" in summary_of("one_cluster")["stability_note"]
+    X = np.arange(5.0)[:, None]
+    found = summarize(KMeans(2, random_state=0).fit(X), X)
+    assert found["stability"] is None
+    assert "too few rows" in found["stability_note"]
+    assert summarize(KMeans(2, random_state=0).fit(X), X, draws=0)["stability"] is None
 
 
-def test_large_tables_run_fewer_starts(monkeypatch):
+def test_deterministic_algorithms_are_tried_on_other_rows_too():
+    found = summary_of("found_clusters")["stability"]
+    assert found["n_draws"] == 5
+    assert found["restart"] is None
+
+
+def test_large_tables_are_sampled(monkeypatch):
     X = iris().data
     model = KMeans(3, random_state=0).fit(X)
-    monkeypatch.setattr("fwkmeans.reports.stability.MOST_WORK", 150 * 4 * 3 * 5)
-    assert summarize(model, X)["stability"]["n_starts"] == 5
+    monkeypatch.setattr("fwkmeans.reports.stability.MOST_ROWS", 90)
+    found = summarize(model, X)
+    assert found["stability"]["n_rows"] == 60
+    assert "of 90 rows drawn at random" in found["stability_note"]
     monkeypatch.setattr("fwkmeans.reports.stability.MOST_WORK", 1)
     found = summarize(model, X)
     assert found["stability"] is None
-    assert "large" in found["stability_note"]
+    assert "take long" in found["stability_note"]
+
+
+def test_separation_of_large_tables_is_that_of_a_sample(monkeypatch):
+    model, X, _ = CASES["iris"]()
+    whole = {f["name"]: f["separation"] for f in summary_of("iris")["features"]}
+    monkeypatch.setattr("fwkmeans.reports.distinctions.MOST_ROWS", 100)
+    monkeypatch.setattr("fwkmeans.reports.distinctions.LEAST_ROWS", 10)
+    sample = summarize(model, X, draws=0)["features"]
+    assert {f["name"]: f["separation"] for f in sample} == pytest.approx(whole, abs=0.08)
 
 
 def test_map_is_the_weighted_principal_components():
@@ -362,7 +485,7 @@ def test_map_is_the_weighted_principal_components():
 def test_map_of_large_tables_is_a_sample_with_all_clusters():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(30_000, 2)), rng.normal(size=(25, 2)) + 100])
-    found = summarize(KMeans(2, random_state=0).fit(X), X, starts=0)["map"]
+    found = summarize(KMeans(2, random_state=0).fit(X), X, draws=0)["map"]
     assert found["n_shown"] == len(found["x"]) == 2000
     assert found["n_rows"] == 30_025
     assert min(np.bincount(found["labels"])) >= 20
@@ -381,7 +504,7 @@ def test_frames_of_other_libraries_give_the_same():
     for X in (pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)):
         encoder = TableEncoder(categorical="keep")
         model = make_pipeline(encoder, IKPrototypes(2, random_state=0, zero="huang")).fit(X)
-        found.append(summarize(model, X))
+        found.append(summarize(model, X, draws=1))
     assert found[0] == found[1] == found[2]
 
 
@@ -395,10 +518,10 @@ def test_arrays_have_names():
 def test_every_algorithm_has_its_name(name):
     X = iris().data
     options = {} if name == "iMWK-Means" else {"random_state": 0}
-    found = summarize(pipeline(ALGORITHMS[name](3, **options), X), X, starts=2)
+    found = summarize(pipeline(ALGORITHMS[name](3, **options), X), X, draws=1)
     assert found["algorithm"] == name
     assert found["class"] == ALGORITHMS[name].__name__
-    assert name in found["headline"][0]
+    assert found["headline"][0] == "3 clusters in 150 rows and 4 columns."
 
 
 def test_steps_of_scikit_learn_are_followed_by_name():
@@ -409,7 +532,7 @@ def test_steps_of_scikit_learn_are_followed_by_name():
         (OneHotEncoder(sparse_output=False), table.categorical_features),
     )
     model = make_pipeline(columns, EWKMeans(2, random_state=0)).fit(table.data)
-    found = summarize(model, table.data, starts=2)
+    found = summarize(model, table.data, draws=1)
     assert {f["name"] for f in found["features"]} == set(table.data.columns)
     names = columns.get_feature_names_out()
     weights = model[-1].feature_weights_[0]
@@ -459,8 +582,8 @@ def test_other_models_and_tables_are_refused():
 # ---- warnings in plain words --------------------------------------------------------------------
 
 
-def warnings_of(model, X, **options):
-    return " ".join(summarize(model, X, **options)["warnings"])
+def warnings_of(model, X, draws=0, **options):
+    return " ".join(summarize(model, X, draws=draws, **options)["warnings"])
 
 
 def test_a_run_cut_short_is_told():
@@ -492,13 +615,24 @@ def test_equal_weights_are_told_unless_they_are_meant():
     assert text not in warnings_of(KMeans(2, random_state=0).fit(X), X)
 
 
-def test_dependence_on_the_start_is_told():
+def test_instability_is_told_with_advice_that_fits(monkeypatch):
     X = np.random.default_rng(0).random((200, 10))
-    text = warnings_of(KMeans(9, n_init=1, random_state=0).fit(X), X)
-    assert "depend on the random start" in text
-    assert "lower objective" in text
+    text = warnings_of(KMeans(9, n_init=1, random_state=0).fit(X), X, draws=3)
+    assert "not stable" in text
+    assert "more starts may help" in text
+    steady = KMeans(9, init=X[:9]).fit(X)  # nothing random: starts are not why
+    assert "More starts will not change that" in warnings_of(steady, X, draws=3)
     table = iris().data
-    assert "depend on" not in warnings_of(pipeline(KMeans(2, random_state=0), table), table)
+    model = pipeline(KMeans(2, random_state=0), table)
+    assert "stable" not in warnings_of(model, table, draws=3)
+    found = {"median": 0.9, "clusters": [0.3, 1.0], "restart": 1.0}
+    for objective, told in ((0.9, True), (0.9999, False)):
+        found["objective"] = objective * model[-1].inertia_
+        module = importlib.import_module("fwkmeans.reports.summarize")
+        monkeypatch.setattr(module, "find_again", lambda *_: (found, ""))
+        text = warnings_of(model, table)
+        assert ("lower objective" in text) is told
+        assert "Cluster 0 is not found again" in text
 
 
 def test_missing_constant_and_identifying_columns_are_told():
@@ -523,11 +657,21 @@ def test_unequal_ranges_are_told():
     assert "very different" not in warnings_of(pipeline(KMeans(2, random_state=0), X), X)
 
 
+def test_filling_is_told_only_where_cells_were_missing():
+    X = iris().data
+    model = make_pipeline(TableEncoder(impute="median"), KMeans(2, random_state=0)).fit(X)
+    assert "replaced" not in " ".join(summarize(model, X, draws=0)["preparation"])
+    X.iloc[3, 1] = np.nan
+    model.fit(X)
+    assert "replaced by the median" in " ".join(summarize(model, X, draws=0)["preparation"])
+
+
 def test_other_rows_or_row_weights_are_told():
     X = iris().data
     weight = np.linspace(0.1, 3.0, len(X))
     model = KMeans(3, random_state=0).fit(X, sample_weight=weight)
     assert "other rows" in warnings_of(model, X)
+    assert "other rows" not in warnings_of(model, X, sample_weight=weight)
     assert "other rows" not in warnings_of(KMeans(3, random_state=0).fit(X), X)
 
 
@@ -535,7 +679,7 @@ def test_other_rows_or_row_weights_are_told():
 def test_objectives_on_the_same_rows_are_recognised(cls):
     X = RangeStandardizer().fit_transform(iris().data)
     model = cls(3, random_state=0).fit(X)
-    assert "other rows" not in warnings_of(model, X, starts=1)
+    assert "other rows" not in warnings_of(model, X, draws=1)
 
 
 # ---- words --------------------------------------------------------------------------------------
@@ -543,15 +687,15 @@ def test_objectives_on_the_same_rows_are_recognised(cls):
 
 def test_headline_and_descriptions_name_what_matters():
     summary = summary_of("iris")
-    assert summary["headline"][0] == "AWK found 3 clusters in 150 rows and 4 columns."
+    assert summary["headline"][0] == "3 clusters in 150 rows and 4 columns."
     assert "petal_length" in summary["headline"][1]
     small = next(c for c in summary["clusters"] if c["profile"]["petal_length"]["mean"] < 2)
     assert "ow petal_" in small["description"]
-    mean = small["profile"]["petal_length"]["mean"]
-    assert f"(mean {mean:.4g}; all rows 3.759)" in small["description"]
+    assert "low petal_length (mean 1.5; other rows 4.9)" in small["description"]
+    assert small["name"].startswith("low petal_")
 
 
 def test_categories_are_named_in_descriptions():
     texts = " ".join(c["description"] for c in summary_of("soybean")["clusters"])
     assert "always “" in texts
-    assert "; all rows" in texts or "(all rows" in texts
+    assert "other rows" in texts

@@ -199,7 +199,7 @@ def test_an_ignored_smoothing_does_not_matter(rng):
 def test_bound_values_are_public(rng):
     X = make_rows(rng, 40, 4)
     scatter = ((X - X.mean(0)) ** 2).sum()
-    assert EWKMeans(2).fit(X).gamma_ == pytest.approx(scatter / 8)
+    assert EWKMeans(2, dispersion="sum").fit(X).gamma_ == pytest.approx(scatter / 8)
     assert EWKMeans(2, gamma=3).fit(X).gamma_ == 3
     assert ClusterPowerWeights().monotone
     assert not ClusterPowerWeights(smoothing="refresh").monotone

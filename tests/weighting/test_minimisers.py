@@ -304,10 +304,29 @@ def test_auto_strengths(rng):
     table = table_of(T)
     assert EntropyWeights().bind(table, 5).gamma == pytest.approx(T.sum() / (5 * 3))
     mean = EntropyWeights(dispersion="mean").bind(table, 5)
-    assert mean.gamma == pytest.approx(T.sum() / (40 * 3))
+    assert mean.gamma == pytest.approx(T.sum() / (2 * 40 * 3))
     rule = GroupEntropyWeights(np.array([0, 0, 1, 2])).bind(table, 5)
     assert rule.eta == pytest.approx(T.sum() / (5 * 3))
     assert rule.lam == pytest.approx(T.sum() / (5 * 2))  # the group of the constant does not count
+    rule = GroupEntropyWeights(np.array([0, 0, 1, 2]), dispersion="mean").bind(table, 5)
+    assert (rule.eta, rule.lam) == pytest.approx((T.sum() / (80 * 3), T.sum() / (80 * 2)))
+
+
+def test_the_guard_is_a_multiple_of_the_mean_scatter(rng):
+    D = rng.gamma(1.0, 2.0, (1, 3, M))
+    table = table_of(2.0 * D.sum(axis=(0, 1)))
+    mean = table.scatter.mean()
+    shared = SharedPowerWeights(3.0, guard=0.3)
+    w = power(D.sum(axis=1, keepdims=True) + 0.3 * mean, 3.0, table)
+    np.testing.assert_allclose(shared.update(D, context_of(shared, table, 3))[:, :1], w)
+    cluster = ClusterPowerWeights(3.0, guard=0.3)
+    w = power(D + 0.3 * mean / 3, 3.0, table)
+    np.testing.assert_allclose(cluster.update(D, context_of(cluster, table, 3)).values, w)
+    adjusting = SelfAdjustingWeights(guard=0.3)
+    a = D.sum(axis=1)[0] + 0.3 * mean
+    b = table.scatter - D.sum(axis=1)[0] + 0.3 * mean
+    w = (1 / M + b / a / (b / a).sum()) / 2
+    np.testing.assert_allclose(adjusting.update(D, context_of(adjusting, table, 3))[0, 0], w)
 
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)

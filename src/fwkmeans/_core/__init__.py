@@ -1,7 +1,8 @@
 """The only code that computes on rows: compiled kernels, and their twin in array-API Python.
 
 `kernels_for` chooses: the compiled kernels for NumPy rows in float32 and float64, if the extension
-was built, and the twin for everything else. Both offer the same functions.
+was built, and the twin for other dense rows. Both offer the same functions; sparse rows have
+kernels of their own, which offer those that do not need every cell.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._core import twin
+from fwkmeans._core import sparse, twin
 
 compiled: ModuleType | None
 try:
@@ -21,7 +22,7 @@ except ImportError as error:  # pragma: no cover - exercised in a subprocess by 
     compiled = None
     _reason = str(error)
 
-__all__ = ["OPERATIONS", "compiled", "kernels_for", "twin"]
+__all__ = ["OPERATIONS", "compiled", "kernels_for", "sparse", "twin"]
 
 #: The operations that the kernels of dense rows offer. Other kinds of block may offer fewer.
 OPERATIONS = frozenset(
@@ -38,7 +39,7 @@ OPERATIONS = frozenset(
         "slopes",
         "take_rows",
     }
-)
+) | ({"alternate"} if compiled is not None else set())
 
 _warned = False
 
@@ -46,7 +47,13 @@ _warned = False
 def kernels_for(rows: Any) -> ModuleType:
     """Return the module with the kernels for these rows."""
     global _warned
-    if not isinstance(rows, np.ndarray) or rows.dtype not in (np.float64, np.float32):
+    own: ModuleType | None = getattr(rows, "kernels", None)  # rows on a device bring theirs
+    if own is not None:
+        return own
+    is_sparse = isinstance(rows, sparse.SparseRows)
+    if not is_sparse and (
+        not isinstance(rows, np.ndarray) or rows.dtype not in (np.float64, np.float32)
+    ):
         return twin
     if compiled is None and not _warned:
         _warned = True
@@ -56,4 +63,6 @@ def kernels_for(rows: Any) -> ModuleType:
             RuntimeWarning,
             stacklevel=2,
         )
+    if is_sparse:
+        return sparse
     return twin if compiled is None else compiled

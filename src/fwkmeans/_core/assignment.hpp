@@ -18,7 +18,7 @@ inline index n_tiles(index k) { return (k + MAX_TILE - 1) / MAX_TILE; }
 inline int tile_size(index k, index tile) {  // sizes differ by at most one
     return int(k / n_tiles(k)) + (tile < k % n_tiles(k));
 }
-inline index per_element(const Starts& starts) { return starts.shared ? 1 : 2; }
+inline index per_element(const Starts& starts) { return starts.expanded ? 1 : 2; }
 
 inline index n_costs(const Starts& starts) {
     return starts.costs ? starts.n_levels * round_up(starts.n_clusters, WIDE) : 0;
@@ -74,6 +74,7 @@ void prepare(const Starts& starts, index start, void* prepared) {
     for (index v = 0; v < m; ++v) shift[v] = T(starts.shift[v]);
     T* cursor = shift + m;
     double length = 0, largest_offset = 0, lowest_offset = __builtin_inf(), constant_size = 0;
+    bool fits = true;  // double factors may be too large for float
     index first = 0;
     for (index tile = 0; tile < n_tiles(k_total); ++tile) {
         const int size = tile_size(k_total, tile);
@@ -85,7 +86,7 @@ void prepare(const Starts& starts, index start, void* prepared) {
             double constant = 0, squared_length = 0;
             for (index v = 0; v < m; ++v) {
                 const double moved = c[v] - double(shift[v]);
-                if (starts.shared) {
+                if (starts.expanded) {
                     factors[v * size + j] = normal<T>(-2 * w[v] * moved);
                     constant += w[v] * moved * moved;
                     squared_length += w[v] * w[v] * moved * moved;
@@ -93,6 +94,7 @@ void prepare(const Starts& starts, index start, void* prepared) {
                     const double root = square_root(w[v]), s = root < SMALLEST<T> ? 0 : root;
                     factors[(v * size + j) * 2] = T(s);
                     factors[(v * size + j) * 2 + 1] = normal<T>(-s * moved);
+                    fits &= s * __builtin_fabs(moved) <= LARGEST<T> / 16;
                     squared_length += w[v] * moved * moved;
                 }
             }
@@ -111,9 +113,10 @@ void prepare(const Starts& starts, index start, void* prepared) {
     const double u = UNIT_ROUNDOFF<T>, terms = double(m + starts.n_categorical) + 16;
     // what underflows is below the smallest normal number; what may overflow decides nothing
     const double underflow = terms * SMALLEST<T>;
-    const bool overflow = starts.shared && !(constant_size + largest_offset <= LARGEST<T> / 16);
+    const bool overflow =
+        !fits || (starts.expanded && !(constant_size + largest_offset <= LARGEST<T> / 16));
     Prepared& header = *static_cast<Prepared*>(prepared);
-    if (starts.shared)
+    if (starts.expanded)
         header = {2 * terms * u * (constant_size + largest_offset) + underflow,
                   4 * terms * u * length + underflow, 0, 0};
     else
@@ -197,6 +200,51 @@ inline void race_tile(int size, const T* panel, const T* constants, index m, con
     if (size == K) return race_tile<T, K, SHARED>(panel, constants, m, lookups, first, best);
     if constexpr (K > 1)
         race_tile<T, SHARED, K - 1>(size, panel, constants, m, lookups, first, best);
+}
+
+// The same for rows with missing cells, which the mask leaves out; G clusters of a tile from j0 on.
+template <class T, int G>
+void race_masked(const T* panel, const T* mask, const T* constants, int size, int j0, index m,
+                 const double* lookups, index first, Best<T>& best) {
+    const T* factors = constants + size + 2 * j0;
+    V<T> sum[ROW_VECTORS][G];
+    for (int r = 0; r < ROW_VECTORS; ++r)
+        for (int j = 0; j < G; ++j) {
+            sum[r][j] = V<T>{} + constants[j0 + j];
+            if (lookups) {
+                const double* own = lookups + (j0 + j) * TILE_ROWS<T> + r * WIDTH<T>;
+                sum[r][j] += __builtin_convertvector(load<Vector<double, WIDTH<T>>>(own), V<T>);
+            }
+        }
+    for (index v = 0; v < m; ++v, panel += TILE_ROWS<T>, mask += TILE_ROWS<T>, factors += 2 * size)
+        for (int r = 0; r < ROW_VECTORS; ++r) {
+            const V<T> y = load<V<T>>(panel + r * WIDTH<T>), there = load<V<T>>(mask + r * WIDTH<T>);
+            for (int j = 0; j < G; ++j) {
+                const V<T> t = (y * factors[2 * j] + factors[2 * j + 1]) * there;
+                sum[r][j] += t * t;
+            }
+        }
+    for (int r = 0; r < ROW_VECTORS; ++r)
+        for (int j = 0; j < G; ++j) {
+            const V<T> d = sum[r][j], label = V<T>{} + T(first + j0 + j);
+            const V<T> loser = d < best.value[r] ? best.value[r] : d;
+            best.second[r] = loser < best.second[r] ? loser : best.second[r];
+            best.label[r] = d < best.value[r] ? label : best.label[r];
+            best.value[r] = d < best.value[r] ? d : best.value[r];
+        }
+}
+
+template <class T>
+inline void race_masked(int size, const T* panel, const T* mask, const T* constants, index m,
+                        const double* lookups, index first, Best<T>& best) {
+    int j = 0;
+    for (; j + 4 <= size; j += 4)
+        race_masked<T, 4>(panel, mask, constants, size, j, m, lookups, first, best);
+    if (j + 2 <= size) {
+        race_masked<T, 2>(panel, mask, constants, size, j, m, lookups, first, best);
+        j += 2;
+    }
+    if (j < size) race_masked<T, 1>(panel, mask, constants, size, j, m, lookups, first, best);
 }
 
 // One start with its exact dissimilarities, in double precision from the differences.
@@ -340,55 +388,107 @@ struct Start {
     }
 };
 
-// Labels of the packed block for one start.
+// Bounds of the distances to the nearest center and to all others: roots of the two best squares, wider
+// by what they may be off. A label that was decided again is that of one of the near centers, so the
+// best square bounds all. Squares too small for float bound nothing: see Bounds.
 template <class T, bool SHARED>
-void assign_block(Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
-                  const void* prepared) {
+inline void leave_bounds(const Scratch<T>& block, index i, index m, V<T> value, V<T> second, V<T> slack,
+                         index n, const bool* certain, double unit) {
+    if (SHARED) {
+        const V<T> length = load<V<T>>(block.lengths + i);
+        value += length;
+        second += length;
+        slack += length * T((double(m) + 16) * 8 * UNIT_ROUNDOFF<T>);
+    }
+    for (index j = 0; j < n; ++j) {
+        const double most = double(value[j]) + double(slack[j]);
+        const double least = double(certain[j] ? second[j] : value[j]) - double(slack[j]);
+        block.upper[i + j] = float(square_root(most > 0 ? most : 0) * unit * (1 + 1e-6)) + 1e-30f;
+        const float lower = float(square_root(least > 0 ? least : 0) * unit * (1 - 1e-6)) - 1e-30f;
+        block.lower[i + j] = lower > 0 ? lower : 0;  // NaN is zero, too
+    }
+}
+
+// Labels of the packed block for one start; nearest(i) decides where the race cannot, and how often is
+// returned.
+template <class T, bool SHARED, class Nearest>
+index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, double unit,
+                 Nearest nearest) {
+    index n_doubtful = 0;
     const index k = starts.n_clusters, m = starts.n_features;
     const Prepared& bound = *static_cast<const Prepared*>(prepared);
     const T absolute = T(bound.absolute), linear = T(bound.linear), relative = T(bound.relative);
     const T lowest = T(bound.lowest_offset);
-    for (index i0 = 0; i0 < block.n_rows; i0 += TILE_ROWS<T>) {
-        Best<T> best;
-        for (int r = 0; r < ROW_VECTORS; ++r) {
-            best.value[r] = V<T>{} + INFINITE<T>;
-            best.second[r] = best.value[r];
-            best.label[r] = V<T>{};
-        }
-        fetch_ahead(block, i0, i0 + TILE_ROWS<T>, block.n_rows);
+    // A tile of clusters races several tiles of rows while its factors are in the first cache.
+    constexpr index GROUP = 4;
+    const index group = block.levels ? 1 : GROUP;
+    Best<T> bests[GROUP];
+    for (index g0 = 0; g0 < block.n_rows; g0 += group * TILE_ROWS<T>) {
+        const index g1 = g0 + group * TILE_ROWS<T> < block.n_rows ? g0 + group * TILE_ROWS<T> : block.n_rows;
+        for (Best<T>& best : bests)
+            for (int r = 0; r < ROW_VECTORS; ++r) {
+                best.value[r] = V<T>{} + INFINITE<T>;
+                best.second[r] = best.value[r];
+                best.label[r] = V<T>{};
+            }
+        fetch_ahead(block, g0, g1, block.n_rows);
         const T* constants = shift_of<T>(starts, prepared) + m;
         if (block.levels)
-            look_up<T, TILE_ROWS<T>>(block, i0, block.n_rows - i0, costs_of(prepared), k);
+            look_up<T, TILE_ROWS<T>>(block, g0, block.n_rows - g0, costs_of(prepared), k);
         index first = 0;
         for (index tile = 0; tile < n_tiles(k); ++tile) {
             const int size = tile_size(k, tile);
             const double* lookups = block.levels ? block.lookups + first * TILE_ROWS<T> : nullptr;
-            race_tile<T, SHARED>(size, block.panels + i0 * m, constants, m, lookups, first, best);
+            Best<T>* best = bests;
+            for (index i0 = g0; i0 < g1; i0 += TILE_ROWS<T>, ++best) {
+                const T* panel = block.panels + i0 * m;
+                if (!SHARED && block.masks && block.holes[i0 / TILE_ROWS<T>])
+                    race_masked<T>(size, panel, block.masks + i0 * m, constants, m, lookups, first, *best);
+                else
+                    race_tile<T, SHARED>(size, panel, constants, m, lookups, first, *best);
+            }
             constants += size * (1 + m * (SHARED ? 1 : 2));
             first += size;
         }
-        const index left = block.n_rows - i0;
-        for (int r = 0; r < ROW_VECTORS && r * WIDTH<T> < left; ++r) {
-            const V<T> scale =
-                SHARED ? load<V<T>>(block.norms + i0 + r * WIDTH<T>) : best.second[r] - lowest;
-            const V<T> slack =
-                absolute + linear * square_root<T, WIDTH<T>>(scale) + relative * scale;
-            const auto certain = best.second[r] - best.value[r] > slack;
-            const index n = left - r * WIDTH<T> < WIDTH<T> ? left - r * WIDTH<T> : WIDTH<T>;
-            std::int32_t* labels = block.labels + i0 + r * WIDTH<T>;
-            auto doubtful = certain[0] == 0;
-            for (index j = 0; j < n; ++j) {
-                labels[j] = std::int32_t(best.label[r][j]);
-                doubtful |= certain[j] == 0;
+        for (index i0 = g0; i0 < g1; i0 += TILE_ROWS<T>) {
+            const Best<T>& best = bests[(i0 - g0) / TILE_ROWS<T>];
+            const index left = block.n_rows - i0;
+            for (int r = 0; r < ROW_VECTORS && r * WIDTH<T> < left; ++r) {
+                const V<T> scale =
+                    SHARED ? load<V<T>>(block.norms + i0 + r * WIDTH<T>) : best.second[r] - lowest;
+                const V<T> slack =
+                    absolute + linear * square_root<T, WIDTH<T>>(scale) + relative * scale;
+                const auto certain = best.second[r] - best.value[r] > slack;
+                const index n = left - r * WIDTH<T> < WIDTH<T> ? left - r * WIDTH<T> : WIDTH<T>;
+                std::int32_t* labels = block.labels + i0 + r * WIDTH<T>;
+                if (block.upper) {
+                    bool sure[WIDTH<T>];
+                    for (int j = 0; j < WIDTH<T>; ++j) sure[j] = certain[j] != 0;
+                    leave_bounds<T, SHARED>(block, i0 + r * WIDTH<T>, m, best.value[r], best.second[r], slack,
+                                            n, sure, unit);
+                }
+                auto doubtful = certain[0] == 0;
+                for (index j = 0; j < n; ++j) {
+                    labels[j] = std::int32_t(best.label[r][j]);
+                    doubtful |= certain[j] == 0;
+                }
+                if (doubtful)
+                    for (index j = 0; j < n; ++j)
+                        if (certain[j] == 0) {
+                            labels[j] = nearest(i0 + r * WIDTH<T> + j);
+                            ++n_doubtful;
+                        }
             }
-            if (doubtful)
-                for (index j = 0; j < n; ++j)
-                    if (certain[j] == 0) {
-                        const index i = i0 + r * WIDTH<T> + j;
-                        labels[j] = exactly.nearest(block.row(i), block.levels_of(i));
-                    }
         }
     }
+    return n_doubtful;
+}
+template <class T, bool SHARED>
+void assign_block(Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
+                  const void* prepared) {
+    race_block<T, SHARED>(block, starts, prepared, 0, [&](index i) {
+        return exactly.nearest(block.row(i), block.levels_of(i));
+    });
 }
 
 // The same for powers other than squares.
@@ -432,7 +532,7 @@ inline void assign_block(Scratch<T>& block, const Start<T>& exactly, const Start
         with_kind(exactly.p, [&](auto kind) {
             assign_block<T, decltype(kind)::value>(block, exactly, own);
         });
-    else if (starts.shared)
+    else if (starts.expanded)
         assign_block<T, true>(block, exactly, starts, own);
     else
         assign_block<T, false>(block, exactly, starts, own);
@@ -455,15 +555,23 @@ inline void for_each_block(const Rows<T>& table, index begin, index end, Scratch
     }
 }
 
+// Packs a block for assign_block.
+template <class T>
+inline void pack_block(const Rows<T>& table, const Starts& starts, const char* prepared,
+                       Scratch<T>& block) {
+    const bool narrow = any_squares(starts);
+    if (narrow) pack(block, table.n_features, shift_of<T>(starts, prepared));
+    if (narrow && block.masks) mask_gaps(block, table.n_features);
+    if (narrow && starts.expanded) measure_rows(block, table.n_features);
+    if (!all_squares(starts)) pack_wide(block, table.n_features);
+}
+
 // The same with packed blocks, ready for assign_block.
 template <class T, class Body>
 inline void for_each_packed_block(const Rows<T>& table, index begin, index end, const Starts& starts,
                                   const char* prepared, Scratch<T>& block, Cancel cancel, Body body) {
-    const bool narrow = any_squares(starts), wide = !all_squares(starts);
     for_each_block(table, begin, end, block, cancel, [&] {
-        if (narrow) pack(block, table.n_features, shift_of<T>(starts, prepared));
-        if (narrow && starts.shared) measure_rows(block, table.n_features);
-        if (wide) pack_wide(block, table.n_features);
+        pack_block(table, starts, prepared, block);
         body();
     });
 }

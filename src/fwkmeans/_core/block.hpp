@@ -20,6 +20,8 @@ index block_rows(index n_features) {
 template <class T>
 struct Scratch {
     T* panels;               // (tiles, M, TILE_ROWS) transposed and shifted rows
+    T* masks;                // the same: one where a cell is there, zero where not; null if all are
+    unsigned char* holes;    // (tiles) whether a tile has missing cells
     T* norms;                // (block) squared length of the shifted rows
     T* staged;               // (block, M) rows, when the table's own are not contiguous
     double* wide;            // (panels of WIDE rows, M, WIDE) transposed rows, for powers
@@ -35,8 +37,10 @@ struct Scratch {
     index row_stride, n_rows, first;
     const char* ahead;  // what the next block will read, if that is known
     index ahead_bytes;
+    float *upper = nullptr, *lower = nullptr;  // (block) bounds that an assignment leaves, if wanted
+    T* lengths = nullptr;                      // (block) weighted squares of the rows, for these
 
-    Scratch(void* memory, index n_features, index n_clusters, bool powers) {
+    Scratch(void* memory, index n_features, index n_clusters, bool powers, bool gaps = false) {
         std::uintptr_t cursor = reinterpret_cast<std::uintptr_t>(memory);
         const index block = block_rows<T>(n_features);
         const auto take = [&cursor](index bytes) {
@@ -54,6 +58,8 @@ struct Scratch {
         chosen = reinterpret_cast<std::int32_t*>(take(block * 4));
         order = reinterpret_cast<std::int32_t*>(take(block * 4));
         position = reinterpret_cast<std::int32_t*>(take((n_clusters + 1) * 4));
+        masks = gaps ? reinterpret_cast<T*>(take(block * n_features * sizeof(T))) : nullptr;
+        holes = reinterpret_cast<unsigned char*>(take(gaps ? block / TILE_ROWS<T> : 0));
         end = cursor;
     }
     std::uintptr_t end;
@@ -66,7 +72,7 @@ struct Scratch {
 
 template <class T>
 std::size_t scratch_bytes(const Rows<T>& table, index n_clusters, bool powers) {
-    const Scratch<T> sizes(nullptr, table.n_features, n_clusters, powers);
+    const Scratch<T> sizes(nullptr, table.n_features, n_clusters, powers, table.gaps);
     return std::size_t(sizes.end);
 }
 
@@ -103,15 +109,17 @@ inline void fetch_ahead(const Scratch<T>& block, index from, index to, index who
 }
 
 // splitmix64 of the row's index: the fingerprint of a labeling is the sum of key x (label + 1).
+inline std::uint64_t key_of(index row) {
+    std::uint64_t z = std::uint64_t(row) + 1u;
+    z *= 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
 template <class T>
 void draw_keys(const Rows<T>& table, Scratch<T>& block) {
-    for (index i = 0; i < block.n_rows; ++i) {
-        std::uint64_t z = std::uint64_t(table.first_row + block.first + i) + 1u;
-        z *= 0x9e3779b97f4a7c15u;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        block.keys[i] = z ^ (z >> 31);
-    }
+    for (index i = 0; i < block.n_rows; ++i)
+        block.keys[i] = key_of(index(table.first_row) + block.first + i);
     if (table.sample_weight)
         for (index i = 0; i < block.n_rows; ++i)
             if (!(table.sample_weight[block.first + i] > 0)) block.keys[i] = 0;
@@ -181,6 +189,46 @@ void measure_rows(Scratch<T>& block, index m) {
                 norm[r] += y * y;
             }
         for (int r = 0; r < ROW_VECTORS; ++r) store(block.norms + i + r * WIDTH<T>, norm[r]);
+    }
+}
+
+// Missing cells become zeros in the panels, and zeros in the masks.
+template <class T>
+void mask_gaps(Scratch<T>& block, index m) {
+    const V<T> one = V<T>{} + T(1);
+    for (index i = 0; i < block.n_rows; i += TILE_ROWS<T>) {
+        T *panel = block.panels + i * m, *mask = block.masks + i * m;
+        V<T> there[ROW_VECTORS];
+        for (int r = 0; r < ROW_VECTORS; ++r) there[r] = one;
+        for (index v = 0; v < m; ++v)
+            for (int r = 0; r < ROW_VECTORS; ++r) {
+                const index at = v * TILE_ROWS<T> + r * WIDTH<T>;
+                const V<T> y = load<V<T>>(panel + at), own = y == y ? one : V<T>{};
+                store(panel + at, y == y ? y : V<T>{});
+                store(mask + at, own);
+                there[r] *= own;
+            }
+        bool hole = false;
+        for (int r = 0; r < ROW_VECTORS; ++r)
+            for (int j = 0; j < WIDTH<T>; ++j) hole |= there[r][j] == 0;
+        block.holes[i / TILE_ROWS<T>] = hole;
+    }
+}
+
+// lengths[i] = sum_v w y^2 of the packed rows.
+template <class T>
+void measure_lengths(Scratch<T>& block, index m, const double* weights) {
+    for (index i = 0; i < block.n_rows; i += TILE_ROWS<T>) {
+        const T* panel = block.panels + i * m;
+        V<T> length[ROW_VECTORS] = {};
+        for (index v = 0; v < m; ++v) {
+            const T weight = T(weights[v]);
+            for (int r = 0; r < ROW_VECTORS; ++r) {
+                const V<T> y = load<V<T>>(panel + v * TILE_ROWS<T> + r * WIDTH<T>);
+                length[r] += y * y * weight;
+            }
+        }
+        for (int r = 0; r < ROW_VECTORS; ++r) store(block.lengths + i + r * WIDTH<T>, length[r]);
     }
 }
 

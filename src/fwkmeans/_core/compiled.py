@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import fwkmeans._core._kernels as _kernels
-from fwkmeans._core.array_kernels import cross_products, observed_cells, take_rows
+from fwkmeans._core.array_kernels import Observed, cross_products
 from fwkmeans._core.twin import Moments, Slopes
 from fwkmeans.typing import (
     Block,
     BoolArray,
+    CoreRule,
+    Description,
+    Entities,
     FloatArray,
     IntArray,
     LabelArray,
@@ -22,27 +25,45 @@ from fwkmeans.typing import (
 )
 
 __all__ = [
+    "alternate",
     "assign",
     "assign_and_accumulate",
     "cross_products",
     "describe",
     "distances",
+    "exp",
     "find_farthest",
     "instruction_set",
+    "log",
     "n_segments",
     "observed_cells",
     "powers",
     "roots",
     "slopes",
+    "spread",
     "take_rows",
 ]
 
+exp, log = _kernels.exp, _kernels.log
 instruction_set = _kernels.instruction_set
 n_segments = _kernels.n_segments
 
 # Below this many multiply-adds a second thread costs more than it saves.
 _SMALL = 1 << 19
 _POWER = 16  # cost of a power in multiply-adds
+_PIECE = 8192  # rows whose missing cells are counted together
+_ITERATIONS = 10  # of a start, to tell small problems from large ones
+
+
+class CoreOutcome(NamedTuple):
+    """How the starts of a batch ended; see `fwkmeans._engine.loop.Outcome`."""
+
+    objective: FloatArray
+    history: FloatArray
+    n_iter: IntArray
+    converged: BoolArray
+    has_empty: BoolArray
+    given_up: BoolArray  # sums of such a start overflow: the loop in Python says how it ends
 
 
 def _block(block: Block, work: int) -> tuple[Any, ...]:
@@ -97,6 +118,35 @@ def assign_and_accumulate(
         out.changed,
     )
     return out
+
+
+def take_rows(block: Block, indices: IntArray) -> Entities:
+    """See `fwkmeans._core.twin.take_rows`."""
+    # indexed, since NumPy's take would copy rows in Fortran order as a whole
+    numbers = block.rows[indices].astype(np.float64)
+    if block.levels is None:
+        return Entities(numbers, np.empty((len(indices), 0), dtype=np.int32))
+    return Entities(numbers, block.levels[indices])
+
+
+def observed_cells(block: Block) -> Observed:
+    """See `fwkmeans._core.twin.observed_cells`."""
+    n_rows, n_numeric = block.rows.shape
+    n_categorical = 0 if block.levels is None else block.levels.shape[1]
+    in_row = np.empty(n_rows, dtype=np.int64)
+    in_column = np.zeros(n_numeric + n_categorical, dtype=np.int64)
+    for begin in range(0, n_rows, _PIECE):
+        piece = slice(begin, begin + _PIECE)
+        there = ~np.isnan(block.rows[piece])
+        if block.levels is not None:
+            there = np.hstack([there, block.levels[piece] >= 0])
+        # products of ones and zeros count exactly, and faster than sums along short rows
+        ones = there.astype(np.float32)
+        weight = None if block.sample_weight is None else block.sample_weight[piece]
+        weighs = np.ones(len(ones)) if weight is None else weight > 0
+        in_row[piece] = ones @ np.ones(ones.shape[1], dtype=np.float32)
+        in_column += (weighs.astype(np.float32) @ ones).astype(np.int64)
+    return Observed(in_row, in_column[:n_numeric], in_column[n_numeric:])
 
 
 def find_farthest(
@@ -187,3 +237,72 @@ def describe(block: Block, reference: FloatArray) -> Moments:
         nonfinite,
         missing,
     )
+
+
+def alternate(
+    block: Block,
+    rule: CoreRule,
+    table: Description,
+    centers: FloatArray,
+    weights: FloatArray,
+    constants: FloatArray,
+    initial: FloatArray,
+    *,
+    max_iter: int,
+    tol: float,
+    updates: bool,
+) -> CoreOutcome:
+    """Run the whole loop of all starts; `fwkmeans._engine.loop.alternate` is its twin.
+
+    `centers` and `weights`, (R, K, M), and `constants`, (R,), are replaced by the results.
+    `initial`, (M,), are the weights of a cluster that is moved. With `updates`, only rows that
+    change their cluster are summed, where these are few.
+    """
+    n_starts = len(centers)
+    numbers = (table.scatter, table.mean, table.magnitude, table.span, initial)
+    objective, n_iter = np.empty(n_starts), np.empty(n_starts, dtype=np.int64)
+    converged, has_empty, given_up = (np.empty(n_starts, dtype=np.bool_) for _ in range(3))
+    history = _kernels.alternate(
+        block.rows,
+        _block(block, block.rows.shape[0] * centers.size * _ITERATIONS),
+        rule[:-1],
+        np.ascontiguousarray(np.broadcast_to(np.ravel(rule.parameter), n_starts), dtype=np.float64),
+        (table.varying.view(np.uint8), *map(np.ascontiguousarray, numbers)),
+        max_iter,
+        float(tol),
+        updates,
+        centers,
+        weights,
+        constants,
+        objective,
+        n_iter,
+        *(flags.view(np.uint8) for flags in (converged, has_empty, given_up)),
+    )
+    return CoreOutcome(objective, history, n_iter, converged, has_empty, given_up)
+
+
+def spread(
+    rows: FloatArray,
+    weights: FloatArray,
+    cumulative: FloatArray,
+    seeds: list[int],
+    n_clusters: int,
+    n_threads: int,
+) -> IntArray:
+    """Choose rows by greedy k-means++ for each seed: (R, K) indices.
+
+    `cumulative` is the cumulative sum of the weights, divided by its last entry.
+    """
+    chosen = np.empty((len(seeds), n_clusters), dtype=np.int64)
+    n_trials = 2 + int(np.log(n_clusters))
+    work = rows.size * chosen.size * n_trials
+    _kernels.spread(
+        np.ascontiguousarray(rows),
+        weights,
+        cumulative,
+        np.asarray(seeds, dtype=np.uint32),
+        n_trials,
+        n_threads if work > _SMALL else 1,
+        chosen,
+    )
+    return chosen

@@ -1,4 +1,4 @@
-// The only code that reads a row. Tricks, with what benchmarks/bench_iteration.py shows for them:
+// The only code that reads a row. Tricks, with what benchmarks/suite.py shows for them:
 //  * lanes run over rows: a block is transposed while it is packed, then a register tile of
 //    ROW_VECTORS x a few clusters is filled at two multiply-adds an element, t = s y + e, acc += t t
 //    (one, y g, when all clusters share their weights), without a horizontal sum anywhere;
@@ -8,7 +8,9 @@
 //    cluster in turn instead of being loaded and stored for every row; where the last labels are
 //    known only the rows that changed are taken out of one cluster and put into another.
 // Compiled once per instruction set (FWK_ISA, FWK_BYTES); no standard library in here.
+#include "bounded.hpp"
 #include "roots.hpp"
+#include "seeding.hpp"
 
 namespace fwk {
 namespace FWK_ISA {
@@ -20,7 +22,7 @@ template <class T>
 void farthest(const Rows<T>& table, index begin, index end, const Starts& starts, index first,
               index last, const char* prepared, void* scratch, const Farthest& out, Cancel cancel) {
     const index k = starts.n_clusters;
-    Scratch<T> block(scratch, starts.n_features, k, starts.power);
+    Scratch<T> block(scratch, starts.n_features, k, starts.power, table.gaps);
     for_each_packed_block(table, begin, end, starts, prepared, block, cancel, [&] {
         for (index start = first; start < last; ++start) {
             const Start<T> exactly(table, starts, start);
@@ -40,15 +42,36 @@ void farthest(const Rows<T>& table, index begin, index end, const Starts& starts
     });
 }
 
+// Labels of complete rows without categories by a race in float; false if that decides too few.
+template <class T>
+bool assign_in_single(Scratch<T>& block, Undecided<float>& open, const Start<T>& exactly,
+                      const Starts& starts, const char* single) {
+    for (index i = 0; i < block.n_rows; ++i) open.places[i] = std::int32_t(i);
+    const index doubtful = race_undecided(block, open, block.n_rows, exactly, starts, single, 0);
+    for (index i = 0; i < block.n_rows; ++i) block.labels[i] = open.rows.labels[i];
+    return doubtful <= block.n_rows / 8;
+}
+
+// `single`: prepared by the kernels of float, null if not; its scratch is that of bounded passes.
 template <class T>
 void assign(const Rows<T>& table, index begin, index end, const Starts& starts, const char* prepared,
-            void* scratch, const Labels& out, Cancel cancel) {
+            const char* single, void* scratch, const Labels& out, Cancel cancel) {
     const Start<T> exactly(table, starts, 0);
-    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power);
+    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps);
     const bool largest = exactly.p == __builtin_inf();
     double objective = 0;
-    for_each_packed_block(table, begin, end, starts, prepared, block, cancel, [&] {
-        assign_block(block, exactly, starts, 0, prepared);
+    const index m = starts.n_features;
+    Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m));
+    open.rows.upper = nullptr;
+    if (single)
+        for (index v = 0; v < m; ++v) open.zeros[v] = 0;
+    for_each_block(table, begin, end, block, cancel, [&] {
+        if (single) {
+            if (!assign_in_single(block, open, exactly, starts, single)) single = nullptr;
+        } else {
+            pack_block(table, starts, prepared, block);
+            assign_block(block, exactly, starts, 0, prepared);
+        }
         for (index i = 0; i < block.n_rows; ++i) {
             const index label = block.labels[i];
             const double s = table.sample_weight ? table.sample_weight[block.first + i] : 1;
@@ -151,8 +174,10 @@ void describe(const Rows<T>& table, index begin, index end, const double* refere
 template <class T>
 constexpr Kernels<T> table_of() {
     return {FWK_NAME,     prepared_bytes<T>, prepare<T>,   scratch_bytes<T>, accumulate<T>,
+            bounded_bytes<T>, accumulate_bounded<T>,
             farthest<T>,  assign<T>,         distances<T>, slopes<T>,        powers<T>,
-            roots_bytes,  roots<T>,          describe<T>};
+            roots_bytes,  roots<T>,          describe<T>,  seeding_rows,     pack_for_seeding,
+            nearest_candidates};
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ struct Starts {
     index n_levels, n_categorical;
     const double* category_weights;  // (R, K or 1, C), effective; null unless rescaling
     bool rescale;  // rows with missing cells: divide by the share of a cluster's weight observed
+    // Shared weights and no missing cells: one multiply-add, of y with -2 w c, instead of two.
+    bool expanded = false;
 };
 
 // The labels of the last pass, replaced by those of this one; null if nobody keeps them.
@@ -44,6 +46,17 @@ struct LastLabels {
     std::int32_t* labels;         // (R, n_rows), starts `stride` apart
     index stride;
     const unsigned char* update;  // (R) sum only what changes: rows out of and into clusters
+};
+
+// What is known of each row's distances since the last pass, in float and times `unit`, a power of two
+// that makes distances about one: not above `upper` to the own center, not below `lower` to any other.
+// Weights and centers have changed since: an upper bound times grow, plus add, and a lower one times
+// shrink, minus subtract, hold again, whatever is rounded; all by the cluster of the row.
+struct Bounds {
+    float *upper, *lower;  // (n_rows), replaced; null: all labels are known, and rows only summed
+    const float *grow, *add, *shrink, *subtract;  // (K)
+    double unit;
+    std::int64_t* doubtful;  // (1) rows that a race could not decide are added
 };
 
 // Sums over one segment of rows for all starts; each pointer has leading axis R.
@@ -104,6 +117,13 @@ struct Moments {
     std::int64_t* missing;    // (M) NaN
 };
 
+// Rows that k-means++ chooses from, as `pack_for_seeding` lays them out.
+struct Seeding {
+    const double* packed;   // (seeding_rows x n_features)
+    const double* weights;  // (seeding_rows), zero beyond the last row
+    index n_rows, n_features;
+};
+
 // Polled once a block; true ends the segment early (the result is then thrown away).
 struct Cancel {
     bool (*poll)(void*);
@@ -120,10 +140,17 @@ struct Kernels {
     std::size_t (*scratch_bytes)(const Rows<T>&, index n_clusters, bool powers);
     void (*accumulate)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                        const char* prepared, void* scratch, const LastLabels&, const Sums&, Cancel);
+    // The same for one start of squares without offsets, whose last labels and bounds are known: rows
+    // whose bounds decide are not read, unless all are summed. fingerprint is the change of it.
+    std::size_t (*bounded_bytes)(const Rows<T>&, index n_clusters);
+    // `single`: prepared by the kernels of float, which race; what they cannot decide, double does.
+    void (*accumulate_bounded)(const Rows<T>&, index begin, index end, const Starts&,
+                               const char* prepared, bool single, void* scratch, const LastLabels&, const Bounds&,
+                               const Sums&, Cancel);
     void (*farthest)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                      const char* prepared, void* scratch, const Farthest&, Cancel);
     void (*assign)(const Rows<T>&, index begin, index end, const Starts&, const char* prepared,
-                   void* scratch, const Labels&, Cancel);
+                   const char* single, void* scratch, const Labels&, Cancel);
     void (*distances)(const Rows<T>&, index begin, index end, const Starts&, void* scratch, T* out,
                       Cancel);
     void (*slopes)(const Rows<T>&, index begin, index end, const Points&, index first, index last,
@@ -136,6 +163,10 @@ struct Kernels {
                   Cancel);
     void (*describe)(const Rows<T>&, index begin, index end, const double* reference, void* scratch,
                      const Moments&, Cancel);
+    index (*seeding_rows)(index n_rows);
+    void (*pack_for_seeding)(const double* rows, index n_rows, index n_features, double* packed);
+    void (*nearest_candidates)(const Seeding&, const double* points, index n_points,
+                               const double* closest, double* out, double* potential);
 };
 
 #define FWK_DECLARE(ISA)              \

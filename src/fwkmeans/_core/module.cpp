@@ -9,10 +9,10 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <random>
 #include <vector>
 
-#include "dispatch.hpp"
-#include "pool.hpp"
+#include "loop.hpp"
 
 namespace nb = nanobind;
 
@@ -194,7 +194,7 @@ struct Assigning {
     std::optional<In<double>> power, costs, category_weights;
     Starts starts;
 
-    explicit Assigning(const nb::tuple& given)
+    Assigning(const nb::tuple& given, bool gaps)
         : centers(nb::cast<In<double>>(given[0])),
           weights(nb::cast<In<double>>(given[1])),
           offsets(nb::cast<In<double>>(given[2])),
@@ -218,6 +218,7 @@ struct Assigning {
                   category_weights ? index(category_weights->shape(2)) : 0,
                   category_weights ? category_weights->data() : nullptr,
                   nb::cast<bool>(given[7])};
+        starts.expanded = starts.shared && !gaps;
     }
     // levels count half: one sum instead of two
     index segments(index n_rows) const {
@@ -249,7 +250,7 @@ void assign_and_accumulate(Table<T> X, nb::tuple block, nb::tuple assigning, In<
                            std::optional<Out<double>> counts, Out<std::uint64_t> fingerprint,
                            Out<std::int64_t> changed) {
     const Input<T> input(X, block);
-    Assigning by(assigning);
+    Assigning by(assigning, input.rows.gaps);
     Starts& starts = by.starts;
     starts.reference = reference.data();
     const index n_rows = input.rows.n_rows, n_levels = starts.n_levels;
@@ -319,7 +320,7 @@ template <class T>
 void farthest(Table<T> X, nb::tuple block, nb::tuple assigning, In<std::uint8_t> eligible,
               Out<double> distance, Out<std::int64_t> row) {
     const Input<T> input(X, block);
-    const Assigning by(assigning);
+    const Assigning by(assigning, input.rows.gaps);
     const Starts& starts = by.starts;
     const index r = starts.n_starts, segments = by.segments(input.rows.n_rows);
     const int n_threads = input.n_threads;
@@ -350,18 +351,27 @@ void farthest(Table<T> X, nb::tuple block, nb::tuple assigning, In<std::uint8_t>
 template <class T>
 double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t> labels) {
     const Input<T> input(X, block);
-    const Assigning by(assigning);
+    const Assigning by(assigning, input.rows.gaps);
     const Starts& starts = by.starts;
     const index segments = by.segments(input.rows.n_rows);
     const std::vector<char> prepared = prepare_all<T>(starts, 1);
+    // double rows race in float, where squares decide and fit into it, and no cell is missing
+    double far = 0;
+    for (index i = 0; i < starts.n_clusters * starts.n_features; ++i)
+        far = std::max(far, std::fabs(starts.centers[i] - starts.shift[i % starts.n_features]));
+    const bool races = sizeof(T) == 8 && !starts.power && !starts.costs && !input.rows.gaps &&
+                       starts.n_clusters > 1 && fits_single(far);
+    const std::vector<char> single = races ? prepare_all<float>(starts, 1) : std::vector<char>();
     std::vector<double> objective(segments, 0.0);
     Scratch scratch(input.n_threads,
-                    kernels<T>().scratch_bytes(input.rows, starts.n_clusters, starts.power));
+                    races ? kernels<T>().bounded_bytes(input.rows, starts.n_clusters)
+                          : kernels<T>().scratch_bytes(input.rows, starts.n_clusters, starts.power));
     for_each_task(1, segments, input.rows.n_rows, input.n_threads,
                   [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
                       const Labels part{labels.data() + begin, &objective[segment]};
                       kernels<T>().assign(input.rows, begin, end, starts, prepared.data(),
-                                          scratch.of(worker), part, cancel);
+                                          races ? single.data() : nullptr, scratch.of(worker), part,
+                                          cancel);
                   });
     const bool largest = starts.power && starts.power[0] > 1e300;
     double total = 0;
@@ -372,7 +382,7 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
 template <class T>
 void distances(Table<T> X, nb::tuple block, nb::tuple assigning, Out<T> out) {
     const Input<T> input(X, block);
-    const Assigning by(assigning);
+    const Assigning by(assigning, input.rows.gaps);
     const Starts& starts = by.starts;
     Scratch scratch(input.n_threads, kernels<T>().scratch_bytes(input.rows, starts.n_clusters, false));
     for_each_task(1, by.segments(input.rows.n_rows), input.rows.n_rows, input.n_threads,
@@ -510,8 +520,130 @@ void describe(Table<T> X, nb::tuple block, In<double> reference, Out<double> mas
     }
 }
 
+// rule: (kind, smoothing, shared, monotone, memoryless, option), see rules.hpp; table: (varying, scatter,
+// shift, magnitude, span, initial weights), each (M). centers, weights, constants are IN and OUT. Returns
+// the history, (R, most iterations), NaN where a start has ended.
+template <class T>
+nb::ndarray<nb::numpy, double, nb::ndim<2>> alternate(
+    Table<T> X, nb::tuple block, nb::tuple rule, In<double> parameter, nb::tuple table, index max_iter,
+    double tol, bool updates, Out<double> centers, Out<double> weights, Out<double> constants,
+    Out<double> objective, Out<std::int64_t> n_iter, Out<std::uint8_t> converged,
+    Out<std::uint8_t> has_empty, Out<std::uint8_t> given_up) {
+    const Input<T> input(X, block);
+    const auto varying = nb::cast<In<std::uint8_t>>(table[0]);
+    std::vector<In<double>> numbers;
+    for (int i = 1; i < 6; ++i) numbers.push_back(nb::cast<In<double>>(table[i]));
+    const index r = centers.shape(0), k = centers.shape(1);
+    const Problem<T> problem{
+        input.rows,
+        r,
+        k,
+        n_segments(input.rows.n_rows, k, input.rows.n_features),
+        {RuleKind(nb::cast<int>(rule[0])), Smoothing(nb::cast<int>(rule[1])), nb::cast<bool>(rule[2]),
+         nb::cast<bool>(rule[3]), nb::cast<bool>(rule[4]), nb::cast<bool>(rule[5]), parameter.data(),
+         varying.data(), numbers[0].data()},
+        numbers[1].data(),
+        numbers[2].data(),
+        numbers[3].data(),
+        numbers[4].data(),
+        max_iter,
+        tol,
+        updates};
+    Interruption interruption(input.n_threads);
+    const typename Passes<T>::CancelOf cancel_of = [&](int worker) { return interruption.of(worker); };
+    std::vector<Ended> ended;
+    {
+        const nb::gil_scoped_release release;
+        ended = run_starts(problem, input.n_threads, cancel_of, centers.data(), weights.data(),
+                           constants.data());
+    }
+    if (interruption.interrupted()) throw nb::python_error();
+    std::size_t longest = 0;
+    for (const Ended& run : ended) longest = std::max(longest, run.history.size());
+    double* history = new double[r * longest + 1];
+    const nb::capsule owner(history, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    std::fill(history, history + r * longest, std::nan(""));
+    for (index start = 0; start < r; ++start) {
+        const Ended& run = ended[start];
+        std::copy(run.history.begin(), run.history.end(), history + start * longest);
+        objective.data()[start] = run.objective;
+        n_iter.data()[start] = std::int64_t(run.history.size());
+        converged.data()[start] = run.converged;
+        has_empty.data()[start] = run.has_empty;
+        given_up.data()[start] = run.given_up;
+    }
+    return nb::ndarray<nb::numpy, double, nb::ndim<2>>(history, {std::size_t(r), longest}, owner);
+}
+
+// k-means++ with the draws and the greedy choice of scikit-learn's function of that name, which starts
+// from RandomState(seed): the same rows come out, but where rounding decides. cumulative: (n) shares of
+// the weights, summed up. chosen: (R, K).
+void spread(In<double> rows, In<double> weights, In<double> cumulative, In<std::uint32_t> seeds,
+            index n_trials, int n_threads, Out<std::int64_t> chosen) {
+    const Kernels<double>& core = kernels<double>();
+    const index n = rows.shape(0), m = rows.shape(1), r = chosen.shape(0), k = chosen.shape(1);
+    const index stride = core.seeding_rows(n);
+    std::vector<double> packed(stride * m), padded(stride, 0.0);
+    core.pack_for_seeding(rows.data(), n, m, packed.data());
+    std::copy(weights.data(), weights.data() + n, padded.begin());
+    const Seeding seeding{packed.data(), padded.data(), n, m};
+    struct Memory {
+        std::vector<double> closest, found, points, potential, summed;
+        std::vector<index> candidates;
+    };
+    std::vector<Memory> memories(n_threads);
+    for (Memory& memory : memories) {
+        memory.closest.resize(stride);
+        memory.found.resize(stride * n_trials);
+        memory.points.resize(n_trials * m);
+        memory.potential.resize(n_trials);
+        memory.summed.resize(n);
+        memory.candidates.resize(n_trials);
+    }
+    for_each_task(r, 1, n, n_threads, [&](index first, index last, index, index, index, int worker, Cancel cancel) {
+        Memory& own = memories[worker];
+        for (index start = first; start < last; ++start) {
+            std::mt19937 generator(seeds.data()[start]);
+            const auto uniform = [&] {  // as NumPy's RandomState
+                const auto high = double(generator() >> 5), low = double(generator() >> 6);
+                return (high * 67108864.0 + low) / 9007199254740992.0;
+            };
+            std::int64_t* rows_chosen = chosen.data() + start * k;
+            rows_chosen[0] = std::upper_bound(cumulative.data(), cumulative.data() + n, uniform()) - cumulative.data();
+            rows_chosen[0] = std::min<std::int64_t>(rows_chosen[0], n - 1);
+            core.nearest_candidates(seeding, rows.data() + rows_chosen[0] * m, 1, nullptr,
+                                    own.closest.data(), own.potential.data());
+            double potential = own.potential[0];
+            for (index cluster = 1; cluster < k && !cancel.poll(cancel.state); ++cluster) {
+                double sum = 0;
+                for (index i = 0; i < n; ++i) own.summed[i] = sum += padded[i] * own.closest[i];
+                for (index c = 0; c < n_trials; ++c) {
+                    const double* at = std::lower_bound(own.summed.data(), own.summed.data() + n, uniform() * potential);
+                    own.candidates[c] = std::min<index>(at - own.summed.data(), n - 1);
+                    std::copy_n(rows.data() + own.candidates[c] * m, m, own.points.data() + c * m);
+                }
+                core.nearest_candidates(seeding, own.points.data(), n_trials, own.closest.data(),
+                                        own.found.data(), own.potential.data());
+                const index best = std::min_element(own.potential.begin(), own.potential.end()) - own.potential.begin();
+                potential = own.potential[best];
+                std::copy_n(own.found.data() + best * stride, stride, own.closest.data());
+                rows_chosen[cluster] = own.candidates[best];
+            }
+        }
+    });
+}
+
+// exp and log of this library for NumPy, so that rules in Python and in here have the same bits.
+template <double (*function)(double)>
+void apply(In<double> x, Out<double> out) {
+    std::transform(x.data(), x.data() + x.size(), out.data(), function);
+}
+
 template <class T>
 void define(nb::module_& m) {
+    m.def("alternate", &alternate<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg());
     m.def("assign_and_accumulate", &assign_and_accumulate<T>, nb::arg().noconvert(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
@@ -532,9 +664,16 @@ void define(nb::module_& m) {
 }  // namespace
 }  // namespace fwk
 
+#include "sparse_module.hpp"
+
 NB_MODULE(_kernels, m) {
     fwk::define<double>(m);
     fwk::define<float>(m);
+    fwk::define_sparse<double>(m);
+    fwk::define_sparse<float>(m);
+    m.def("spread", &fwk::spread);
+    m.def("exp", &fwk::apply<std::exp>);
+    m.def("log", &fwk::apply<std::log>);
     m.def("n_segments", &fwk::n_segments);
     m.def("instruction_set", [] { return fwk::kernels<double>().name; });
     m.def("x86_level", [](std::uint32_t leaf1_ecx, std::uint32_t leaf7_ebx,

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fwkmeans._core import kernels_for
+from fwkmeans._core.device.rows import DeviceRows
 from fwkmeans._core.twin import Slopes, join_slopes
 from fwkmeans.typing import (
     Block,
     BlockReduction,
     BoolArray,
+    CoreRule,
+    Description,
     Entities,
     FloatArray,
     IntArray,
@@ -42,10 +45,8 @@ class Accumulation(BlockReduction[Statistics]):
         if self.labels is None:
             return accumulate(block, self.assigning, self.reference, None), memory
         kept, update, starts = self.labels
-        if "labels" in memory:
-            all_labels = memory["labels"][kept]  # a copy
-        else:
-            all_labels = np.full((kept.size, len(block.rows)), -1, dtype=np.int32)
+        known = memory.get("labels")
+        all_labels = _no_labels(block, kept.size) if known is None else known[kept]  # a copy
         labels = all_labels if starts is None else all_labels[starts]
         part = accumulate(block, self.assigning, self.reference, LastLabels(labels, update))
         if starts is not None:
@@ -55,6 +56,49 @@ class Accumulation(BlockReduction[Statistics]):
     def join(self, before: Statistics, after: Statistics) -> Statistics:
         """Add the parts."""
         return before.plus(after)
+
+
+class Alternated(NamedTuple):
+    """The result of `Alternation`."""
+
+    ended: Any  # `fwkmeans._core.compiled.CoreOutcome`
+    centers: FloatArray
+    weights: FloatArray
+    constants: FloatArray
+
+
+@dataclass(frozen=True)
+class Alternation(BlockReduction[Alternated]):
+    """Run the whole loop of every start; all rows must be one block."""
+
+    rule: CoreRule
+    table: Description
+    centers: FloatArray  # (R, K, M) initial ones
+    weights: FloatArray  # (R, K, M)
+    constants: FloatArray  # (R, 1, 1) NaN if not known yet
+    initial: FloatArray  # (M,) weights of a cluster that is moved
+    max_iter: int
+    tol: float
+    updates: bool  # whether to sum only rows that change, where these are few
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[Alternated, RowMemory]:
+        """Return how the starts ended."""
+        own = [np.array(x, order="C") for x in (self.centers, self.weights, self.constants.ravel())]
+        ended = kernels_for(block.rows).alternate(
+            block,
+            self.rule,
+            self.table,
+            *own,
+            self.initial,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            updates=self.updates,
+        )
+        return Alternated(ended, *own), memory
+
+    def join(self, before: Alternated, after: Alternated) -> Alternated:
+        """Raise an error: what starts do on two blocks does not say what they do on both."""
+        raise TypeError("The loops of several blocks cannot be joined.")
 
 
 class _Farthest(NamedTuple):
@@ -107,7 +151,7 @@ class Labeling(BlockReduction[tuple[float, FloatArray]]):
     ) -> tuple[tuple[float, FloatArray], RowMemory]:
         """Return what one block adds."""
         labels, objective = kernels_for(block.rows).assign(block, self.assigning)
-        mass = _mass_of(labels, block.sample_weight, self.assigning.centers.shape[1])
+        mass = _mass_of(block, labels, self.assigning.centers.shape[1])
         return (objective, mass), {**memory, "labels": labels[None]}
 
     def join(
@@ -193,8 +237,18 @@ def labels_in(memory: RowMemory, starts: IntArray | None = None) -> LabelArray:
     return labels if starts is None else labels[starts]
 
 
-def _mass_of(labels: LabelArray, sample_weight: FloatArray | None, n_clusters: int) -> FloatArray:
-    mass = np.zeros(n_clusters)
+def _no_labels(block: Block, n_starts: int) -> LabelArray:
+    """Return labels that no row can have, where the rows are."""
+    if isinstance(block.rows, DeviceRows):
+        labels: LabelArray = block.rows.no_labels(n_starts)
+        return labels
+    return np.full((n_starts, len(block.rows)), -1, dtype=np.int32)
+
+
+def _mass_of(block: Block, labels: LabelArray, n_clusters: int) -> FloatArray:
+    if isinstance(block.rows, DeviceRows):
+        return block.rows.mass_of(labels, block.sample_weight, n_clusters)
+    sample_weight, mass = block.sample_weight, np.zeros(n_clusters)
     for begin in range(0, labels.size, _PIECE):
         piece = slice(begin, begin + _PIECE)
         weight = None if sample_weight is None else sample_weight[piece]

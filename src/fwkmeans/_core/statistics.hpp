@@ -148,7 +148,7 @@ template <class T>
 void accumulate(const Rows<T>& table, index begin, index end, const Starts& starts, index first,
                 index last, const char* prepared, void* scratch, const LastLabels& known,
                 const Sums& out, Cancel cancel) {
-    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power);
+    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps);
     for_each_packed_block(table, begin, end, starts, prepared, block, cancel, [&] {
         draw_keys(table, block);
         const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;

@@ -1,8 +1,8 @@
 """The alternating loop that runs every algorithm."""
 
-from fwkmeans._engine.loop import Outcome, Run, alternate, first_lowest
+from fwkmeans._engine.loop import alternate, alternate_in_python
 from fwkmeans._engine.recipe import Recipe, bind_parts, check_recipe
-from fwkmeans._engine.state import assignment_of
+from fwkmeans._engine.state import Outcome, Run, assignment_of, first_lowest
 from fwkmeans._engine.statistics import keeps_labels
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Recipe",
     "Run",
     "alternate",
+    "alternate_in_python",
     "assignment_of",
     "bind_parts",
     "check_recipe",

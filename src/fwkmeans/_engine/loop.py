@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fwkmeans._engine.empty import relocate_empty_clusters, without_rows
+from fwkmeans._engine.in_core import alternate_in_core
 from fwkmeans._engine.recipe import Recipe
-from fwkmeans._engine.state import assignment_of
+from fwkmeans._engine.state import Outcome, assignment_of
 from fwkmeans._engine.statistics import RunningStatistics
 from fwkmeans.typing import (
     Assignment,
@@ -30,50 +31,6 @@ _WEIGHT_REST = 1e-12
 _NO_FALL = 1e-12  # of the weighted dispersion
 
 
-class Run(NamedTuple):
-    """How one start ended."""
-
-    centers: FloatArray  # (K, P)
-    weights: Weights  # leading axis of length one
-    objective: float  # infinite if sums overflowed
-    history: FloatArray  # (n_iter,) objective after each weight step
-    n_iter: int
-    converged: bool
-    has_empty: bool  # a cluster stayed without rows
-
-
-class Outcome(NamedTuple):
-    """How the starts of a batch ended; every array has leading axis R."""
-
-    centers: FloatArray  # (R, K, P)
-    weights: Weights
-    objective: FloatArray
-    history: FloatArray  # (R, most iterations) objective after each weight step, then NaN
-    n_iter: IntArray
-    converged: BoolArray
-    has_empty: BoolArray  # a cluster stayed without rows
-
-    def best(self) -> Run:
-        """Return the start with the lowest objective, the first one on ties."""
-        at = first_lowest(self.objective)
-        n_iter = int(self.n_iter[at])
-        return Run(
-            self.centers[at],
-            self.weights.take(np.asarray([at])),
-            float(self.objective[at]),
-            self.history[at, :n_iter],
-            n_iter,
-            bool(self.converged[at]),
-            bool(self.has_empty[at]),
-        )
-
-
-def first_lowest(objective: FloatArray) -> int:
-    """Return the index of the lowest objective, the first of those equal up to rounding."""
-    lowest = objective.min()
-    return int(np.argmax(objective <= lowest + 1e-12 * abs(lowest)))
-
-
 def alternate(
     source: Source,
     recipe: Recipe,
@@ -86,7 +43,8 @@ def alternate(
 ) -> Outcome:
     """Assign rows, move centers and update weights until nothing changes.
 
-    Starts that have converged leave the batch.
+    Starts that have converged leave the batch. The compiled core runs the loop if it knows all
+    parts.
 
     Parameters
     ----------
@@ -115,6 +73,29 @@ def alternate(
     Outcome
         In the order of the starts.
     """
+    stop: dict[str, Any] = {"max_iter": max_iter, "tol": tol}
+    found = alternate_in_core(source, recipe, table, centers, weights, **stop)
+    if found is None:
+        return alternate_in_python(source, recipe, table, centers, weights, **stop)
+    outcome, given_up = found
+    if given_up.any():
+        some = (recipe.take(given_up), table, centers[given_up], weights.take(given_up))
+        again = alternate_in_python(source, *some, **stop)
+        outcome = outcome.put(given_up, again)
+    return outcome
+
+
+def alternate_in_python(
+    source: Source,
+    recipe: Recipe,
+    table: Description,
+    centers: FloatArray,
+    weights: Weights,
+    *,
+    max_iter: int,
+    tol: float,
+) -> Outcome:
+    """Do what `alternate` does for any parts; the loop of the core (``loop.hpp``) is its twin."""
     dissimilarity, center_rule, _ = recipe
     n_starts = centers.shape[0]
     outcome: Outcome | None = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import functools
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,6 +69,7 @@ def bind_parts(recipe: Recipe, source: Source, table: Description) -> tuple[Reci
     if means and table.layout.is_numeric:
         return parts, table  # it already has the means, and the sums of squares about them
     table = _described(parts, source, table)
+    table = _with_category_scale(table, getattr(recipe.dissimilarity, "category_weight", 1.0))
     return bound(table), table
 
 
@@ -88,6 +90,32 @@ def _described(recipe: Recipe, source: Source, table: Description) -> Descriptio
     return table._replace(center=centers[0, 0], scatter=scatter[0, 0])
 
 
+def _with_category_scale(table: Description, weight: float | str) -> Description:
+    """Return the description with the factors of categories, which its scatter contains.
+
+    "balanced" gives every categorical feature the mean scatter of the numeric ones, or that of the
+    categorical ones if no numeric feature varies.
+    """
+    layout, varies = table.layout, (table.span > 0) & (table.scatter > 0)
+    own = layout.categories_of(table.scatter)
+    if layout.is_numeric or weight == 1 or not varies.any():
+        return table
+    if weight == "balanced":
+        numbers = layout.numbers_of(table.scatter)[layout.numbers_of(varies)]
+        usual = numbers if numbers.size else own[own > 0]
+        scale = np.divide(usual.mean(), own, out=np.ones_like(own), where=own > 0)
+    else:
+        scale = np.full(own.shape, float(weight))
+    scatter = layout.features(layout.numbers_of(table.scatter), scale * own)
+    return table._replace(scatter=scatter, category_scale=scale)
+
+
+@functools.cache
+def _lacking(part: Any, contract: Any) -> tuple[str, ...]:
+    """Return the names that a part must have and its class has not."""
+    return tuple(name for name in sorted(get_protocol_members(contract)) if not hasattr(part, name))
+
+
 def check_recipe(recipe: Recipe, source: Source) -> None:
     """Raise an error that names the part, and what the part or the source lacks."""
     for role, (contract, example) in _ROLES.items():
@@ -98,8 +126,8 @@ def check_recipe(recipe: Recipe, source: Source) -> None:
             raise TypeError(
                 f"{role}={part!r} is a string; give an instance of a part, such as {example}."
             )
-        names = sorted(get_protocol_members(contract))
-        missing = [n for n in names if not (hasattr(type(part), n) or hasattr(part, n))]
+        kind: Any = type(part)
+        missing = [name for name in _lacking(kind, contract) if not hasattr(part, name)]
         if missing:
             hint = " Derive it from fwkmeans.weighting.WeightRule." if role == "weighting" else ""
             raise TypeError(

@@ -1,10 +1,19 @@
-"""Turn centers and weights into what a pass over the rows needs."""
+"""How starts end, and how centers and weights become what a pass over the rows needs."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from fwkmeans.typing import Assignment, FloatArray, WeightRuleProtocol, Weights
+from fwkmeans.typing import (
+    Assignment,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    WeightRuleProtocol,
+    Weights,
+)
 
 
 def assignment_of(rule: WeightRuleProtocol, centers: FloatArray, weights: Weights) -> Assignment:
@@ -18,3 +27,64 @@ def assignment_of(rule: WeightRuleProtocol, centers: FloatArray, weights: Weight
     scale = np.ldexp(scale, exponent)
     offsets = rule.offsets(weights) / scale[:, None]
     return Assignment(centers, np.ldexp(values, -exponent[:, None, None]), offsets, scale)
+
+
+class Run(NamedTuple):
+    """How one start ended."""
+
+    centers: FloatArray  # (K, P)
+    weights: Weights  # leading axis of length one
+    objective: float  # infinite if sums overflowed
+    history: FloatArray  # (n_iter,) objective after each weight step
+    n_iter: int
+    converged: bool
+    has_empty: bool  # a cluster stayed without rows
+
+
+class Outcome(NamedTuple):
+    """How the starts of a batch ended; every array has leading axis R."""
+
+    centers: FloatArray  # (R, K, P)
+    weights: Weights
+    objective: FloatArray
+    history: FloatArray  # (R, most iterations) objective after each weight step, then NaN
+    n_iter: IntArray
+    converged: BoolArray
+    has_empty: BoolArray  # a cluster stayed without rows
+
+    def put(self, starts: BoolArray, others: Outcome) -> Outcome:
+        """Return the outcome with that of some starts replaced; it is changed in place."""
+        width = max(self.history.shape[1], others.history.shape[1])
+        outcome = self._replace(history=_as_wide(self.history, width))
+        others = others._replace(history=_as_wide(others.history, width))
+        for kept, some in zip(outcome, others, strict=True):
+            if isinstance(kept, np.ndarray):
+                kept[starts] = some
+        outcome.weights.values[starts] = others.weights.values
+        for key, values in others.weights.memory.items():
+            outcome.weights.memory[key][starts] = values
+        return outcome
+
+    def best(self) -> Run:
+        """Return the start with the lowest objective, the first one on ties."""
+        at = first_lowest(self.objective)
+        n_iter = int(self.n_iter[at])
+        return Run(
+            self.centers[at],
+            self.weights.take(np.asarray([at])),
+            float(self.objective[at]),
+            self.history[at, :n_iter],
+            n_iter,
+            bool(self.converged[at]),
+            bool(self.has_empty[at]),
+        )
+
+
+def _as_wide(history: FloatArray, width: int) -> FloatArray:
+    return np.pad(history, ((0, 0), (0, width - history.shape[1])), constant_values=np.nan)
+
+
+def first_lowest(objective: FloatArray) -> int:
+    """Return the index of the lowest objective, the first of those equal up to rounding."""
+    lowest = objective.min()
+    return int(np.argmax(objective <= lowest + 1e-12 * abs(lowest)))

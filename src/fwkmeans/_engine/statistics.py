@@ -16,18 +16,22 @@ from fwkmeans.typing import (
 )
 
 _WORTHWHILE = 20_000  # rows; below this a full recount is cheaper
+_LONG = 8  # rows for each column
 _MANY = 0.3  # share of changed rows above which a full recount is cheaper than an update
 _OLD = 16  # updates after which all rows are counted again, because each update rounds
 
 
 def keeps_labels(source: Source, dissimilarity: Dissimilarity) -> bool:
     """Tell whether the labels of the last pass are kept, for the next one or for the centers."""
-    return dissimilarity.needs_labels or _updates(source)
+    return dissimilarity.needs_labels or updates(source)
 
 
-def _updates(source: Source) -> bool:
+def updates(source: Source) -> bool:
+    """Tell whether statistics are updated by the rows that change."""
     # if cells are missing, the mass of a few cells would be lost in the rounding of the total
-    return source.resident and source.n_rows >= _WORTHWHILE and not source.gaps
+    # sums of wide sparse rows cost less than what an update does with (K, M) numbers
+    few = source.sparse and source.n_rows < _LONG * source.layout.n_features
+    return source.resident and source.n_rows >= _WORTHWHILE and not source.gaps and not few
 
 
 class RunningStatistics:
@@ -110,7 +114,7 @@ class RunningStatistics:
         return lost & update
 
     def _can_update(self, assignment: Assignment) -> BoolArray:
-        if self._total is None or not _updates(self.source):
+        if self._total is None or not updates(self.source):
             return np.zeros(self._age.size, dtype=np.bool_)
         few = self._total.changed <= _MANY * self.source.n_rows
         # a center three standard deviations from its reference costs a digit: count all rows again

@@ -13,6 +13,7 @@ import numpy as np
 
 from fwkmeans._core import kernels_for
 from fwkmeans._core.passes import Accumulation, labels_in
+from fwkmeans._support.arrays import to_host
 from fwkmeans.typing import (
     Block,
     BlockReduction,
@@ -47,7 +48,7 @@ class StartSearch(_Sum[float]):
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[float, RowMemory]:
         """Return what one block adds."""
-        weight, distance = _weight_of(block), memory["distances"][:, 0]
+        weight, distance = _weight_of(block), to_host(memory["distances"][:, 0])
         return float(weight.sum()), {**_given(memory), "left": weight > 0, "distance": distance}
 
 
@@ -208,7 +209,7 @@ class OnlyMarked(BlockReduction[None]):
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
         """Return what one block adds."""
-        marked = labels_in(memory)[0] == 1
+        marked = to_host(labels_in(memory)[0]) == 1
         return None, {**_given(memory), "left": marked & memory["left"]}
 
 
@@ -222,7 +223,7 @@ class TakeOut(_Sum[float]):
         """Return what one block adds."""
         left = memory["left"]
         if self.index is None:
-            left = left & (labels_in(memory)[0] != 1)
+            left = left & (to_host(labels_in(memory)[0]) != 1)
         elif 0 <= self.index - block.first_row < len(block.rows):
             left = left.copy()
             left[self.index - block.first_row] = False

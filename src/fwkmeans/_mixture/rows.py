@@ -48,6 +48,10 @@ class Rows(NamedTuple):
         return np.asarray(self.observed[:, columns].all(axis=1))
 
 
+#: Ranges that a value may be outside of what was seen; its square still has a number.
+_FARTHEST = 1e100
+
+
 class Encoding(NamedTuple):
     """How a table is encoded. Columns that are constant take no part.
 
@@ -85,7 +89,9 @@ class Encoding(NamedTuple):
         return Rows(numbers, observed, self._one_hot(X, levels))
 
     def _standardized(self, raw: FloatArray) -> FloatArray:
-        unit = (0.5 * raw - 0.5 * self.lowest) / (0.5 * self.highest - 0.5 * self.lowest)
+        with np.errstate(over="ignore"):
+            unit = (0.5 * raw - 0.5 * self.lowest) / (0.5 * self.highest - 0.5 * self.lowest)
+        unit = np.clip(unit, -_FARTHEST, _FARTHEST)
         return (_compressed(unit, self.middle, self.width) - self.mean) / self.range
 
     def _one_hot(self, X: NDArray[np.floating], levels: NDArray[np.int32] | None) -> csr_matrix:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fwkmeans._support.arrays import is_foreign, to_host
 from fwkmeans._support.files import replacing
 
 MEMBER = "model.json"
@@ -29,6 +30,17 @@ KIND = "kind"  # key of the JSON objects that stand for something else
 
 class RefusedError(Exception):
     """A sentence on what is wrong with a file."""
+
+
+class TooMuchJsonError(RefusedError):
+    """The JSON of a file is longer than allowed."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(
+            f"its {MEMBER} has {size} bytes, more than max_json={limit}, and may take 25 times as "
+            f"much memory. If you trust the file: load_model(path, max_json={size})"
+        )
+        self.size = size
 
 
 # ---- values to JSON and arrays ------------------------------------------------------------------
@@ -58,6 +70,8 @@ class Writer:
             return [self.encode(one, where) for one in value]
         if type(value) in _CONTAINERS:
             return {KIND: type(value).__name__, "items": self._items(value, where)}
+        if is_foreign(value):  # of a model that was fitted on a device
+            value = to_host(value)
         if isinstance(value, np.ndarray):
             return self._array(value, where)
         if isinstance(value, np.generic):
@@ -195,10 +209,7 @@ class Reader:
             raise RefusedError(f"it has no {MEMBER}, so it is not a model file of fwkmeans.")
         size = self._members[MEMBER].file_size
         if size > self._max_json:
-            raise RefusedError(
-                f"its {MEMBER} has {size} bytes, more than max_json={self._max_json}, and may take "
-                f"25 times as much memory. If you trust the file: load_model(path, max_json={size})"
-            )
+            raise TooMuchJsonError(size, self._max_json)
         return json.loads(self._archive.read(MEMBER), parse_constant=_no_constant)
 
     def decode(self, node: Any) -> Any:

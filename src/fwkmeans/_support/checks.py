@@ -118,6 +118,9 @@ POWER = number("a number >= 1, or float('inf')", lambda p: p >= 1, finite=False)
     "Below 1 a center is not the place where a sum of powers is lowest."
 )
 
+#: The weight of categorical columns: see `TableEncoder` and `Minkowski`.
+CATEGORY_WEIGHT = one_of("balanced") | number("a number > 0", lambda weight: weight > 0)
+
 
 def check_power(p: Any) -> None:
     """Raise unless p is at least 1."""

@@ -9,9 +9,13 @@ from typing import Any
 
 import numpy as np
 
+_PLAIN = (str, int, bool, type(None))
+
 
 def jsonable(value: Any) -> Any:
     """Return the value with plain numbers, None for NaN and infinity, and text for the rest."""
+    if type(value) in _PLAIN:  # most are
+        return value
     if isinstance(value, Mapping):
         return {str(key): jsonable(one) for key, one in value.items()}
     if isinstance(value, np.ndarray | np.generic):
@@ -20,6 +24,6 @@ def jsonable(value: Any) -> Any:
         return [jsonable(one) for one in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int | str):
+    if isinstance(value, int | str):
         return value
     return value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)

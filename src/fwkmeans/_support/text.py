@@ -20,6 +20,8 @@ def number(value: float | None, digits: int = 4) -> str:
     --------
     >>> number(-3.14159265), number(1234567.8), number(0.00001234), number(None)
     ('−3.142', '1,234,568', '1.234e-05', '–')
+    >>> number(1996)  # four digits, such as those of a year, need no comma
+    '1996'
     """
     if value is None or not math.isfinite(value):
         return "–"
@@ -28,8 +30,32 @@ def number(value: float | None, digits: int = 4) -> str:
     sign, size = "−" if value < 0 else "", math.floor(math.log10(abs(value)))
     if size < -4 or size > 8:
         return f"{sign}{abs(value):.{digits - 1}e}"
-    text = f"{abs(value):,.{max(0, digits - 1 - size)}f}"
-    return sign + (text.rstrip("0").rstrip(".") if "." in text else text)
+    return sign + _with_decimals(abs(value), max(0, digits - 1 - size))
+
+
+def _with_decimals(size: float, decimals: int) -> str:
+    text = f"{size:,.{decimals}f}" if size >= 10_000 else f"{size:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def rounded(value: float | None, scale: float | None = None) -> str:
+    """Return a number with the digits that matter where differences of about `scale` do.
+
+    Examples
+    --------
+    >>> rounded(5.5519, 2.69), rounded(1115.711, 596.2), rounded(1115.711, 0.04), rounded(0.23, 90)
+    ('5.6', '1116', '1115.711', '0.2')
+    """
+    if value is None or not math.isfinite(value) or not scale or not math.isfinite(scale):
+        return number(value)
+    size = math.floor(math.log10(abs(value))) if value else 0
+    decimals = 1 - math.floor(math.log10(abs(scale)))
+    if size < -4 or size > 8 or decimals > 10:
+        return number(value)
+    text = _with_decimals(abs(value), max(0, decimals))
+    if value and not text.strip("0."):  # what is not 0 never looks like it
+        return number(value, 1)
+    return f"−{text}" if value < 0 else text
 
 
 def percent(share: float | None, *, fine: bool = False) -> str:
@@ -49,19 +75,6 @@ def percent(share: float | None, *, fine: bool = False) -> str:
     if fine and 0 < share < 0.0995:
         return "<0.1%" if share < 0.0005 else f"{share:.1%}"
     return "<1%" if 0 < share < 0.005 else f"{max(0.0, share):.0%}"
-
-
-def signed(value: float | None) -> str:
-    """Return a number with one decimal and its sign, zero without.
-
-    Examples
-    --------
-    >>> signed(1.26), signed(-0.04), signed(None)
-    ('+1.3', '0.0', '–')
-    """
-    if value is None or not math.isfinite(value):
-        return "–"
-    return f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.05 else "0.0"
 
 
 def two_decimals(value: float) -> str:
@@ -172,7 +185,33 @@ def has_blocks() -> bool:
 
 def for_terminal(name: Any, width: int) -> str:
     """Return a name that a terminal can show in so many columns."""
-    return harmless(shortened(name, width, mark="…" if has_blocks() else ""))
+    mark = "…" if has_blocks() else ""
+    text = harmless(shortened(name, width, mark=mark))
+    if width_of(text) <= width:
+        return text
+    while width_of(text) + len(mark) > width:
+        text = text[:-1]
+    return text + mark
+
+
+def width_of(text: str) -> int:
+    """Return how many columns of a terminal a text takes.
+
+    Examples
+    --------
+    >>> width_of("abc"), width_of("東京"), width_of("e\u0301")
+    (3, 4, 1)
+    """
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    return len(text) + wide - sum(unicodedata.combining(c) > 0 for c in text)
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """Return a text that takes so many columns of a terminal; flush left, or right."""
+    spaces = " " * max(0, width - width_of(text))
+    return spaces + text if right else text + spaces
 
 
 def bar(share: float, width: int = 20) -> str:
@@ -188,13 +227,11 @@ def aligned(
     rows: Sequence[Sequence[str]], header: Sequence[str], right: Collection[str] = ()
 ) -> list[str]:
     """Return a table; columns are flush left, those whose titles are in `right` flush right."""
-    widths = [max(len(row[at]) for row in (header, *rows)) for at in range(len(header))]
+    widths = [max(width_of(row[at]) for row in (header, *rows)) for at in range(len(header))]
 
     def line(cells: Sequence[str]) -> str:
-        padded = (
-            f"{cell:>{width}}" if title in right else f"{cell:<{width}}"
-            for cell, width, title in zip(cells, widths, header, strict=True)
-        )
-        return "  ".join(padded).rstrip()
+        columns = zip(cells, widths, header, strict=True)
+        parts = (padded(cell, width, right=title in right) for cell, width, title in columns)
+        return "  ".join(parts).rstrip()
 
     return [line(header), "  ".join("-" * width for width in widths), *map(line, rows)]

@@ -22,7 +22,7 @@ def effective_n_threads(n_jobs: Any = None) -> int:
     set and smaller; -1 is every core, -2 all but one.
     """
     JOBS.check("n_jobs", n_jobs)
-    cores = max(1, int(joblib.cpu_count()))
+    cores = _n_cores(_may_run_on(), os.environ.get("LOKY_MAX_CPU_COUNT"))
     if n_jobs is None:
         try:
             return max(1, min(cores, int(os.environ["OMP_NUM_THREADS"].split(",")[0])))
@@ -30,6 +30,17 @@ def effective_n_threads(n_jobs: Any = None) -> int:
             return cores
     wanted = int(n_jobs)
     return min(wanted, _MOST) if wanted > 0 else max(1, cores + 1 + wanted)
+
+
+@functools.lru_cache(maxsize=8)
+def _n_cores(affinity: frozenset[int] | None, limit: str | None) -> int:
+    """Return the number of cores, asked once for each affinity: joblib reads files for it."""
+    return max(1, int(joblib.cpu_count()))
+
+
+def _may_run_on() -> frozenset[int] | None:
+    known = hasattr(os, "sched_getaffinity")  # not on every system
+    return frozenset(os.sched_getaffinity(0)) if known else None
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:

@@ -107,7 +107,7 @@ def _from_positions(positions: Sequence[Any], n_features: int, what: str) -> Int
 
 def is_frame(X: Any) -> bool:
     """Tell whether `X` is a dataframe that narwhals can read, such as pandas or polars."""
-    return bool(nw.dependencies.is_into_dataframe(X))
+    return not isinstance(X, np.ndarray) and bool(nw.dependencies.is_into_dataframe(X))
 
 
 def as_table(X: Any, **check_params: Any) -> Any:
@@ -134,17 +134,38 @@ def name_columns(X: Any) -> list[Any]:
     return column_names(X) or default_names(X.shape[1])
 
 
-def each_column(X: Any, columns: Iterable[int]) -> Iterator[tuple[Any, Any]]:
+def each_column(
+    X: Any, columns: Iterable[int], *, as_series: bool = False
+) -> Iterator[tuple[Any, Any]]:
     """Yield the names and the cells of columns: series of a frame, or 1-D arrays.
 
-    A frame of many columns is costly to wrap, and to ask for its names: this does it once.
+    A frame of many columns is costly to wrap, and to ask for its names: this does it once. To wrap
+    columns of few cells takes longer than to read them, so numbers and text of an Arrow table are
+    arrays, too, unless `as_series`.
     """
-    if is_frame(X):
+    if nw.dependencies.is_pyarrow_table(X) and not as_series:
+        names = X.column_names
+        yield from ((names[v], _arrow_cells(X.column(int(v)))) for v in columns)
+    elif is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         names = frame.columns
         yield from ((names[v], frame.get_column(names[v])) for v in columns)
     else:
         yield from ((f"x{v}", X[:, v]) for v in columns)
+
+
+def _arrow_cells(column: Any) -> Any:
+    is_plain = column.null_count == 0 and str(column.type) in _ARROW_NUMBERS
+    if is_plain or str(column.type) == "string":
+        return column.to_numpy()
+    return nw.from_native(column, series_only=True)
+
+
+_ARROW_NUMBERS = {
+    "float",
+    "double",
+    *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)),
+}
 
 
 def default_names(n_features: int) -> list[str]:
@@ -318,24 +339,25 @@ def float_types(X: Any) -> Any:
 
     Frames of other libraries than plain pandas would otherwise be read as float64.
     """
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame) and set(frame.schema.dtypes()) == {nw.Float32()}:
-        return np.float32
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        if set(frame.schema.dtypes()) == {nw.Float32()}:
+            return np.float32
     return [np.float64, np.float32]
 
 
 def has_objects(X: Any) -> bool:
     """Tell whether a frame has columns of Python objects."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return isinstance(frame, nw.DataFrame) and nw.Object() in frame.schema.dtypes()
+    if not is_frame(X):
+        return False
+    return nw.Object() in nw.from_native(X, eager_only=True).schema.dtypes()
 
 
 def refuse_text(X: Any, who: str) -> None:
     """Raise if a column of a frame does not hold numbers."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
+    if not is_frame(X):
         return
-    schema = frame.schema
+    schema = nw.from_native(X, eager_only=True).schema
     text = [not _can_be_numeric(dtype) for dtype in schema.dtypes()]
     if any(text):
         types = {

@@ -10,40 +10,30 @@ import codecs
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.optional import require
 from fwkmeans._support.text import count, quoted, shortened
-from fwkmeans._tabular.format import Format, Remarks
+from fwkmeans._tabular.dates import read_dates
+from fwkmeans._tabular.format import MISSING, Format, Remarks
+from fwkmeans._tabular.numerals import as_people_write
 
 SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 HEAD = 1 << 18  # bytes looked at to guess the separator
 LONGEST = 100_000  # characters of a line looked at; Python's csv has a limit for those of a cell
 MOST_BYTES = (1 << 31) - 1  # that pyarrow takes at once
 
+#: What is tried if a text is not in UTF-8 and nobody said what it is in.
+WINDOWS = "cp1252"
+#: Rows below the first that tell whether it holds names.
+BELOW = 200
+
 #: A number whose zeros in front would be lost: a code.
 _CODE = r"^-?0\d+$"
-_PLAIN = r"^-?\d+(\.\d+)?$"
-_THOUSANDS = r"^-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$"
-_SEVERAL = r"^-?[1-9]\d{0,2}(,\d{3}){2,}(\.\d+)?$"
-_DECIMAL_COMMA = r"^-?\d+,\d+$"
-_WHOLE = r"^-?\d+$"
-_TIME = r"^\d\d:\d\d(:\d\d)?$"
-_PERCENT = r"^-?\d+([.,]\d+)?[ \x{a0}\x{202f}]?%$"
-
-
-def has_thousands(text: str) -> bool:
-    """Tell whether a text is a number with commas between thousands.
-
-    Examples
-    --------
-    >>> has_thousands("12,345.6"), has_thousands("1,5")
-    (True, False)
-    """
-    return re.match(_THOUSANDS, text) is not None
+_NUMBER = re.compile(r"[-+]?(\d+([.,]\d+)*|\.\d+)(e[-+]?\d+)?%?", re.IGNORECASE)
 
 
 def check_names(name: str, columns: Sequence[str]) -> None:
@@ -57,19 +47,37 @@ def check_names(name: str, columns: Sequence[str]) -> None:
         )
 
 
-def look_like_data(names: Sequence[str]) -> bool:
-    """Tell whether most names are numbers, other than whole ones in their order, such as years.
+def look_like_data(names: Sequence[str], below: Sequence[Sequence[str | None]] = ()) -> bool:
+    """Tell whether a first row is data, not names: it looks like the rows below it.
+
+    Whole numbers in their order, such as years, may be names. Without rows below, most of the names
+    must be numbers.
 
     Examples
     --------
     >>> look_like_data(["5.1", "3.5", "setosa"]), look_like_data(["land", "1990", "2000"])
     (True, False)
+    >>> look_like_data(["5", "b"], [["7", "9", "1"], ["b", "a", "b"]])
+    True
     """
-    numbers = [one for one in names if re.fullmatch(r"[-+]?\d+([.,]\d+)?", one.strip())]
-    if 2 * len(numbers) < max(3, len(names)):
-        return False
+    numbers = [one for one in names if _NUMBER.fullmatch(one.strip())]
     whole = [int(one) for one in numbers if one.strip("-+ ").isdecimal()]
-    return len(whole) < len(numbers) or any(a >= b for a, b in pairwise(whole))
+    steps = {b - a for a, b in pairwise(whole)}
+    in_order = len(numbers) > 1 and len(whole) == len(numbers) and min(steps) > 0
+    if not below:
+        return bool(numbers) and 2 * len(numbers) >= len(names) and not in_order
+    numeric = [at for at, cells in enumerate(below) if _are_numbers(cells)]
+    if numeric:
+        is_number = [_NUMBER.fullmatch(names[at].strip()) is not None for at in numeric]
+        return all(is_number) and not (in_order and len(steps) == 1 and len(numeric) > 1)
+    again = [names[at] in cells for at, cells in enumerate(below) if names[at]]
+    return len(names) > 1 and len(again) == len(names) and 2 * sum(again) > len(names)
+
+
+def _are_numbers(cells: Sequence[str | None]) -> bool:
+    """Tell whether nearly all cells that are filled are numbers."""
+    filled = [one.strip() for one in cells if one is not None and one.strip() not in MISSING]
+    return bool(filled) and sum(map(bool, map(_NUMBER.fullmatch, filled))) >= 0.9 * len(filled)
 
 
 def first_line(error: Exception) -> str:
@@ -85,12 +93,57 @@ def read_delimited(
     text: Sequence[str],
     keys: Sequence[str],
     remarks: Remarks,
+    check_size: Callable[[int], None],
 ) -> Any:
-    """Return a table from a stream of text in bytes; for the parameters see `read_table`."""
+    """Return a table from a stream of text in bytes, and the same table with cells of text.
+
+    For the parameters see `read_table`. `check_size` raises if a table of so many bytes is too
+    large.
+    """
+    data = content.read()
+    if how.encoding is not None:
+        return _read_text(name, data, how.encoding, how, text, keys, remarks, check_size)
+    try:
+        return _read_text(name, data, "utf-8", how, text, keys, remarks, check_size)
+    except WrongEncodingError:
+        if not _may_be_windows(data):
+            raise
+    remarks.about_table(
+        f"{name} is not text in UTF-8, so it was read as that of Windows in western Europe "
+        f"({WINDOWS}).",
+        setting="encoding",
+    )
+    return _read_text(name, data, WINDOWS, how, text, keys, remarks, check_size)
+
+
+class WrongEncodingError(InputError):
+    """Bytes that are no text in an encoding."""
+
+
+def _may_be_windows(data: bytes) -> bool:
+    """Tell whether bytes may be western text: letters beyond ASCII come one or two at a time."""
+    try:
+        data.decode(WINDOWS)
+    except UnicodeDecodeError:
+        return False
+    return re.search(rb"[\x80-\xff]{4}", data) is None
+
+
+def _read_text(
+    name: str,
+    content: bytes,
+    encoding: str,
+    how: Format,
+    text: Sequence[str],
+    keys: Sequence[str],
+    remarks: Remarks,
+    check_size: Callable[[int], None],
+) -> Any:
     arrow = require("pyarrow", "CSV files", "io")
-    data = _as_utf8(name, content.read(), how.encoding)
+    data = _as_utf8(name, content, encoding)
     lines = _first_lines(name, data)
     sep = _guess_separator(lines) if how.sep is None else how.sep
+    check_size(len(data) + 8 * (data.obj.count(sep.encode()) + data.obj.count(b"\n")))
     cells = _parse(name, data, sep, lines)
     _check_end(name, data, cells.columns[-1][-1].as_py())
     others = [one for one in SEPARATORS if one in lines[0]]
@@ -101,21 +154,53 @@ def read_delimited(
             setting="sep",
         )
     header = [column[0].as_py() for column in cells.columns]
+    below = [column.slice(1, BELOW).to_pylist() for column in cells.columns]
+    header, is_header = named_columns(name, header, below, how, remarks)
     check_names(name, header)
     as_they_are, as_text = set(keys), set(text)
     columns = []
-    texts = cells.slice(1).columns[::-1]
+    written = cells.slice(int(is_header)).rename_columns(header)
     del data, cells  # what is done with need not stay in memory
-    for column in header:
-        values = texts.pop()
+    for column, values in zip(header, written.columns, strict=True):
         values = arrow.chunked_array([values.combine_chunks()], type=values.type)
         if column not in as_they_are:
             values = _with_missing(arrow, values, how.missing)
             if column not in as_text:
-                values = _inferred(arrow, values, column, how, sep, remarks)
+                values = inferred(arrow, values, column, how, sep, remarks)
                 _doubt_quotes(arrow, values, column, sep, remarks)
         columns.append(values)
-    return arrow.Table.from_arrays(columns, names=header)
+    return arrow.Table.from_arrays(columns, names=header), written
+
+
+def named_columns(
+    name: str,
+    first: Sequence[str],
+    below: Sequence[Sequence[str | None]],
+    how: Format,
+    remarks: Remarks,
+    places: Sequence[int] | None = None,
+) -> tuple[list[str], bool]:
+    """Return the names of the columns, and whether the first row holds them.
+
+    Columns without a name are called by their place, counted from 0 in `places`.
+    """
+    is_data = look_like_data(first, below) if how.header is None else not how.header
+    given = [f"column {at + 1}" for at in places or range(len(first))]
+    if is_data:
+        if how.header is None:
+            remarks.about_table(
+                f"The first row of {name} ({quoted(first, 3)}) looks like data, so the columns are "
+                f"called {given[0]!r} to {given[-1]!r}; if it holds names, say so.",
+                setting="header",
+            )
+        return given, False
+    if how.header is None and look_like_data(first):
+        remarks.about_table(
+            f"The first row of {name} ({quoted(first, 3)}) was taken as the names of the columns; "
+            "if it is data, say so.",
+            setting="no-header",
+        )
+    return [one or given[at] for at, one in enumerate(first)], True
 
 
 def _named(sep: str) -> str:
@@ -146,7 +231,7 @@ def _as_utf8(name: str, data: bytes, encoding: str) -> Any:
         raise _wrong_encoding(name, encoding) from None
     except (LookupError, ValueError):
         raise InputError(
-            f"There is no encoding {encoding!r}; try utf-8 or latin-1.", setting="encoding"
+            f"There is no encoding {encoding!r}; try utf-8 or {WINDOWS}.", setting="encoding"
         ) from None
     start = 0
     while data.startswith(codecs.BOM_UTF8, start):
@@ -170,10 +255,10 @@ def _first_lines(name: str, data: memoryview) -> list[str]:
 
 def _wrong_encoding(name: str, encoding: str, byte: bytes = b"") -> InputError:
     holds = f" (it holds the byte 0x{byte.hex()})" if byte else ""
-    return InputError(
+    return WrongEncodingError(
         f"{name} is not text in {encoding}{holds}: give its encoding, or save it as UTF-8.",
         setting="encoding",
-        value="latin-1" if encoding == "utf-8" else "utf-8",
+        value=WINDOWS if encoding == "utf-8" else "utf-8",
     )
 
 
@@ -283,10 +368,12 @@ def _with_missing(arrow: Any, cells: Any, missing: Sequence[str]) -> Any:
     if not arrow.types.is_string(cells.type):
         return cells
     is_missing = compute.is_in(cells, value_set=arrow.array(missing, type=arrow.string()))
+    if not compute.any(is_missing).as_py():
+        return cells
     return compute.if_else(is_missing, arrow.scalar(None, arrow.string()), cells)
 
 
-def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remarks: Remarks) -> Any:
+def inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remarks: Remarks) -> Any:
     """Return a column of text as numbers, truth values or dates if all of its cells are."""
     compute = require("pyarrow.compute", "CSV files", "io")
     if not arrow.types.is_string(cells.type):
@@ -304,18 +391,41 @@ def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remark
         )
         return cells
     if typed is not None:
-        return typed
-    written = _numbers_of_people(compute, cells, how, sep)
-    if written is None:
+        return _compact_dates(arrow, compute, typed, cells)
+    written = as_people_write(cells, how.decimal, sep)
+    if written is not None:
+        remarks.about_column(column, written.remark, setting=written.setting, value=written.value)
+        return written.cells.cast(arrow.float64())
+    dates = read_dates(cells.to_pylist()) if _may_hold_dates(compute, cells) else None
+    if dates is None:
         return cells
-    numbers, remark, setting, value = written
-    remarks.about_column(column, remark, setting=setting, value=value)
-    return numbers.cast(arrow.float64())
+    if dates.is_ambiguous:
+        remarks.about_column(column, "whether the day or the month comes first cannot be told.")
+    return arrow.chunked_array([arrow.array(dates.moments)])
+
+
+def _compact_dates(arrow: Any, compute: Any, typed: Any, cells: Any) -> Any:
+    """Return whole numbers such as 20240131 as dates if all of them are, else as they are."""
+    if not arrow.types.is_integer(typed.type):
+        return typed
+    ends = compute.min_max(typed).as_py()
+    if ends["min"] < 1900_01_01 or ends["max"] > 2099_12_31:
+        return typed
+    dates = read_dates(cells.to_pylist())
+    return typed if dates is None else arrow.chunked_array([arrow.array(dates.moments)])
+
+
+def _may_hold_dates(compute: Any, cells: Any) -> bool:
+    """Tell whether the first cells hold digits and something else, as all dates do."""
+    some = cells.drop_null().slice(0, 20)
+    return bool(compute.all(compute.match_substring_regex(some, r"\d[^\d]|[^\d]\d")).as_py())
 
 
 def _cast(arrow: Any, compute: Any, cells: Any, decimal: str) -> Any:
     """Return the cells as the first type that all of them have; None if there is none."""
     cells = compute.ascii_trim(cells, " \t")
+    if _is_a_word(cells[0].as_py()):  # every failure below takes its time
+        return None
     numbers = cells
     if decimal != ".":  # then a point is no part of a number
         numbers = compute.replace_substring_regex(cells, r"[.]", "?")
@@ -328,36 +438,13 @@ def _cast(arrow: Any, compute: Any, cells: Any, decimal: str) -> Any:
             return texts.cast(kind)
         except arrow.ArrowInvalid:
             continue
-    if compute.all(compute.match_substring_regex(cells, _TIME)).as_py():
-        return compute.binary_join_element_wise("1970-01-01", cells, " ").cast(moments[1])
     return None
 
 
-def _numbers_of_people(
-    compute: Any, cells: Any, how: Format, sep: str
-) -> tuple[Any, str, str | None, str | None] | None:
-    """Return cells of text as what can be cast to numbers, what they are, and who decides that."""
-
-    def every(*patterns: str) -> bool:
-        matches = [compute.match_substring_regex(cells, one) for one in patterns]
-        either = matches[0] if len(matches) == 1 else compute.or_(*matches)
-        return bool(compute.all(either).as_py())
-
-    def some(pattern: str) -> bool:
-        return bool(compute.any(compute.match_substring_regex(cells, pattern)).as_py())
-
-    with_points = compute.replace_substring(cells, ",", ".")
-    if some("%") and every(_PERCENT):
-        plain = compute.replace_substring_regex(with_points, r"[ \x{a0}\x{202f}]?%$", "")
-        return plain, "cells such as 45% were read as the number 45.", None, None
-    if not some(","):
-        return None
-    commas = sep != "," and how.decimal is None and every(_DECIMAL_COMMA, _WHOLE)
-    thousands = how.decimal != "," and every(_THOUSANDS, _PLAIN)
-    if thousands and (not commas or sep != ";" or some(_SEVERAL)):
-        remark = "commas were taken as separators of thousands (1,234 is 1234)."
-        return compute.replace_substring(cells, ",", ""), remark, None, None
-    if commas:
-        remark = "commas were taken as decimal commas, so 1,5 is 1.5; a decimal point keeps text."
-        return with_points, remark, "decimal", "."
-    return None
+def _is_a_word(cell: str | None) -> bool:
+    """Tell whether a cell is surely no number, truth value, date or time."""
+    return (
+        cell is not None
+        and not any("0" <= one <= "9" for one in cell)
+        and cell.strip("+-").lower() not in ("nan", "inf", "infinity", "true", "false")
+    )

@@ -20,7 +20,8 @@ class Format(NamedTuple):
 
     sep: str | None = None
     decimal: str | None = None
-    encoding: str = "utf-8"
+    encoding: str | None = None
+    header: bool | None = None  # whether the first row holds names
     sheet: str | None = None
     missing: Sequence[str] = MISSING
     max_unpacked: int = MAX_UNPACKED

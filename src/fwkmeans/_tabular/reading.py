@@ -11,11 +11,13 @@ import base64
 import difflib
 import gzip
 import io
+import re
 import sys
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,11 +25,28 @@ from fwkmeans._support.errors import InputError
 from fwkmeans._support.files import open_bytes
 from fwkmeans._support.optional import require
 from fwkmeans._support.text import count, quoted
-from fwkmeans._tabular.delimited import check_names, first_line, look_like_data, read_delimited
+from fwkmeans._tabular.delimited import (
+    BELOW,
+    check_names,
+    first_line,
+    inferred,
+    named_columns,
+    read_delimited,
+)
 from fwkmeans._tabular.format import Format, Remarks
 
 #: How files begin whose tables have names and types of their own.
 BINARY = (b"PAR1", b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
+
+
+#: In a sheet: numbers of rows, formulas without a value, and where a cell is.
+_ROW_NUMBER = re.compile(rb'<(?:\w+:)?row\b[^>]*?\sr="(\d{1,20})"')
+_NOT_COMPUTED = re.compile(
+    rb"<(?:\w+:)?c\b([^>]*)>\s*<(?:\w+:)?f\b(?:[^>]*/>|[^>]*>[^<]*</(?:\w+:)?f>)\s*"
+    rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
+)
+_PLACE = re.compile(rb'\br="([A-Z]{1,3}\d{1,7})"')
+_MOST_ROWS = 1 << 20  # of a sheet
 
 
 class ReadTable(NamedTuple):
@@ -46,30 +65,37 @@ def read_table(
     inferred. Cells of the columns `keys` are kept to the letter, those that mean a missing cell
     included. The table is a pyarrow table with at least one row and distinct names.
     """
+    return read_and_keep(path, how, text, keys=keys)[0]
+
+
+def read_and_keep(
+    path: str, how: Format, text: Sequence[str] = (), *, keys: Sequence[str] = ()
+) -> tuple[ReadTable, Any]:
+    """Do the same; also return the cells of a text file as they are written, None for others."""
     name, content = _open(path)
     remarks = Remarks()
+    written = None
     with content:
         arrow = require("pyarrow", "Tables", "io")
         start = content.read(8)
         content.seek(0)
-        has_header = not start.startswith(BINARY)
         if start.startswith(b"PAR1"):
-            table = _read_parquet(name, content)
+            table = _read_parquet(name, content, how)
         elif start.startswith(BINARY):
-            table = _read_arrow(name, content, start)
+            table = _read_arrow(name, content, start, how)
         elif start.startswith(b"PK\x03\x04"):
-            table = _read_excel(name, content, how, keys, remarks)
+            table = _read_excel(name, content, how, text, keys, remarks)
         elif start.startswith(b"\xd0\xcf\x11\xe0"):
             raise InputError(f"{name} is an old Excel file (.xls): save it as .xlsx or CSV.")
         else:
             source = _decompressed(name, content, start, how)
-            table = read_delimited(name, source, how, text, keys, remarks)
+
+            def check_size(n_bytes: int) -> None:
+                if source is not content:
+                    _check_unpacked(name, n_bytes, how)
+
+            table, written = read_delimited(name, source, how, text, keys, remarks, check_size)
     check_names(name, table.column_names)
-    if has_header and look_like_data(table.column_names):
-        remarks.about_table(
-            f"The first row of {name} ({quoted(table.column_names, 3)}) was taken as the names of "
-            "the columns; if it is data, put a row of names above it."
-        )
     if not table.num_rows:
         raise InputError(f"{name} has a header but no rows: there is nothing to cluster.")
     beside = {*text, *keys}
@@ -81,7 +107,8 @@ def read_table(
             strict=True,
         )
     ]
-    return ReadTable(arrow.Table.from_arrays(columns, names=table.column_names), remarks)
+    table = arrow.Table.from_arrays(columns, names=table.column_names)
+    return ReadTable(table, remarks), written
 
 
 def _open(path: str) -> tuple[str, Any]:
@@ -102,6 +129,8 @@ def _open(path: str) -> tuple[str, Any]:
         near = difflib.get_close_matches(file.name, names, n=1, cutoff=0.75)
         hint = f" Did you mean {file.parent / near[0]}?" if near else " Check the name."
         raise InputError(f"There is no file {path}.{hint}")
+    if file.is_char_device() or file.is_block_device():  # some never end
+        raise InputError(f"{path} is a device: give a file, or pipe a table into -.")
     return file.name, open_bytes(file)
 
 
@@ -138,7 +167,9 @@ def _without_numbers(arrow: Any, column: Any, how: Format) -> Any:
 # ---- binary files -------------------------------------------------------------------------------
 
 
-def _read_binary(name: str, kind: str, read: Callable[[Any], Any], content: Any) -> Any:
+def _read_binary(
+    name: str, kind: str, read: Callable[[Any], Any], content: Any, how: Format
+) -> Any:
     """Return the table of a file, or raise a sentence that says why not.
 
     A damaged file may hold a table whose parts point outside of it, and whoever looks at those ends
@@ -147,6 +178,9 @@ def _read_binary(name: str, kind: str, read: Callable[[Any], Any], content: Any)
     try:
         table = read(content)
         table.validate(full=True)
+        _check_unpacked(name, sum(map(_text_of_codes, table.columns)), how)
+    except InputError:
+        raise
     except Exception as error:  # pyarrow raises what it likes
         raise InputError(
             f"{name} looks like {kind} but cannot be read ({first_line(error)}): it may be "
@@ -155,11 +189,35 @@ def _read_binary(name: str, kind: str, read: Callable[[Any], Any], content: Any)
     return table
 
 
-def _read_parquet(name: str, content: Any) -> Any:
+def _text_of_codes(column: Any) -> int:
+    """Return how many bytes a column of coded text takes once it is written out; else 0."""
+    arrow, compute = (require(one, "Tables", "io") for one in ("pyarrow", "pyarrow.compute"))
+    types, n_bytes = arrow.types, 0
+    if types.is_dictionary(column.type):
+        kind = column.type.value_type
+        if types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind):
+            for chunk in column.chunks:
+                lengths = compute.binary_length(chunk.dictionary).cast(arrow.int64())
+                n_bytes += compute.sum(lengths.take(chunk.indices)).as_py() or 0
+    return n_bytes
+
+
+def _read_parquet(name: str, content: Any, how: Format) -> Any:
     """Read the table, and categories that are numbers as dictionaries, which the format forgets."""
     arrow = require("pyarrow", "Parquet files", "io")
     parquet = require("pyarrow.parquet", "Parquet files", "io")
-    table = _read_binary(name, "a Parquet file", parquet.read_table, content)
+
+    def read(content: Any) -> Any:
+        file = parquet.ParquetFile(content)
+        groups = file.metadata.to_dict()["row_groups"]
+        n_cells = sum(column["num_values"] for group in groups for column in group["columns"])
+        _check_unpacked(name, 8 * n_cells, limited)
+        text = [field.name for field in file.schema_arrow if arrow.types.is_string(field.type)]
+        content.seek(0)
+        return parquet.read_table(content, read_dictionary=text)  # a text may occur very often
+
+    limited = _in_proportion(how, content)
+    table = _read_binary(name, "a Parquet file", read, content, limited)
     content.seek(0)
     try:
         written = parquet.ParquetFile(content).metadata.metadata[b"ARROW:schema"]
@@ -176,21 +234,52 @@ def _read_parquet(name: str, content: Any) -> Any:
     return arrow.Table.from_arrays(columns, names=table.column_names)
 
 
-def _read_arrow(name: str, content: Any, start: bytes) -> Any:
-    if start.startswith(b"\xff\xff\xff\xff"):  # a stream
-        stream = require("pyarrow", "Arrow files", "io").ipc.open_stream
-        return _read_binary(name, "an Arrow stream", lambda c: stream(c).read_all(), content)
+def _read_arrow(name: str, content: Any, start: bytes, how: Format) -> Any:
+    arrow = require("pyarrow", "Arrow files", "io")
     feather = require("pyarrow.feather", "Arrow files", "io")
-    return _read_binary(name, "an Arrow file", feather.read_table, content)
+    limited = _in_proportion(how, content)
+    if start.startswith(b"FEA1"):  # never compressed
+        return _read_binary(name, "an Arrow file", feather.read_table, content, limited)
+    is_stream = start.startswith(b"\xff\xff\xff\xff")
+
+    def read(content: Any) -> Any:
+        if is_stream:
+            reader = arrow.ipc.open_stream(content)
+            found = iter(reader)
+        else:
+            reader = arrow.ipc.open_file(content)
+            found = (reader.get_batch(at) for at in range(reader.num_record_batches))
+        batches, n_bytes = [], 0
+        for batch in found:
+            n_bytes += batch.get_total_buffer_size()
+            _check_unpacked(name, n_bytes, limited)
+            batches.append(batch)
+        return arrow.Table.from_batches(batches, reader.schema)
+
+    kind = f"an Arrow {'stream' if is_stream else 'file'}"
+    return _read_binary(name, kind, read, content, limited)
 
 
-def _read_excel(name: str, content: Any, how: Format, keys: Sequence[str], remarks: Remarks) -> Any:
+def _in_proportion(how: Format, content: Any) -> Format:
+    """Return the format with a limit that fits the size of the file: a large file may be large."""
+    size = content.seek(0, io.SEEK_END)
+    content.seek(0)
+    return how._replace(max_unpacked=max(how.max_unpacked, 20 * size))
+
+
+def _read_excel(
+    name: str,
+    content: Any,
+    how: Format,
+    text: Sequence[str],
+    keys: Sequence[str],
+    remarks: Remarks,
+) -> Any:
     arrow = require("pyarrow", "Tables", "io")
     openpyxl = require("openpyxl", "Excel files", "excel")
     try:
-        with zipfile.ZipFile(content) as archive:
-            unpacked = sum(member.file_size for member in archive.infolist())
-        _check_unpacked(name, unpacked, how)
+        archive = zipfile.ZipFile(content)
+        _check_unpacked(name, sum(member.file_size for member in archive.infolist()), how)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of colors and the like
             book = openpyxl.load_workbook(content, read_only=True, data_only=True)
@@ -214,7 +303,10 @@ def _read_excel(name: str, content: Any, how: Format, keys: Sequence[str], remar
             setting="sheet",
         )
     try:
-        header, columns = _cells_of(book[title])
+        # what openpyxl does not tell is looked for in the sheet itself
+        xml = archive.read(book[title]._worksheet_path)
+        _check_row_numbers(xml)
+        first, columns = _cells_of(book[title])
     except Exception as error:
         raise InputError(
             f"Sheet {title!r} of {name} cannot be read ({first_line(error)}): the file may be "
@@ -222,39 +314,45 @@ def _read_excel(name: str, content: Any, how: Format, keys: Sequence[str], remar
         ) from None
     if not columns:
         raise InputError(f"Sheet {title!r} of {name} is empty: choose another.", setting="sheet")
-    names = {at: header.get(at, f"column {at + 1}") for at in columns}
-    nameless = [names[at] for at in names if at not in header]
-    if nameless:
+    words = [str(first.get(at, "")) for at in columns]
+    below = [[None if one is None else str(one) for one in own[:BELOW]] for own in columns.values()]
+    names, is_header = named_columns(name, words, below, how, remarks, list(columns))
+    if not is_header:
+        columns = {at: [first.get(at), *own] for at, own in columns.items()}
+    nameless = [one for at, one in zip(columns, names, strict=True) if at not in first]
+    if nameless and is_header:
         remarks.about_table(
-            f"The first row of sheet {title!r} names {count(len(header), 'column')} of "
+            f"The first row of sheet {title!r} names {count(len(first), 'column')} of "
             f"{len(names)}; the others are called {quoted(nameless, 3)}. If that row is a title, "
             "remove it."
         )
-    return arrow.Table.from_arrays(
-        [
-            _excel_column(arrow, columns[at], () if one in keys else how.missing)
-            for at, one in names.items()
-        ],
-        names=list(names.values()),
-    )
+    check_names(name, names)
+    _tell_formulas(xml, title, dict(zip(columns, names, strict=True)), remarks)
+    as_they_are, made = {*text, *keys}, []
+    for one, own in zip(names, columns.values(), strict=True):
+        cells = _excel_column(arrow, own, () if one in keys else how.missing)
+        if one not in as_they_are:
+            cells = inferred(arrow, arrow.chunked_array([cells]), one, how, ";", remarks)
+        made.append(cells)
+    return arrow.Table.from_arrays(made, names=names)
 
 
-def _cells_of(sheet: Any) -> tuple[dict[int, str], dict[int, list[Any]]]:
-    """Return the names of columns by their place, and all cells of those that have one or a name.
+def _cells_of(sheet: Any) -> tuple[dict[int, Any], dict[int, list[Any]]]:
+    """Return the first row by the place of its cells, and the others of columns that have any.
 
     What the sheet says of its size is not believed: rows beyond it would be lost.
     """
     sheet.reset_dimensions()
-    header: dict[int, str] | None = None
+    first: dict[int, Any] | None = None
     columns: dict[int, list[Any]] = {}
     n_rows = 0
     for row in sheet.iter_rows(values_only=True):
         filled = {at: cell for at, cell in enumerate(row) if cell is not None and cell != ""}
         if not filled:
             continue
-        if header is None:
-            header = {at: str(cell) for at, cell in filled.items()}
-            columns = {at: [] for at in header}
+        if first is None:
+            first = filled
+            columns = {at: [] for at in first}
             continue
         for at, cell in filled.items():
             own = columns.setdefault(at, [])
@@ -263,7 +361,39 @@ def _cells_of(sheet: Any) -> tuple[dict[int, str], dict[int, list[Any]]]:
         n_rows += 1
     for own in columns.values():
         own.extend([None] * (n_rows - len(own)))
-    return header or {}, dict(sorted(columns.items()))
+    return first or {}, dict(sorted(columns.items()))
+
+
+def _check_row_numbers(xml: bytes) -> None:
+    """Raise unless the rows of a sheet are numbered upwards, as far as numbers go.
+
+    openpyxl drops a row whose number came before, and makes an empty one of each that is left out.
+    """
+    numbers = [int(number) for number in _ROW_NUMBER.findall(xml)]
+    for before, number in pairwise([0, *numbers]):
+        if not before < number <= _MOST_ROWS:
+            raise ValueError(f"row {before} is followed by row {number}")
+
+
+def _tell_formulas(xml: bytes, title: str, names: Mapping[int, str], remarks: Remarks) -> None:
+    """Remember formulas that no program has computed: they have no value."""
+    from openpyxl.utils.cell import coordinate_to_tuple
+
+    cells = [
+        place.group(1).decode()
+        for attributes in _NOT_COMPUTED.findall(xml)
+        if b't="str"' not in attributes and (place := _PLACE.search(attributes))
+    ]
+    if cells:
+        at = {coordinate_to_tuple(cell)[1] - 1 for cell in cells}
+        columns = [names[one] for one in sorted(at) if one in names]
+        where = f" of column{'s' * (len(columns) > 1)} {quoted(columns, 3)}" if columns else ""
+        few = ", ".join(cells[:3]) + ", ..." * (len(cells) > 3)
+        remarks.about_table(
+            f"Sheet {title!r}: {count(len(cells), 'formula')}{where} ({few}) "
+            f"{'were' if len(cells) > 1 else 'was'} never computed and counted as missing: open "
+            "the file in a spreadsheet program and save it."
+        )
 
 
 def _excel_column(arrow: Any, cells: list[Any], missing: Sequence[str]) -> Any:
@@ -302,8 +432,8 @@ def _check_unpacked(name: str, n_bytes: int, how: Format) -> None:
     """Raise if a compressed file is larger than it may be; a few bytes can stand for very many."""
     if n_bytes > how.max_unpacked:
         raise InputError(
-            f"{name} unpacks to more than {how.max_unpacked / 1e9:g} GB: if that is right, and "
-            "memory holds it several times, raise the limit.",
+            f"{name} unpacks to more than {how.max_unpacked / 1e9:g} GB (with 8 bytes a cell): if "
+            "that is right, and memory holds it several times, raise the limit.",
             setting="max-unpacked",
             value=f"{10 * how.max_unpacked / 1e9:g}",
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from fwkmeans.centers.mean import MeanCenter
-from fwkmeans.typing import Dissimilarity, FloatArray, Source, Statistics
+from fwkmeans.exceptions import InvalidParameterError
+from fwkmeans.typing import Description, Dissimilarity, FloatArray, Source, Statistics
 
 
 class DirectionCenter(MeanCenter):
@@ -22,7 +23,7 @@ class DirectionCenter(MeanCenter):
     Parameters
     ----------
     spaces : array of shape (n_features,), default=None
-        Index 0, 1, ... of the space of each feature; features with -1 have the mean as center.
+        Number of the space of each numeric feature; those below 0 have the mean as center.
         None means one space with all features.
     """
 
@@ -31,6 +32,17 @@ class DirectionCenter(MeanCenter):
 
     def __init__(self, spaces: Any = None) -> None:
         self.spaces = spaces
+
+    def bind(self, table: Description) -> Self:
+        """Return the rule for this table."""
+        n_numeric = table.layout.n_numeric
+        spaces = np.zeros(n_numeric, np.int64) if self.spaces is None else np.asarray(self.spaces)
+        if spaces.shape != (n_numeric,) or spaces.dtype.kind not in "iu":
+            raise InvalidParameterError(
+                f"spaces has shape {spaces.shape} and type {spaces.dtype}; expected one integer "
+                f"for each of {n_numeric} numeric features."
+            )
+        return super().bind(table)
 
     def minimizes(self, dissimilarity: Dissimilarity) -> bool:
         """Tell whether no other center of unit length has a lower dispersion."""
@@ -41,7 +53,7 @@ class DirectionCenter(MeanCenter):
         mass = np.broadcast_to(statistics.observed, before.shape)
         totals = statistics.sums + mass * statistics.reference
         spaces = np.zeros(before.shape[-1]) if self.spaces is None else np.asarray(self.spaces)
-        for number in range(int(spaces.max()) + 1):
+        for number in np.unique(spaces[spaces >= 0]):  # numbers may be huge: do not count up
             columns = np.flatnonzero(spaces == number)
             total = np.take(totals, columns, axis=-1)
             length = np.sqrt((total * total).sum(axis=-1, keepdims=True))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from fwkmeans.centers.categories import category_centers, check_categories
 from fwkmeans.typing import (
@@ -33,6 +34,7 @@ class MeanCenter(BaseEstimator):
 
     p = 2.0  # exponent of the dissimilarity that it minimizes
     is_mean = True  # the description of the table already has it
+    in_core = True  # the loop in the core knows it; a class that derives from this must say so
     operations: tuple[str, ...] = ()  # operations that it needs from the kernels
     table: Description  # set by bind
 
@@ -42,7 +44,7 @@ class MeanCenter(BaseEstimator):
     def bind(self, table: Description) -> Self:
         """Return the rule for this table."""
         check_categories(self.categories)
-        bound: Self = clone(self)
+        bound = copy.copy(self)
         bound.table = table
         return bound
 

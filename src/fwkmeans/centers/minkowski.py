@@ -52,6 +52,11 @@ class MinkowskiCenter(MeanCenter):
         return self.p == 2
 
     @property
+    def in_core(self) -> bool:  # type: ignore[override]
+        """Whether the loop in the core knows it."""
+        return self.p == 2
+
+    @property
     def operations(self) -> tuple[str, ...]:  # type: ignore[override]
         """Operations that it needs from the kernels."""
         return () if self.p == 2 else ("slopes",)

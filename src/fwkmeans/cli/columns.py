@@ -12,19 +12,16 @@ from numpy.typing import NDArray
 
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.optional import require
-from fwkmeans._support.text import count, joined, quoted
-from fwkmeans._tabular.delimited import has_thousands
+from fwkmeans._support.text import aligned, count, for_terminal, joined, quoted
+from fwkmeans._tabular.dates import ages, derive, derived_from, parts_of
 from fwkmeans._tabular.format import MISSING, Format
-from fwkmeans._tabular.reading import read_table
+from fwkmeans._tabular.reading import read_and_keep
 from fwkmeans.cli.errors import with_option
+from fwkmeans.cli.kinds import MOST_LEVELS, Kind, has_commas, is_comma_number, is_float, kind_of
 
 #: Names of columns that often hold what clusters are compared with.
 CLASSES = {"class", "classes", "cluster", "label", "labels", "species", "target", "y"}
 
-#: Names of columns that hold keys of rows, if their cells differ.
-_KEYS = re.compile(r"(?i:(.*[_ .-])?(id|key|nr|no|number|index))|.*[a-z](Id|ID)")
-#: So many texts are fine in a table of any size; beyond, there should be ten rows for each.
-MOST_LEVELS = 20
 #: A value so many times as far from the others as they are from each other is no measurement.
 FAR = 1000.0
 #: Numbers that types end with.
@@ -33,8 +30,6 @@ _LARGEST = {
     *(2.0**bits for bits in (15, 31, 63)),
     *(float(np.finfo(kind).max) for kind in (np.float32, np.float64)),
 }
-#: What pandas calls an index without a name in a file.
-_INDEX = re.compile(r"__index_level_\d+__")
 
 
 class Roles(NamedTuple):
@@ -43,8 +38,19 @@ class Roles(NamedTuple):
     categorical: Sequence[str] = ()
     numeric: Sequence[str] = ()
     drop: Sequence[str] = ()
-    id: str | None = None
+    id: Sequence[str] = ()
     labels: str | None = None
+    dates: str = "drop"  # or "age", or "parts"
+
+
+class Use(NamedTuple):
+    """What was done with a column, and why."""
+
+    column: str
+    use: str  # "number", "categories", "key", "classes" or "left out"
+    why: str
+    n_values: int  # different ones
+    n_missing: int
 
 
 class Chosen(NamedTuple):
@@ -52,18 +58,25 @@ class Chosen(NamedTuple):
 
     features: Any  # pyarrow.Table
     classes: NDArray[Any] | None
-    ids: dict[str, list[Any]]  # the column of keys, if there is one
+    ids: dict[str, list[Any]]  # the columns of keys
     notes: list[str]
     left_out: dict[str, str]  # reason for each column that was left out without being told so
     n_missing: int  # cells
+    uses: list[Use]  # of all columns of the table
+    table: Any  # pyarrow.Table, as it was read, or as it is written in its file
 
 
-def read_columns(path: str, how: Format, roles: Roles, name: str) -> Chosen:
-    """Read a table and take the columns to cluster by out of it."""
-    keys = [one for one in (roles.id, roles.labels) if one is not None]
-    table, remarks = read_table(path, how, roles.categorical, keys=keys)
+def read_columns(path: str, how: Format, roles: Roles, name: str, *, keep: bool = False) -> Chosen:
+    """Read a table and take the columns to cluster by out of it.
+
+    With `keep` the table stays beside them as it is written in its file.
+    """
+    keys = [*roles.id, *([] if roles.labels is None else [roles.labels])]
+    (table, remarks), written = read_and_keep(path, how, roles.categorical, keys=keys)
     try:
-        chosen = choose_columns(table, roles, name, how.missing)
+        chosen = choose_columns(table, roles, name, how.missing, is_text=written is not None)
+        if keep and written is not None:
+            chosen = chosen._replace(table=written)
     except InputError as error:
         of_table = " ".join(with_option(*remark) for remark in remarks.found())
         raise InputError(f"{error} {of_table}".rstrip()) from None
@@ -71,60 +84,134 @@ def read_columns(path: str, how: Format, roles: Roles, name: str) -> Chosen:
     return chosen._replace(notes=[*told, *chosen.notes])
 
 
-def check_key(key: str | None, columns: Iterable[str]) -> None:
-    """Raise if the key of the rows has the name of another column that is written."""
-    if key is not None and key in columns:
-        raise InputError(
-            f"--id {key}: the output has a column {key!r} of its own. Rename the column of the "
-            "table."
-        )
+def check_keys(keys: Iterable[str], columns: Iterable[str]) -> None:
+    """Raise if a key of the rows has the name of another column that is written."""
+    taken = set(columns)
+    for key in keys:
+        if key in taken:
+            raise InputError(
+                f"--id {key}: the output has a column {key!r} of its own. Rename the column of the "
+                "table."
+            )
 
 
-def choose_columns(table: Any, roles: Roles, name: str, missing: Sequence[str] = MISSING) -> Chosen:
+def choose_columns(
+    table: Any,
+    roles: Roles,
+    name: str,
+    missing: Sequence[str] = MISSING,
+    *,
+    is_text: bool = True,
+) -> Chosen:
     """Take the columns to cluster by out of a table, each as numbers or categories.
 
     Numbers are numeric, text and truth values categorical, whatever is not overruled; dates, empty
-    columns and those that only number the rows are left out.
+    columns, codes and texts of which nearly every row has its own are left out (`kind_of`).
+    `is_text` tells whether the table comes from a file of text, whose separator may be wrong.
     """
     _check_roles(table, roles, name)
     arrow = require("pyarrow", "Tables", "io")
     columns: dict[str, Any] = {}
-    left_out: dict[str, str] = {}
+    uses: list[Use] = []
     notes: list[str] = []
-    aside = {*roles.drop, roles.id, roles.labels}
-    categorical, numeric = set(roles.categorical), set(roles.numeric)
     for column, values in zip(table.column_names, table.columns, strict=True):
-        if column in aside:
-            continue
-        if column in categorical:
-            columns[column] = as_text(arrow, values)
-        elif column in numeric:
-            columns[column] = as_numbers(arrow, values, column, asked=True)
-        else:
-            reason = _no_feature(arrow, values, column)
-            if reason is None:
-                columns[column] = values
-                notes += _doubts(arrow, values, column)
-                if roles.labels is None and column.lower() in CLASSES:
-                    notes.append(
-                        f"Column {column!r} is used like any other; if it holds known classes, "
-                        f"leave it out and compare with it: --labels {_for_shell(column)}."
-                    )
-            else:
-                left_out[column] = reason
+        kind, made = _made_of(arrow, values, column, roles)
+        columns |= made
+        n_values = len(values.drop_null().unique()) if _is_hashable(arrow, values.type) else 0
+        uses.append(Use(column, *kind, n_values, count_missing(arrow, values)))
+        if column in made and column not in {*roles.categorical, *roles.numeric}:
+            notes += _doubts(arrow, made[column], column)
+            if roles.labels is None and column.lower() in CLASSES:
+                notes.append(
+                    f"Column {column!r} is used like any other; if it holds known classes, "
+                    f"leave it out and compare with it: --labels {_for_shell(column)}."
+                )
+    aside = {*roles.drop, *roles.id, roles.labels}
+    left_out = {one.column: one.why for one in uses if one.use == "left out"}
+    left_out = {column: why for column, why in left_out.items() if column not in aside}
+    coded = [one.column for one in uses if one.use == "categories" and one.why in _GUESSED]
+    if coded:
+        several = len(coded) > 1
+        notes.insert(
+            0,
+            f"The numbers of {quoted(coded, 5)} were taken as categories, because "
+            f"{'they are' if several else 'it is'} named like codes (--numeric).",
+        )
     if left_out:
         notes.insert(0, _said(left_out))
-    _check_number(table, columns, name, roles, left_out)
+    _check_number(table, columns, name, left_out, is_text)
     features = arrow.table(columns)
     notes += _about_stand_ins(arrow, features)
     return Chosen(
         features,
         choose_classes(table, roles, name, missing),
-        {} if roles.id is None else {roles.id: table[roles.id].to_pylist()},
+        {key: table[key].to_pylist() for key in roles.id},
         notes,
         left_out,
         sum(count_missing(arrow, values) for values in features.columns),
+        uses,
+        table,
     )
+
+
+#: Reasons of `kind_of` that rest on the name of a column alone.
+_GUESSED = {
+    "postcodes, not amounts",
+    "codes, not amounts",
+    "a few whole numbers, named like categories",
+}
+
+
+def _made_of(arrow: Any, values: Any, column: str, roles: Roles) -> tuple[Kind, dict[str, Any]]:
+    """Return what a column is, and the columns to cluster by that are made of it."""
+    if column in roles.drop:
+        return Kind("left out", "--drop"), {}
+    if column in roles.id:
+        return Kind("key", "--id"), {}
+    if column == roles.labels:
+        return Kind("classes", "--labels, only compared with"), {}
+    if column in roles.categorical:
+        return Kind("categories", "--categorical"), {column: as_text(arrow, values)}
+    if column in roles.numeric:
+        numbers = as_numbers(arrow, values, column, asked=True)
+        return Kind("number", "--numeric"), {column: numbers}
+    if arrow.types.is_temporal(values.type) and roles.dates != "drop" and len(values.drop_null()):
+        made = _of_dates(arrow, values, column, roles.dates)
+        if made:
+            return Kind("dates", f"--dates {roles.dates}: {quoted(made)}"), made
+    kind = kind_of(arrow, values, column)
+    if kind.use == "left out":
+        return kind, {}
+    if kind.use == "categories" and _is_number(arrow, values.type):
+        return kind, {column: as_text(arrow, values)}
+    return kind, {column: values}
+
+
+def _of_dates(arrow: Any, values: Any, column: str, what: str) -> dict[str, Any]:
+    moments = moments_of(arrow, values)
+    found = ages(column, moments) if what == "age" else parts_of(column, moments)
+    return {name: _as_column(arrow, cells) for name, cells in found.items()}
+
+
+def _as_column(arrow: Any, cells: NDArray[Any]) -> Any:
+    return arrow.chunked_array([arrow.array(cells, from_pandas=True)])
+
+
+def moments_of(arrow: Any, values: Any) -> NDArray[Any]:
+    """Return a column of dates or times as NumPy has them."""
+    kind = values.type
+    if arrow.types.is_time(kind):
+        seconds = [None if one is None else one.isoformat() for one in values.to_pylist()]
+        texts = [None if one is None else f"1970-01-01T{one}" for one in seconds]
+        return np.array([one or "NaT" for one in texts], dtype="datetime64[s]")
+    if arrow.types.is_timestamp(kind) and kind.tz is not None:
+        values = values.cast(arrow.timestamp(kind.unit))
+    return np.asarray(values.to_numpy().astype("datetime64[s]"))
+
+
+def _is_hashable(arrow: Any, kind: Any) -> bool:
+    """Tell whether the cells of a column can be told apart quickly."""
+    return bool(arrow.types.is_primitive(kind) or arrow.types.is_string(kind))
 
 
 def match_columns(
@@ -137,6 +224,7 @@ def match_columns(
 ) -> Any:
     """Return the columns of a model, by name, as what the model knows them as."""
     arrow = require("pyarrow", "Tables", "io")
+    table = _with_derived(arrow, table, names)
     present = set(table.column_names)
     missing = [one for one in names if one not in present]
     if missing:
@@ -158,6 +246,21 @@ def match_columns(
         values = columns[one]
         rows[:, v] = values if isinstance(values, np.ndarray) else values.to_pylist()
     return rows
+
+
+def _with_derived(arrow: Any, table: Any, names: Sequence[str]) -> Any:
+    """Return a table with the columns of a model that are made of its dates."""
+    for one in names:
+        column = derived_from(one, table.column_names)
+        if one in table.column_names or column is None:
+            continue
+        if not arrow.types.is_temporal(table[column].type):
+            raise InputError(
+                f"Column {column!r} holds {table[column].type}, but the model was fitted to dates."
+            )
+        cells = derive(one, moments_of(arrow, table[column]))
+        table = table.append_column(one, _as_column(arrow, cells))
+    return table
 
 
 def _as_truths(arrow: Any, values: Any) -> Any:
@@ -182,7 +285,7 @@ def _check_roles(table: Any, roles: Roles, name: str) -> None:
         "--categorical": roles.categorical,
         "--numeric": roles.numeric,
         "--drop": roles.drop,
-        "--id": [] if roles.id is None else [roles.id],
+        "--id": roles.id,
         "--labels": [] if roles.labels is None else [roles.labels],
     }
     role_of: dict[str, str] = {}
@@ -203,16 +306,17 @@ def _has(columns: Sequence[str]) -> str:
 
 
 def _check_number(
-    table: Any, columns: dict[str, Any], name: str, roles: Roles, left_out: dict[str, str]
+    table: Any, columns: dict[str, Any], name: str, left_out: dict[str, str], is_text: bool
 ) -> None:
     """Raise unless there are two columns to weigh against each other."""
     if len(columns) > 1:
         return
     if table.num_columns == 1:
         hint = ": --sep space" * (" " in table.column_names[0].strip())
+        advice = f"say with --sep what separates them{hint}" if is_text else "choose another sheet"
         raise InputError(
             f"{name} has one column, {table.column_names[0]!r}: weights of features need two or "
-            f"more. If there should be more, say with --sep what separates them{hint}."
+            f"more. If there should be more, {advice}."
         )
     used = "no column is" if not columns else f"only the column {next(iter(columns))!r} is"
     others = [one for one in table.column_names if one not in columns]
@@ -226,36 +330,6 @@ def _check_number(
 # ---- what a column is ---------------------------------------------------------------------------
 
 
-def _no_feature(arrow: Any, values: Any, column: str) -> str | None:
-    """Return why a column cannot help to find clusters; None if it may."""
-    if _INDEX.fullmatch(column):
-        return "the index of a pandas table"
-    types, kind, n_rows = arrow.types, values.type, len(values)
-    if types.is_null(kind) or values.null_count == n_rows:
-        return "no cell is filled"
-    if types.is_temporal(kind):
-        return "dates or times are neither numbers nor categories"
-    if not (_is_number(arrow, kind) or types.is_boolean(kind) or types.is_string(kind)):
-        return f"cells of type {kind} are neither numbers nor text"
-    if n_rows < 3 or values.null_count:
-        return None
-    if types.is_string(kind) and len(values.unique()) == n_rows:
-        texts = values.to_pylist()
-        if _has_commas(texts):
-            odd = [one for one in texts if not _is_comma_number(one)]
-            if odd:
-                return f"numbers, but for {quoted(odd, 3)}? then name those with --na"
-            return "numbers with a decimal comma? then add --decimal ,"
-        return "every row has a text of its own, as a name or key"
-    if types.is_integer(kind):
-        numbers = values.to_numpy()
-        if n_rows >= 5 and (np.diff(numbers.astype(np.int64)) == 1).all():
-            return "it numbers the rows"
-        if n_rows >= 5 and _KEYS.fullmatch(column) and len(values.unique()) == n_rows:
-            return "every row has a number of its own, and its name is that of a key"
-    return None
-
-
 def _said(left_out: dict[str, str]) -> str:
     """Return a sentence about the columns that were left out."""
     parts = [f"{column!r} ({reason})" for column, reason in list(left_out.items())[:5]]
@@ -264,20 +338,36 @@ def _said(left_out: dict[str, str]) -> str:
     return f"Left out: {', '.join(parts)}{rest}."
 
 
+def use_lines(uses: Sequence[Use]) -> list[str]:
+    """Return what was done with each column, as a table."""
+    rows = [
+        [
+            for_terminal(one.column, 40),
+            one.use,
+            f"{one.n_values:,}",
+            f"{one.n_missing:,}" if one.n_missing else "",
+            one.why,
+        ]
+        for one in uses
+    ]
+    header = ["column", "used as", "different", "missing", "why"]
+    return aligned(rows, header, right={"different", "missing"})
+
+
 def _doubts(arrow: Any, values: Any, column: str) -> list[str]:
     """Return what may be wrong with a column that is used as text."""
     if not arrow.types.is_string(values.type):
         return []
     texts = values.drop_null().unique().to_pylist()
-    if _has_commas(texts):
-        odd = [one for one in texts if not _is_comma_number(one)]
+    if has_commas(texts):
+        odd = [one for one in texts if not is_comma_number(one)]
         if odd:
             return [
                 f"Column {column!r} is used as categories because of {quoted(odd, 3)}; if it "
                 f"holds numbers, add --na {_for_shell(','.join(odd[:3]))}."
             ]
         return [f"Column {column!r} looks like numbers with a decimal comma: add --decimal ,"]
-    stray = [text for text in texts if not _is_float(text)]
+    stray = [text for text in texts if not is_float(text)]
     if len(texts) >= 4 and 0 < len(stray) * 4 <= len(texts):
         return [
             f"Column {column!r} is used as categories because of {quoted(stray, 3)}; if it holds "
@@ -346,29 +436,12 @@ def _distance(value: float) -> float:
     return 10.0 if abs(value) in _LARGEST or re.fullmatch(r"10{5,}|1e\d+", digits) else FAR
 
 
-def _has_commas(texts: Sequence[str]) -> bool:
-    """Tell whether most texts are numbers with a comma."""
-    return 2 * sum("," in one and _is_comma_number(one) for one in texts) > len(texts)
-
-
-def _is_comma_number(text: str) -> bool:
-    return _is_float(text.replace(",", ".", 1)) or has_thousands(text)
-
-
 def _for_shell(text: str) -> str:
     return text if text.replace("_", "").replace(",", "").isalnum() else f"'{text}'"
 
 
 def _is_number(arrow: Any, kind: Any) -> bool:
     return bool(arrow.types.is_integer(kind) or arrow.types.is_floating(kind))
-
-
-def _is_float(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def as_text(arrow: Any, values: Any) -> Any:
@@ -391,7 +464,7 @@ def as_numbers(arrow: Any, values: Any, column: str, *, asked: bool) -> Any:
         return values.cast(arrow.float64())
     if arrow.types.is_string(kind):
         cells = values.to_pylist()
-        bad = next((at for at, v in enumerate(cells) if v is not None and not _is_float(v)), None)
+        bad = next((at for at, v in enumerate(cells) if v is not None and not is_float(v)), None)
         if bad is None:
             numbers = [None if v is None else float(v) for v in cells]
             return arrow.chunked_array([arrow.array(numbers, type=arrow.float64())])

@@ -11,8 +11,8 @@ import click
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import aligned, count, for_terminal, harmless, has_blocks, percent
 from fwkmeans._tabular.format import Format
-from fwkmeans.cli.columns import Chosen, Roles, check_key, read_columns
-from fwkmeans.cli.models import Choice, FitOptions, build, choose, every_choice
+from fwkmeans.cli.columns import Chosen, Roles, check_keys, read_columns
+from fwkmeans.cli.models import AUTO, Choice, FitOptions, build, choose, every_choice
 from fwkmeans.cli.options import (
     SectionedCommand,
     algorithm_option,
@@ -32,11 +32,14 @@ from fwkmeans.cli.output import (
     write_columns,
 )
 from fwkmeans.cli.progress import each
-from fwkmeans.cli.run import fit_and_collect
+from fwkmeans.cli.run import fit_and_collect, fit_choice
 
 MOST_SIZES = 6
 MOST_FEATURES = 3
 DOT = "·"
+#: Agreement (adjusted Rand index) from which on two partitions are nearly the same, and mean
+#: agreement below which algorithms disagree.
+ALIKE, DISAGREE = 0.8, 0.4
 #: Columns, as the algorithm sees them, beyond which it would take far longer than all others: the
 #: work of both grows with their square.
 WIDEST = {"CK-Means": 64, "SYNCLUS": 256}
@@ -54,7 +57,7 @@ WIDEST = {"CK-Means": 64, "SYNCLUS": 256}
 @file_option(
     "-o",
     "--out",
-    text="Write the clusters of each row, one column per algorithm (.csv, .tsv, .parquet).",
+    text="Write the clusters of each row, one column per algorithm (.csv, .tsv, .parquet, .xlsx).",
 )
 @safe_option
 @json_option
@@ -72,9 +75,10 @@ def compare(
     """Cluster TABLE with every algorithm and show where they agree.
 
     Each algorithm has its default parameters, the best of its starts is chosen by its own
-    objective; EW-KM is also run with mean dispersions, the default of fwkmeans fit. Objectives of
+    objective; EW-KM is also run with mean dispersions. Objectives of
     different algorithms cannot be compared, so none is called the best: look at the columns they
-    chose, at known classes (--labels), and at the clusters that several of them find.
+    chose, at known classes (--labels), and at the clusters that several of them find. At the end
+    stands what most of them agree on, and which one to begin with.
     """
     check_printed(as_json, out)
     check_apart({"the table": table}, {"--out": out})
@@ -82,13 +86,17 @@ def compare(
     name = table_name(table)
     choices = [choose(one) for one in algorithms] or every_choice()
     if out is not None:
-        check_key(roles.id, [one.title for one in choices])
+        check_keys(roles.id, [*(one.title for one in choices), "consensus"])
     chosen = read_columns(table, how, roles, name)
+    if not isinstance(options.clusters, int):
+        options, said = _with_number(options, chosen)
+        chosen.notes.insert(0, said)
     result = compared(choices, options, chosen, patient=bool(algorithms))
     if not result["algorithms"]:
         reasons = {one["reason"] for one in result["skipped"]}
         raise InputError(next(iter(reasons)) if len(reasons) == 1 else " ".join(sorted(reasons)))
     labels = {one["name"]: one.pop("labels") for one in result["algorithms"]}
+    labels |= {"consensus": result["consensus"].pop("labels")} if result["consensus"] else {}
     if out is not None:
         write_columns(chosen.ids | labels, out, spreadsheet_safe=spreadsheet_safe)
     if as_json:
@@ -100,6 +108,14 @@ def compare(
         click.echo(f"\nWrote the clusters to {out}")
     for text in chosen.notes:
         click.echo(harmless(f"\nNote: {text}"), err=out == "-")
+
+
+def _with_number(options: FitOptions, chosen: Chosen) -> tuple[FitOptions, str]:
+    """Return the options with the number of clusters that `AutoKMeans` finds, and a sentence."""
+    found = fit_choice(choose(AUTO), options, chosen).chosen or 1
+    said = f"AutoKMeans found {count(found, 'cluster')}, and all algorithms were asked for "
+    said += "as many (-k)." if found > 1 else "2 (-k)."
+    return options._replace(clusters=max(2, found)), said
 
 
 def compared(
@@ -130,6 +146,43 @@ def compared(
         "algorithms": done,
         "skipped": skipped,
         "agreement": {"names": [one["name"] for one in done], "ari": agreement},
+        "consensus": _consensus(done, agreement) if len(done) > 2 else None,
+    }
+
+
+def _consensus(done: Sequence[dict[str, Any]], agreement: Sequence[Sequence[float]]) -> Any:
+    """Return what most algorithms say about each row, and the algorithm in the middle of them.
+
+    Clusters of every algorithm are matched with those of the middle one so that as many rows as
+    possible agree; then the majority decides, and the middle one on ties.
+    """
+    import numpy as np
+    from scipy.optimize import linear_sum_assignment
+
+    ari = np.array(agreement)
+    means = (ari.sum(axis=1) - 1.0) / (len(done) - 1)
+    middle = int(means.argmax())
+    partitions = [np.asarray(one["labels"]) for one in done]
+    n_clusters = 1 + max(int(labels.max()) for labels in partitions)
+    votes = np.zeros((partitions[0].size, n_clusters))
+    rows = np.arange(partitions[0].size)
+    for labels in partitions:
+        both = np.zeros((n_clusters, n_clusters))
+        np.add.at(both, (labels, partitions[middle]), 1.0)
+        matched = linear_sum_assignment(-both)[1]
+        votes[rows, matched[labels]] += 1.0
+    votes[rows, partitions[middle]] += 0.5
+    chosen = votes.argmax(axis=1)
+    votes[rows, partitions[middle]] -= 0.5
+    like_it = [one["name"] for one, value in zip(done, ari[middle], strict=True) if value >= ALIKE]
+    return {
+        "labels": chosen.tolist(),
+        "sizes": np.bincount(chosen, minlength=n_clusters).tolist(),
+        "share_agreed": float((votes.max(axis=1) > len(done) / 2).mean()),
+        "share_unanimous": float((votes.max(axis=1) == len(done)).mean()),
+        "middle": done[middle]["name"],
+        "mean_agreement": float(means[middle]),
+        "alike": like_it,
     }
 
 
@@ -154,11 +207,13 @@ def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
 
     from fwkmeans.reports.summarize import summarize_rows
 
+    if choice.name == AUTO:  # which has no starts
+        options = options._replace(starts=None)
     pipeline = build(choice, options, chosen.features, chosen.n_missing)
     begin = time.perf_counter()
     rows, warned = fit_and_collect(pipeline, chosen.features)
     seconds = time.perf_counter() - begin
-    summary = summarize_rows(pipeline, chosen.features, rows, starts=0)
+    summary = summarize_rows(pipeline, chosen.features, rows, draws=0, with_map=False)
     labels = pipeline[-1].labels_.tolist()
     known = chosen.classes is not None
     return {
@@ -179,10 +234,9 @@ def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
 
 def _lines(name: str, result: dict[str, Any], labels: str | None) -> Iterator[str]:
     done = result["algorithms"]
-    clusters = "clusters found" if result["n_clusters"] == "auto" else None
     yield (
         f"{name}: {count(result['n_rows'], 'row')}, {count(result['n_features'], 'column')}, "
-        f"{clusters or count(result['n_clusters'], 'cluster')}"
+        f"{count(result['n_clusters'], 'cluster')}"
     )
     yield ""
     header = ["algorithm", "ARI" if labels is not None else "", "rows in clusters", "columns that"]
@@ -204,8 +258,42 @@ def _lines(name: str, result: dict[str, Any], labels: str | None) -> Iterator[st
     if len(done) > 1:
         yield "\nAgreement between the partitions (adjusted Rand index)\n"
         yield from _matrix(result["agreement"])
+    if result["consensus"] is not None:
+        yield ""
+        yield from _about_consensus(result["consensus"], len(done), name)
     for one in result["skipped"]:
         yield f"\nSkipped {one['name']}: {one['reason']}"
+
+
+def _about_consensus(consensus: dict[str, Any], n_done: int, name: str) -> Iterator[str]:
+    """Yield what the algorithms agree on, and what to do with it."""
+    others = [one for one in consensus["alike"] if one != consensus["middle"]]
+    alike = (
+        f"{', '.join(others)} give nearly the same clusters" if others else "no other is near it"
+    )
+    if len(others) == 1:
+        alike = f"{others[0]} gives nearly the same clusters"
+    yield (
+        f"Consensus: {percent(consensus['share_agreed'])} of the rows are in the same cluster for "
+        f"most algorithms, {percent(consensus['share_unanimous'])} for all {n_done}; majority "
+        f"clusters of {_sizes(consensus['sizes'])} rows (the column 'consensus' of --out)."
+    )
+    agreement = consensus["mean_agreement"]
+    if agreement < DISAGREE:
+        yield (
+            f"Suggestion: the algorithms disagree (the one in the middle, {consensus['middle']}, "
+            f"agrees with the others to {agreement:.2f} on average): the table may have no clear "
+            "clusters, or another number of them. Try other numbers, or fewer columns, before you "
+            "trust any."
+        )
+        return
+    choice = consensus["middle"].partition(" (")[0]
+    option = "" if consensus["middle"] == choose(None).title else f" -a {choice}"
+    yield (
+        f"Suggestion: begin with {consensus['middle']}, which is in the middle of the others (mean "
+        f"agreement {agreement:.2f}; {alike}): fwkmeans fit {name} -k "
+        f"{sum(size > 0 for size in consensus['sizes'])}{option} --report report.html"
+    )
 
 
 def _without(cells: Sequence[str], at: int) -> list[str]:

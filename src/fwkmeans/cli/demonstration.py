@@ -35,7 +35,7 @@ MOST_FEATURES = 10  # in the table of weights
 #: Readings of an algorithm that are worth a row of their own, beside its defaults.
 VARIANTS: dict[str, dict[str, Any]] = {
     "WK-Means": {"weights": "cluster"},
-    "EW-KM": {"dispersion": "mean"},
+    "EW-KM": {"dispersion": "sum"},
 }
 
 INTRODUCTION = """\

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 import click
 
-from fwkmeans._support.text import harmless
+from fwkmeans._support.text import count, harmless
 from fwkmeans._tabular.format import Format
-from fwkmeans.cli.columns import Roles, check_key, read_columns
-from fwkmeans.cli.models import NAMES, FitOptions, build, choose
+from fwkmeans.cli.columns import Roles, check_keys, read_columns
+from fwkmeans.cli.models import NAMES, FitOptions, choose, treatment
 from fwkmeans.cli.options import (
     SectionedCommand,
     algorithm_option,
     column_options,
+    columns_option,
     file_option,
     fit_options,
     format_options,
@@ -22,29 +23,31 @@ from fwkmeans.cli.options import (
 )
 from fwkmeans.cli.output import (
     check_apart,
-    check_folder,
+    check_model,
     check_out,
     check_printed,
-    check_report,
     echo_json,
+    is_text,
+    show_uses,
     table_name,
     write_columns,
 )
 from fwkmeans.cli.progress import working
+from fwkmeans.cli.report_files import check_report, write_page
 from fwkmeans.cli.result import result_lines
-from fwkmeans.cli.run import fit_and_collect
+from fwkmeans.cli.rows import with_clusters
+from fwkmeans.cli.run import fit_choice
+from fwkmeans.cli.workbook import profile_rows
 
 
 @click.command(
     cls=SectionedCommand,
-    epilog="Example: fwkmeans fit wine.csv -k 3 --labels class --out labels.csv --model wine.fwk "
-    "--report wine.html",
+    epilog="Examples: fwkmeans fit wine.csv; fwkmeans fit wine.csv -k 3 --labels class "
+    "--out clusters.csv --model wine.fwk --report wine.html",
 )
 @click.argument("table", type=click.Path())
 @fit_options
-@algorithm_option(
-    text=f"One of {', '.join(NAMES)} (in any spelling, or by class). Default: see above."
-)
+@algorithm_option(text=f"AutoKMeans (default), {', '.join(NAMES)}, in any spelling, or by class.")
 @click.option(
     "-p",
     "--param",
@@ -54,13 +57,16 @@ from fwkmeans.cli.run import fit_and_collect
     help="A parameter of the algorithm, such as -p beta=3; may be repeated.",
 )
 @column_options
+@columns_option
 @file_option(
     "-o",
     "--out",
-    text="Write the cluster of each row to a .csv, .tsv or .parquet file (- for stdout).",
+    text="Write the table with the cluster of each row, its distance and confidence, to a .csv, "
+    ".tsv, .parquet or .xlsx file (- for stdout).",
 )
+@click.option("--labels-only", is_flag=True, help="In --out only keys (--id) and clusters.")
 @file_option("-m", "--model", text="Write the model, for predict and report (.fwk).")
-@file_option("-r", "--report", text="Write a report (.html).")
+@file_option("-r", "--report", text="Write a report (.html, or .pdf by a browser).")
 @safe_option
 @json_option
 @format_options
@@ -70,7 +76,9 @@ def fit(
     algorithm: str | None,
     parameters: tuple[str, ...],
     roles: Roles,
+    show_columns: bool,
     out: str | None,
+    labels_only: bool,
     model: str | None,
     report: str | None,
     spreadsheet_safe: bool,
@@ -83,25 +91,26 @@ def fit(
     numbers, text and true/false as categories; columns that only number or name the rows are left
     out. Nothing is written unless a file is asked for.
 
-    The default algorithm is EW-KM with -p dispersion=mean. It has weights of its own in every
-    cluster, loses no clusters to columns of few values, and of the weighted algorithms it found
-    the classes of the bundled tables best, on average, once noise columns were added. No algorithm
-    is best everywhere: see fwkmeans compare.
+    Without further options AutoKMeans finds the number of clusters, and which columns say nothing
+    about them. If the table seems to have no clusters, that is said first. -k 3 asks for three,
+    -k 2:8 for the best of 2 to 8, -a for a named algorithm. No algorithm is best everywhere: see
+    fwkmeans choose and fwkmeans compare.
     """
     check_printed(as_json, out)
     check_apart({"the table": table}, {"--out": out, "--model": model, "--report": report})
     check_out(out)
-    check_folder(model)
+    check_model(model)
     check_report(report)
-    if out is not None:
-        check_key(roles.id, ["cluster"])
+    if out is not None and labels_only:
+        check_keys(roles.id, ["cluster"])
     name = table_name(table)
-    chosen = read_columns(table, how, roles, name)
+    chosen = read_columns(table, how, roles, name, keep=out is not None and is_text(out))
+    if show_columns:
+        show_uses(chosen, as_json)
+        return
     choice = choose(algorithm, parameters)
-    pipeline = build(choice, options, chosen.features, chosen.n_missing)
-    with working(f"{choice.name} clusters {chosen.features.num_rows} rows"):
-        rows, warned = fit_and_collect(pipeline, chosen.features)
-    from fwkmeans.reports import write_report
+    fitted = fit_choice(choice, options, chosen)
+    pipeline, rows, warned = fitted.pipeline, fitted.rows, fitted.warned
     from fwkmeans.reports.summarize import summarize_rows
 
     with working("Looking at the result"):
@@ -110,47 +119,56 @@ def fit(
             chosen.features,
             rows,
             classes=chosen.classes,
-            title=f"{name}: {choice.name}, {len(pipeline[-1].cluster_centers_)} clusters",
-            starts=20 if report is not None else 0,
+            row_names=next(iter(chosen.ids.values()), None),
+            title=f"{count(len(set(pipeline[-1].labels_.tolist())), 'cluster')} in {name}",
+            with_map=report is not None or as_json,
             random_state=options.seed,
         )
     written = {}
     if out is not None:
         write_columns(
-            chosen.ids | {"cluster": pipeline[-1].labels_.tolist()},
+            chosen.ids | {"cluster": pipeline[-1].labels_.tolist()}
+            if labels_only
+            else with_clusters(chosen, pipeline[-1], rows),
             out,
             spreadsheet_safe=spreadsheet_safe,
+            profiles=profile_rows(summary),
         )
-        written["labels"] = out
+        written["labels" if labels_only else "table"] = out
     if model is not None:
         from fwkmeans.persistence import save_model
 
         save_model(pipeline, model)
         written["model"] = model
     if report is not None:
-        write_report(summary, report)
+        write_page(summary, report)
         written["report"] = report
-    notes = [*chosen.notes, *_about_missing(options, chosen.n_missing)]
+    missing = treatment(choice, options, chosen.features)
+    notes = [*chosen.notes, *_about_missing(missing, chosen.n_missing)]
     if as_json:
         notes += [one.text for one in warned]
-        echo_json(summary | {"notes": notes, "left_out": chosen.left_out, "written": written})
+        number = {"chosen": fitted.chosen, "tendency": fitted.tendency, "scores": fitted.scores}
+        about = {"notes": notes, "left_out": chosen.left_out, "number": number}
+        echo_json(summary | about | {"written": written})
         return
     notes += [one.text for one in warned if not one.is_in_summary]
     beside = out == "-"
+    for line in fitted.first:
+        click.echo(line, err=beside)
     for line in result_lines(summary, name, choice.title, roles.labels):
         click.echo(harmless(line), err=beside)
     for line in _endings(written, notes):
         click.echo(harmless(line), err=beside)
 
 
-def _about_missing(options: FitOptions, n_missing: int) -> list[str]:
+def _about_missing(missing: str, n_missing: int) -> list[str]:
     if not n_missing:
         return []
     what = {
         "median": "were filled with the median, or the most frequent category, of their column",
         "ignore": "were ignored",
         "rescale": "were ignored, and distances rescaled to the cells that are there",
-    }[options.missing]
+    }[missing]
     verb = "One missing cell" if n_missing == 1 else f"{n_missing} missing cells"
     return [f"{verb} {what if n_missing > 1 else what.replace('were', 'was', 1)} (--missing)."]
 

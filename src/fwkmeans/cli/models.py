@@ -8,7 +8,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from fwkmeans._support.errors import InputError
+from fwkmeans._support.optional import require
 from fwkmeans._support.text import count
+
+#: The algorithm that is used if nobody says which: it needs no parameter.
+AUTO = "AutoKMeans"
 
 #: The survey's names; those of ``fwkmeans.estimators.ALGORITHMS``, without importing it.
 NAMES = (
@@ -24,10 +28,10 @@ NAMES = (
     "FG-K-Means",
 )
 
-#: What is used if nobody says what: weights in every cluster, no cluster lost to a column of few
+#: A reading worth a row of its own: weights in every cluster, no cluster lost to a column of few
 #: values, and the best of the weighted algorithms on the bundled tables with noise columns (mean
 #: adjusted Rand index of 13 tables and 3 draws: 0.34; the others 0.20 to 0.30).
-DEFAULT = ("EW-KM", {"dispersion": "mean"})
+READING = ("EW-KM", {"dispersion": "mean"})
 
 #: Parameters that cannot be given with -p, and what to do instead.
 _OPTIONS = {
@@ -47,8 +51,8 @@ _GROUPS = ("groups", "spaces")
 class FitOptions(NamedTuple):
     """Options that every algorithm has."""
 
-    clusters: int | str
-    missing: str = "median"
+    clusters: int | str | tuple[int, int] = "auto"
+    missing: str | None = None  # "median", but AutoKMeans ignores missing cells
     standardize: bool = True
     starts: int | None = None
     seed: int = 0
@@ -71,24 +75,24 @@ class Choice(NamedTuple):
 
 def choose(name: str | None, parameters: Sequence[str] = ()) -> Choice:
     """Return an algorithm by any spelling of its name, with parameters like ``beta=3``."""
-    from fwkmeans.estimators import ALGORITHMS
+    from fwkmeans.estimators import ALGORITHMS, AutoKMeans
     from fwkmeans.estimators.names import find_algorithm
 
-    if name is None:
-        title, preset = DEFAULT
+    if name is None or name.lower().replace("-", "") in ("auto", "autokmeans"):
+        title, cls = AUTO, AutoKMeans
     else:
-        title, preset = find_algorithm(name), {}
-    cls = ALGORITHMS[title]
-    return Choice(title, cls, preset | dict(_parameter(one, title, cls) for one in parameters))
+        title = find_algorithm(name)
+        cls = ALGORITHMS[title]
+    return Choice(title, cls, dict(_parameter(one, title, cls) for one in parameters))
 
 
 def every_choice() -> list[Choice]:
-    """Return every algorithm with its defaults, and what `choose` takes by default."""
-    choices = []
+    """Return every algorithm with its defaults, and readings worth a row of their own."""
+    choices = [choose(AUTO)]
     for name in NAMES:
         choices.append(choose(name))
-        if name == DEFAULT[0]:
-            choices.append(choose(None))
+        if name == READING[0]:
+            choices.append(choices[-1]._replace(parameters=dict(READING[1])))
     return choices
 
 
@@ -117,22 +121,29 @@ def build(choice: Choice, options: FitOptions, features: Any, n_missing: int) ->
     from fwkmeans.estimators.constraints import accepts
     from fwkmeans.preprocessing import TableEncoder
 
-    _check_sizes(choice, options, features)
+    check_sizes(options, features)
     known = inspect.signature(choice.cls).parameters
-    impute: Any = {"median": "median", "error": None}.get(options.missing, "keep")
+    missing = treatment(choice, options, features)
+    impute: Any = {"median": "median", "error": None}.get(missing, "keep")
     parameters: dict[str, Any] = {"random_state": options.seed, "n_jobs": options.jobs}
-    if options.missing == "error" and n_missing:
+    parameters = {name: value for name, value in parameters.items() if name in known}
+    if missing == "error" and n_missing:
         raise InputError(
             f"The table has {count(n_missing, 'missing cell')}: fill them, or use --missing median "
             "or ignore."
         )
-    if impute == "keep" and accepts(choice.cls, "missing", options.missing):
-        parameters["missing"] = options.missing
-    elif impute == "keep" and n_missing:
-        raise InputError(f"{choice.name} needs every cell: use --missing median.")
+    if choice.name == AUTO and missing == "rescale":
+        raise InputError("AutoKMeans ignores missing cells, or they are filled: --missing median.")
+    if impute == "keep" and choice.name != AUTO:
+        if accepts(choice.cls, "missing", missing):
+            parameters["missing"] = missing
+        elif n_missing:
+            raise InputError(f"{choice.name} needs every cell: use --missing median.")
     if options.starts is not None:
+        if "n_init" not in known:
+            raise InputError(f"{choice.name} draws nothing at random, so --starts says nothing.")
         parameters["n_init"] = options.starts
-    n_clusters = None if options.clusters == "auto" else options.clusters
+    n_clusters = options.clusters if isinstance(options.clusters, int) else None
     encoder = TableEncoder(
         categorical="keep" if "categorical_features" in known else "onehot",
         impute=impute,
@@ -146,18 +157,33 @@ def build(choice: Choice, options: FitOptions, features: Any, n_missing: int) ->
     return Pipeline([("prepare", encoder), ("cluster", cluster)])
 
 
-def _check_sizes(choice: Choice, options: FitOptions, features: Any) -> None:
+def treatment(choice: Choice, options: FitOptions, features: Any) -> str:
+    """Return what is done about missing cells: as asked for, or as the algorithm does best.
+
+    `AutoKMeans` ignores them, unless a row has nothing else.
+    """
+    if options.missing is not None:
+        return options.missing
+    if choice.name != AUTO:
+        return "median"
+    compute = require("pyarrow.compute", "Tables", "io")
+    empty: Any = None
+    for column in features.columns:
+        missing = compute.is_null(column, nan_is_null=True)
+        empty = missing if empty is None else compute.and_(empty, missing)
+    return "median" if compute.any(empty).as_py() else "ignore"
+
+
+def check_sizes(options: FitOptions, features: Any) -> None:
+    """Raise if there cannot be so many clusters."""
     n_rows = features.num_rows
-    if isinstance(options.clusters, int) and options.clusters > n_rows:
+    clusters = options.clusters
+    most = clusters[1] if isinstance(clusters, tuple) else clusters
+    if isinstance(most, int) and most > n_rows:
+        given = ":".join(map(str, clusters)) if isinstance(clusters, tuple) else clusters
         raise InputError(
-            f"-k {options.clusters}: there cannot be more clusters than rows, and the table has "
+            f"-k {given}: there cannot be more clusters than rows, and the table has "
             f"{count(n_rows, 'row')}. Ask for fewer."
-        )
-    default = inspect.signature(choice.cls).parameters["init"].default
-    if options.clusters == "auto" and choice.parameters.get("init", default) != "anomalous":
-        raise InputError(
-            "-k auto: the number of clusters is found by iMWK-Means (-a iMWK-Means), or by other "
-            "algorithms with -p init=anomalous; else give a number."
         )
 
 

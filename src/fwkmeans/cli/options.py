@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from fwkmeans._support.archive import MOST_JSON
 from fwkmeans._tabular.format import MAX_UNPACKED, MISSING, Format
 from fwkmeans.cli.columns import Roles
 from fwkmeans.cli.errors import debug_option
@@ -43,14 +44,22 @@ class SectionedCommand(click.Command):
 _HEADINGS = ("Options", "Results", "Columns", "Details", "How the table is written", "Other")
 _SECTIONS = {
     **dict.fromkeys(
-        ("out", "model", "report", "as_json", "distances", "spreadsheet_safe"), "Results"
+        (
+            *("out", "labels_only", "model", "report", "plot", "no_plot", "as_json"),
+            *("distances", "spreadsheet_safe"),
+        ),
+        "Results",
     ),
-    **dict.fromkeys(("categorical", "numeric", "drop", "id", "labels", "key"), "Columns"),
+    **dict.fromkeys(
+        ("categorical", "numeric", "drop", "id", "labels", "keys", "dates", "show_columns"),
+        "Columns",
+    ),
     **dict.fromkeys(("missing", "standardize", "starts", "seed", "jobs"), "Details"),
     **dict.fromkeys(
-        ("sep", "decimal", "encoding", "sheet", "na", "max_unpacked"), "How the table is written"
+        ("sep", "decimal", "encoding", "header", "sheet", "na", "max_unpacked"),
+        "How the table is written",
     ),
-    **dict.fromkeys(("debug", "help"), "Other"),
+    **dict.fromkeys(("max_json", "debug", "help"), "Other"),
 }
 
 # ---- values -------------------------------------------------------------------------------------
@@ -72,19 +81,26 @@ def _separator(ctx: click.Context, parameter: click.Parameter, value: str | None
     return character
 
 
-def _clusters(ctx: click.Context, parameter: click.Parameter, value: str) -> int | str:
-    """Read a number of clusters, or ``auto``."""
+def _clusters(
+    ctx: click.Context, parameter: click.Parameter, value: str
+) -> int | str | tuple[int, int]:
+    """Read a number of clusters, several as ``2:8``, or ``auto``."""
     if value == "auto":
         return value
+    low, colon, high = value.partition(":")
     try:
-        number = int(value)
+        first, last = int(low), int(high if colon else low)
     except ValueError:
         raise click.BadParameter(
-            f"{value!r} is not a number of clusters; give 2 or more, or auto."
+            f"{value!r} is not a number of clusters; give 2 or more, some as 2:8, or auto."
         ) from None
-    if number < 1:
-        raise click.BadParameter(f"there cannot be {number} clusters; give 2 or more.")
-    return number
+    if first < 2:
+        raise click.BadParameter(f"{value} makes no clusters; give 2 or more.")
+    if last < first:
+        raise click.BadParameter(
+            f"{value} is empty; write the lower number first, as {last}:{first}."
+        )
+    return (first, last) if colon else first
 
 
 def complete_algorithm(
@@ -131,10 +147,34 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON for machines instead of text."
 )
 
+keys_option = click.option(
+    "--id",
+    "keys",
+    callback=_names,
+    metavar="COLUMNS",
+    help="Keys of the rows, kept in the output: a,b.",
+)
+
+columns_option = click.option(
+    "--columns",
+    "show_columns",
+    is_flag=True,
+    help="Show what would be done with each column, and why, and stop.",
+)
+
 safe_option = click.option(
     "--spreadsheet-safe",
     is_flag=True,
     help="In CSV, put ' before text that a spreadsheet would run as a formula (=, +, -, @).",
+)
+
+max_json_option = click.option(
+    "--max-json",
+    type=click.FloatRange(min=0, min_open=True, max=1e6),
+    default=MOST_JSON / 2**20,
+    metavar="MIB",
+    help="Most that the names and categories of a model may have; they take up to 25 times as much "
+    f"memory (default: {MOST_JSON / 2**20:g} MiB).",
 )
 
 _FORMAT = (
@@ -150,7 +190,14 @@ _FORMAT = (
         help="Decimal point of numbers in text (default: ., or guessed).",
     ),
     click.option(
-        "--encoding", default="utf-8", metavar="NAME", help="Encoding of text (default: utf-8)."
+        "--encoding",
+        metavar="NAME",
+        help="Encoding of text (default: utf-8, or cp1252 of Windows if it is not).",
+    ),
+    click.option(
+        "--header/--no-header",
+        default=None,
+        help="Whether the first row holds the names of the columns (default: guessed).",
     ),
     click.option(
         "--na",
@@ -164,7 +211,8 @@ _FORMAT = (
         type=click.FloatRange(min=0, min_open=True),
         default=MAX_UNPACKED / 1e9,
         metavar="GB",
-        help=f"Most that a compressed file may unpack to (default: {MAX_UNPACKED / 1e9:g} GB).",
+        help="Most that a compressed file may unpack to, 8 bytes for each of its cells included; "
+        f"it takes a few times as much memory (default: {MAX_UNPACKED / 1e9:g} GB).",
     ),
     debug_option,
 )
@@ -173,8 +221,15 @@ _ROLES = (
     _columns("--categorical", "Columns that hold categories (text and true/false do anyway)."),
     _columns("--numeric", "Columns that hold numbers."),
     _columns("--drop", "Columns to leave out: a,b,c."),
-    _column("--id", "Key of the rows: not clustered, kept in --out."),
+    _columns("--id", "Keys of the rows: not clustered, kept in --out."),
     labels_option,
+    click.option(
+        "--dates",
+        type=click.Choice(["drop", "age", "parts"]),
+        default="drop",
+        help="Dates: leave out (default), years before the latest one, or year, month, weekday "
+        "and hour.",
+    ),
 )
 
 _FIT = (
@@ -182,16 +237,16 @@ _FIT = (
         "-k",
         "--clusters",
         callback=_clusters,
-        required=True,
+        default="auto",
         metavar="NUMBER",
-        help="Number of clusters; auto lets iMWK-Means find it.",
+        help="Number of clusters, several to choose from as 2:8, or auto (default).",
     ),
     click.option(
         "--missing",
         type=click.Choice(["median", "ignore", "rescale", "error"]),
-        default="median",
-        help="Missing cells: fill with the median or most frequent category (default), leave "
-        "out of all sums, the same with distances rescaled, or stop.",
+        help="Missing cells: fill with the median or most frequent category (default of the "
+        "named algorithms), leave out of all sums (default of AutoKMeans), the same with distances "
+        "rescaled, or stop.",
     ),
     click.option(
         "--standardize/--no-standardize",
@@ -239,9 +294,11 @@ def _format(na: list[str], max_unpacked: float, **given: Any) -> Format:
 
 
 #: How a table is written, as `how`.
-format_options = _gathered("how", _FORMAT, "sep decimal encoding sheet na max_unpacked", _format)
+format_options = _gathered(
+    "how", _FORMAT, "sep decimal encoding header sheet na max_unpacked", _format
+)
 #: What the columns of a table are, as `roles`.
-column_options = _gathered("roles", _ROLES, "categorical numeric drop id labels", Roles)
+column_options = _gathered("roles", _ROLES, "categorical numeric drop id labels dates", Roles)
 #: What all algorithms have, as `options`.
 fit_options = _gathered(
     "options", _FIT, "clusters missing standardize starts seed jobs", FitOptions

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -18,11 +18,15 @@ from fwkmeans._support.files import replacing
 from fwkmeans._support.jsonable import jsonable
 from fwkmeans._support.optional import require
 from fwkmeans._support.text import harmless
+from fwkmeans.cli.columns import Chosen, use_lines
 from fwkmeans.cli.errors import raise_if_stopped
+from fwkmeans.cli.workbook import check_size, write_workbook
 
 _NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?(e[-+]?\d+)?", re.IGNORECASE)
 
-SUFFIXES = (".csv", ".tsv", ".parquet")
+SUFFIXES = (".csv", ".tsv", ".parquet", ".xlsx")
+#: Kinds of files that are no models.
+_NO_MODELS = (*SUFFIXES, ".html", ".htm", ".pdf", ".json", ".txt", ".png", ".svg")
 
 
 def table_name(path: str) -> str:
@@ -47,6 +51,15 @@ def check_out(path: str | None) -> None:
             f"--out {path}: expected a file whose name ends in {', '.join(SUFFIXES[:-1])} or "
             f"{SUFFIXES[-1]}, or - for stdout."
         )
+    if Path(path).suffix.lower() == ".xlsx":
+        require("openpyxl", "Excel files", "excel")
+    check_folder(path)
+
+
+def check_model(path: str | None) -> None:
+    """Raise before any work if a model could not be written."""
+    if path is not None and Path(path).suffix.lower() in _NO_MODELS:
+        raise InputError(f"--model {path}: expected a file whose name ends in .fwk.")
     check_folder(path)
 
 
@@ -94,29 +107,31 @@ def _is_same_file(one: str, other: str) -> bool:
         return False
 
 
-def check_report(path: str | None) -> None:
-    """Raise before any work if a report could not be written."""
-    check_folder(path)
-    if path is not None:
-        require("jinja2", "Reports", "report")
-        require("matplotlib", "Reports", "report")
-
-
 def write_columns(
-    columns: Mapping[str, Sequence[Any]], path: str, *, spreadsheet_safe: bool = False
+    columns: Mapping[str, Sequence[Any]],
+    path: str,
+    *,
+    spreadsheet_safe: bool = False,
+    profiles: Iterable[Sequence[Any]] | None = None,
 ) -> None:
     """Write columns to a file, by its suffix, or to stdout as CSV.
 
-    With `spreadsheet_safe` no cell of a CSV file is a formula of a spreadsheet.
+    With `spreadsheet_safe` no cell of a CSV file is a formula of a spreadsheet; in an Excel file
+    none ever is. `profiles` are the rows of its second sheet.
     """
     raise_if_stopped()
-    if spreadsheet_safe and Path(path).suffix.lower() != ".parquet":
+    if spreadsheet_safe and is_text(path):
         columns = {_no_formula(one): [*map(_no_formula, cells)] for one, cells in columns.items()}
     if path == "-":
         _write_csv(columns, sys.stdout, ",")
         return
     suffix = Path(path).suffix.lower()
+    if suffix == ".xlsx":
+        check_size(path, len(next(iter(columns.values()))), len(columns))
     with replacing(path) as temporary:
+        if suffix == ".xlsx":
+            write_workbook(temporary, columns, profiles)
+            return
         if suffix == ".parquet":
             arrow = require("pyarrow", "Parquet files", "io")
             require("pyarrow.parquet", "Parquet files", "io").write_table(
@@ -125,6 +140,11 @@ def write_columns(
             return
         with temporary.open("w", newline="", encoding="utf-8") as stream:
             _write_csv(columns, stream, "\t" if suffix == ".tsv" else ",")
+
+
+def is_text(path: str) -> bool:
+    """Tell whether a table is written as text."""
+    return path == "-" or Path(path).suffix.lower() in (".csv", ".tsv")
 
 
 def _no_formula(cell: Any) -> Any:
@@ -151,6 +171,19 @@ def echo_json(content: Mapping[str, Any]) -> None:
     """Print for machines."""
     text = json.dumps(jsonable(content), indent=2, ensure_ascii=False, allow_nan=False)
     click.echo(text)
+
+
+def show_uses(chosen: Chosen, as_json: bool) -> None:
+    """Print what is done with each column, and what was guessed about the table."""
+    if as_json:
+        uses = [one._asdict() for one in chosen.uses]
+        echo_json({"columns": uses, "notes": chosen.notes})
+        return
+    for line in [*use_lines(chosen.uses), ""]:
+        click.echo(harmless(line))
+    for text in chosen.notes:
+        if not text.startswith("Left out"):
+            click.echo(harmless(f"Note: {text}"))
 
 
 def note(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -10,17 +11,20 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
+from fwkmeans._support.archive import TooMuchJsonError
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import count
 from fwkmeans._tabular.format import Format
 from fwkmeans._tabular.reading import read_table
-from fwkmeans.cli.columns import check_key, match_columns
+from fwkmeans.cli.columns import check_keys, match_columns
 from fwkmeans.cli.errors import with_option
 from fwkmeans.cli.options import (
     SectionedCommand,
     file_option,
     format_options,
     json_option,
+    keys_option,
+    max_json_option,
     safe_option,
 )
 from fwkmeans.cli.output import check_apart, check_out, echo_json, note, table_name, write_columns
@@ -45,21 +49,23 @@ class ModelColumns(NamedTuple):
     "-o",
     "--out",
     default="-",
-    text="Write to a .csv, .tsv or .parquet file (default: - for stdout).",
+    text="Write to a .csv, .tsv, .parquet or .xlsx file (default: - for stdout).",
 )
 @click.option("--distances", is_flag=True, help="Also the distance to the center of each cluster.")
-@click.option("--id", "key", metavar="COLUMN", help="Key of the rows, kept in the output.")
+@keys_option
 @safe_option
 @json_option
+@max_json_option
 @format_options
 def predict(
     model: str,
     table: str,
     out: str,
     distances: bool,
-    key: str | None,
+    keys: list[str],
     spreadsheet_safe: bool,
     as_json: bool,
+    max_json: float,
     how: Format,
 ) -> None:
     """Assign each row of TABLE to a cluster of MODEL.
@@ -69,17 +75,18 @@ def predict(
     """
     check_apart({"the model": model, "the table": table}, {"--out": out})
     check_out(out)
-    pipeline = load(model)
+    pipeline = load(model, max_json)
     n_clusters = len(pipeline[-1].cluster_centers_)
     apart_names = [f"distance_{k}" for k in range(n_clusters)] if distances else []
-    check_key(key, ["cluster", *apart_names])
-    frame, features, remarks = read_for(pipeline, table, how, () if key is None else (key,))
-    if key is not None and key not in frame.column_names:
-        raise InputError(f"--id {key}: the table has no such column.")
+    check_keys(keys, ["cluster", *apart_names])
+    frame, features, remarks = read_for(pipeline, table, how, keys)
+    for key in keys:
+        if key not in frame.column_names:
+            raise InputError(f"--id {key}: the table has no such column.")
     with warnings.catch_warnings(), using(model):
         warnings.simplefilter("ignore")
         labels = pipeline.predict(features).tolist()
-        columns: dict[str, Any] = {} if key is None else {key: frame[key].to_pylist()}
+        columns: dict[str, Any] = {key: frame[key].to_pylist() for key in keys}
         columns["cluster"] = labels
         if distances:
             apart = pipeline.transform(features)
@@ -110,20 +117,33 @@ def using(path: str) -> Iterator[None]:
         ) from error
 
 
-def load(path: str) -> Any:
-    """Return a model of a file, as a pipeline."""
+def load(path: str, max_json: float) -> Any:
+    """Return a model of a file, as a pipeline; its JSON may have so many MiB."""
     from pathlib import Path
 
     from sklearn.pipeline import Pipeline
 
     from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+    from fwkmeans.exceptions import ModelFileError
     from fwkmeans.persistence import load_model
 
     if not Path(path).is_file():
         raise InputError(
             f"There is no model {path}: fwkmeans fit TABLE -k 3 --model {path} makes it."
         )
-    model = load_model(path)
+    try:
+        model = load_model(path, max_json=int(max_json * 2**20))
+    except ModelFileError as error:
+        if not isinstance(error.__cause__, TooMuchJsonError):
+            raise
+        size = error.__cause__.size / 2**20
+        raise InputError(
+            f"The names and categories of {path} have {size:.1f} MiB, more than the limit of "
+            f"{max_json:g} MiB, and may take 25 times as much memory: if you trust the file, raise "
+            "the limit.",
+            setting="max-json",
+            value=str(math.ceil(size)),
+        ) from None
     pipeline = model if isinstance(model, Pipeline) else Pipeline([("cluster", model)])
     if not isinstance(pipeline.steps[-1][1], BaseFeatureWeightedKMeans):
         raise InputError(f"{path} holds no clusters, only a preparation of tables: give a model.")

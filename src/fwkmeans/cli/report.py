@@ -15,10 +15,12 @@ from fwkmeans.cli.options import (
     format_options,
     json_option,
     labels_option,
+    max_json_option,
 )
-from fwkmeans.cli.output import check_apart, check_report, echo_json, note
+from fwkmeans.cli.output import check_apart, echo_json, note
 from fwkmeans.cli.predict import load, read_for, using
 from fwkmeans.cli.progress import working
+from fwkmeans.cli.report_files import check_report, write_page
 
 
 @click.command(
@@ -27,17 +29,19 @@ from fwkmeans.cli.progress import working
 )
 @click.argument("model", type=click.Path())
 @click.argument("table", type=click.Path())
-@file_option("-o", "--out", text="The page (default: the model's name with .html).")
+@file_option("-o", "--out", text="The page, .html or .pdf (default: the model's name with .html).")
 @labels_option
 @click.option("--title", metavar="TEXT", help="Title of the page.")
 @click.option(
-    "--starts",
+    "--draws",
     type=click.IntRange(min=0),
-    default=20,
+    default=5,
     metavar="N",
-    help="Further starts, to see whether they find the same clusters (default: 20).",
+    help="Parts of the rows that are clustered again, to see whether the same clusters are found "
+    "(default: 5).",
 )
 @json_option
+@max_json_option
 @format_options
 def report(
     model: str,
@@ -45,8 +49,9 @@ def report(
     out: str | None,
     labels: str | None,
     title: str | None,
-    starts: int,
+    draws: int,
     as_json: bool,
+    max_json: float,
     how: Format,
 ) -> None:
     """Write a page about the clusters of MODEL in TABLE.
@@ -57,22 +62,22 @@ def report(
     """
     page = out if out is not None or as_json else str(Path(model).with_suffix(".html"))
     check_apart({"the model": model, "the table": table}, {"--out": page})
-    check_report(page)
-    pipeline = load(model)
+    check_report(page, "--out")
+    pipeline = load(model, max_json)
     keys = () if labels is None else (labels,)
     frame, features, remarks = read_for(pipeline, table, how, keys)
     name = click.format_filename(table)
     classes = choose_classes(frame, Roles(labels=labels), name, how.missing)
     for text in remarks:
         note(text)
-    from fwkmeans.reports import summarize, write_report
+    from fwkmeans.reports import summarize
 
     with working("Writing the report"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         with using(model):
-            summary = summarize(pipeline, features, classes=classes, title=title, starts=starts)
+            summary = summarize(pipeline, features, classes=classes, title=title, draws=draws)
         if page is not None:
-            write_report(summary, page)
+            write_page(summary, page)
     if as_json:
         echo_json(summary)
     else:

@@ -3,43 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import fill
 from typing import Any
 
-from fwkmeans._support.text import bar, count, for_terminal, percent
+from fwkmeans._support.text import (
+    bar,
+    count,
+    for_terminal,
+    has_blocks,
+    padded,
+    percent,
+    two_decimals,
+    width_of,
+)
 
 MOST_FEATURES = 5  # listed for a cluster
 MOST_CLUSTERS = 20  # described
 NAME_WIDTH = 28
+WIDTH = 100  # of lines of text
+LEAST_SHARE = 0.05  # of rows told apart, of columns that are listed
+#: Agreement from which on clusters are found again, and how to call it.
+STABLE = ((0.9, "stable"), (0.7, "mostly stable"), (-1.0, "not stable"))
 
 
 def result_lines(
     summary: dict[str, Any], table: str, title: str, labels: str | None
 ) -> Iterator[str]:
-    """Yield what a person wants to know first: sizes, features that matter, agreement."""
+    """Yield what a person wants to know first: what the clusters are, and how far to trust them."""
     clusters = summary["clusters"]
     yield (
         f"{table}: {count(summary['n_rows'], 'row')}, {count(summary['n_features'], 'column')}, "
         f"{count(len(clusters), 'cluster')} by {title}"
     )
+    yield fill(stability_line(summary), WIDTH)
     yield ""
     equal = {feature["name"]: feature["equal_weight"] for feature in summary["features"]}
-    if _is_equal(clusters, equal) or _has_one_list(clusters):
-        yield "Sizes"
-        for cluster in clusters:
-            yield f"  {_heading(cluster):<28}{bar(cluster['share'])}".rstrip()
+    weighted = not _is_equal(clusters, equal)
+    yield fill(
+        f"What tells each cluster from the other rows: {_what_is_shown(equal, weighted)}", WIDTH
+    )
+    for cluster in clusters[:MOST_CLUSTERS]:
         yield ""
-        if _is_equal(clusters, equal):
-            yield summary["headline"][1]
-        else:
-            yield f"Columns that matter most, in all clusters alike ({_what_is_shown(equal)})"
-            yield from _bars(clusters[0]["top"], equal)
-    else:
-        yield f"Columns that matter most in each cluster ({_what_is_shown(equal)})"
-        for cluster in clusters[:MOST_CLUSTERS]:
-            yield f"\n{_heading(cluster)}"
-            yield from _bars(cluster["top"], equal)
-        if len(clusters) > MOST_CLUSTERS:
-            yield f"\n... and {len(clusters) - MOST_CLUSTERS} more clusters (--json lists all)"
+        yield fill(f"{_heading(cluster)}: {_plain(cluster['name'])}", WIDTH)
+        yield from _bars(cluster, equal, weighted)
+    if len(clusters) > MOST_CLUSTERS:
+        yield f"\n... and {len(clusters) - MOST_CLUSTERS} more clusters (--json lists all)"
     agreement = summary.get("agreement")
     if agreement is not None and agreement["ari"] is not None:
         yield ""
@@ -52,20 +60,30 @@ def result_lines(
             yield f"\nCaution: {text}"
 
 
-def _heading(cluster: dict[str, Any]) -> str:
-    size = f"{count(cluster['size'], 'row')} ({percent(cluster['share'], fine=True)})"
-    return f"cluster {cluster['number']}: {size}"
-
-
-def _has_one_list(clusters: Sequence[dict[str, Any]]) -> bool:
-    """Tell whether all clusters have the same weights."""
-    first = clusters[0]["weights"]
-    return len(clusters) > 1 and all(
-        abs(cluster["weights"][name] - weight) < 1e-9
-        for cluster in clusters
-        if cluster["size"]
-        for name, weight in first.items()
+def stability_line(summary: dict[str, Any]) -> str:
+    """Return whether the clusters are found again in parts of the rows."""
+    stability = summary["stability"]
+    if stability is None:
+        return f"Stability: not known. {summary['stability_note']}"
+    agreement = stability["median"]
+    verdict = next(words for least, words in STABLE if agreement >= least)
+    return (
+        f"Stability: {two_decimals(agreement)}, {verdict} (agreement with the clusters of two "
+        f"thirds of the rows, {count(stability['n_draws'], 'draw')}: 1 is the same, 0 is chance)"
     )
+
+
+def _plain(text: str) -> str:
+    """Return a sentence of a report as a terminal can show it."""
+    if not has_blocks():
+        for fancy, simple in (("“", '"'), ("”", '"'), ("−", "-"), ("…", "...")):
+            text = text.replace(fancy, simple)
+    return for_terminal(text, 400)
+
+
+def _heading(cluster: dict[str, Any]) -> str:
+    size = f"{count(cluster['size'], 'row')}, {percent(cluster['share'], fine=True)}"
+    return f"cluster {cluster['number']} ({size})"
 
 
 def _is_equal(clusters: Sequence[dict[str, Any]], equal: dict[str, float]) -> bool:
@@ -85,20 +103,28 @@ def _one_share(equal: dict[str, float]) -> float | None:
     return present[0]
 
 
-def _what_is_shown(equal: dict[str, float]) -> str:
+def _what_is_shown(equal: dict[str, float], weighted: bool) -> str:
+    bars = "100% is by this column alone, 0% is chance"
+    if not weighted:
+        return f"{bars}. All columns have the same weight."
     share = _one_share(equal)
     if share is not None:
-        return f"{percent(share, fine=True)} each would be equal"
-    return "share of the weight, and how many times what equal weights would give"
+        return f"{bars}. Beside it the column's weight ({percent(share, fine=True)} is equal)."
+    return f"{bars}. Beside it the column's weight, and how many times an equal weight that is."
 
 
-def _bars(top: Sequence[Sequence[Any]], equal: dict[str, float]) -> Iterator[str]:
+def _bars(cluster: dict[str, Any], equal: dict[str, float], weighted: bool) -> Iterator[str]:
+    """Yield the columns that separate best, in the order of the bars."""
+    apart, weights = cluster["separation"], cluster["weights"]
+    best = sorted(apart, key=lambda name: -apart[name])[:MOST_FEATURES]
+    best = [name for name in best if apart[name] >= LEAST_SHARE]
+    width = min(NAME_WIDTH, max((width_of(str(name)) for name in best), default=1))
     alike = _one_share(equal) is not None
-    times = [share / equal[name] if equal[name] > 0 else 0.0 for name, share in top]
-    largest = max(times, default=1.0) or 1.0
-    width = min(NAME_WIDTH, max((len(str(name)) for name, _ in top), default=1))
-    for (name, share), multiple in list(zip(top, times, strict=True))[:MOST_FEATURES]:
-        cells = f"  {for_terminal(str(name), width):<{width}}  {percent(share, fine=True):>5}"
-        if not alike:
-            cells += f"  {f'{multiple:.1f}':>4} times"
-        yield f"{cells}  {bar(multiple / largest)}"
+    for name in best:
+        line = f"  {padded(for_terminal(name, width), width)}  {percent(apart[name]):>4}  "
+        line += f"{bar(apart[name]):<20}"
+        if weighted:
+            line += f"  weight {percent(weights[name], fine=True)}"
+            if not alike and equal[name] > 0:
+                line += f", {weights[name] / equal[name]:.1f} times"
+        yield line.rstrip()

@@ -6,6 +6,10 @@ import warnings
 from typing import Any, NamedTuple
 
 from fwkmeans._support.errors import InputError
+from fwkmeans.cli.columns import Chosen
+from fwkmeans.cli.models import Choice, FitOptions, build, check_sizes
+from fwkmeans.cli.numbers import decide, decide_auto, is_auto, tendency_lines
+from fwkmeans.cli.progress import working
 
 
 class Warned(NamedTuple):
@@ -34,3 +38,54 @@ def fit_and_collect(pipeline: Any, features: Any) -> tuple[Any, list[Warned]]:
         for one in caught
     ]
     return rows, list(dict.fromkeys(found))
+
+
+class Fitted(NamedTuple):
+    """A fitted model, and what is to be said before its result."""
+
+    pipeline: Any
+    rows: Any
+    warned: list[Warned]
+    first: list[str]  # lines
+    chosen: int | None  # the number of clusters, if it was looked for
+    tendency: dict[str, Any] | None
+    scores: dict[str, dict[int, float]]  # by criterion and number of clusters
+
+
+def fit_choice(choice: Choice, options: FitOptions, chosen: Chosen) -> Fitted:
+    """Fit an algorithm, with the number of clusters that was asked for or has to be found."""
+    features, n_rows = chosen.features, chosen.features.num_rows
+    check_sizes(options, features)
+    task = f"{choice.name} clusters {n_rows} rows"
+    if isinstance(options.clusters, int):
+        pipeline = build(choice, options, features, chosen.n_missing)
+        with working(task):
+            rows, warned = fit_and_collect(pipeline, features)
+        return Fitted(pipeline, rows, warned, [], None, None, {})
+    from fwkmeans.selection.tendency import cluster_tendency
+
+    with working("Looking whether there are clusters"):
+        tendency = cluster_tendency(features, random_state=options.seed)
+    if is_auto(choice):
+        pipeline = build(choice, options, features, chosen.n_missing)
+        with working(task):
+            rows, warned = fit_and_collect(pipeline, features)
+            found = pipeline[-1].n_clusters_
+            decision = decide_auto(pipeline[-1].criteria_, options)
+            if decision.n_clusters != found:
+                again = options._replace(clusters=decision.n_clusters)
+                pipeline = build(choice, again, features, chosen.n_missing)
+                rows, warned = fit_and_collect(pipeline, features)
+    else:
+        found = None
+        with working(f"{choice.name} tries numbers of clusters"):
+            decision = decide(choice, options, features)
+        again = options._replace(clusters=decision.n_clusters)
+        pipeline = build(choice, again, features, chosen.n_missing)
+        with working(task):
+            rows, warned = fit_and_collect(pipeline, features)
+    doubts = tendency_lines(tendency, found, n_rows)
+    first = [*doubts, ""] if doubts else []
+    about = tendency._asdict() | {"verdict": tendency.verdict}
+    lines = [*first, *decision.lines, ""]
+    return Fitted(pipeline, rows, warned, lines, decision.n_clusters, about, decision.scores)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from fwkmeans.survey import Done, Protocol
 
 RESULTS = "survey.sqlite"
+LABEL_FREE_RESULTS = "label_free.sqlite"
 
 
 def _number(name: str, text: str, **options: Any) -> Decorator[Any]:
@@ -42,7 +44,8 @@ _results = _file(
 @click.group(
     invoke_without_command=True,
     epilog="Examples: fwkmeans survey --quick; fwkmeans survey -a EW-KM -a 'EW-KM[dispersion=sum]' "
-    "-t wine; fwkmeans survey -t own.csv --labels class -a K-Means -a AWK; fwkmeans survey report",
+    "-t wine; fwkmeans survey -t own.csv --labels class -a K-Means -a AWK; fwkmeans survey report; "
+    "fwkmeans survey --label-free --quick",
 )
 @click.option(
     "-a",
@@ -102,10 +105,19 @@ _results = _file(
     is_flag=True,
     help="10 starts, values in steps of 0.5, 2 data sets: a look at everything in a minute or two.",
 )
+@click.option(
+    "--label-free",
+    is_flag=True,
+    help="Compare procedures that never see a label, each with one setting for all tables, and "
+    f"write label_free.md. Results are in {LABEL_FREE_RESULTS}; 20 starts, 4 data sets and 2 draws "
+    "of the noise (with --quick 5, 1 and 1).",
+)
 @click.option("--jobs", type=int, metavar="N", help="Processes (default: all cores).")
 @_results
 @click.pass_context
-def survey(ctx: click.Context, /, jobs: int | None, results: Path, **options: Any) -> None:
+def survey(
+    ctx: click.Context, /, jobs: int | None, results: Path, label_free: bool, **options: Any
+) -> None:
     """Repeat the experiment of the survey, or parts of it, or one's own.
 
     Every algorithm runs from many random starts at every value of its parameter, on every table
@@ -116,7 +128,15 @@ def survey(ctx: click.Context, /, jobs: int | None, results: Path, **options: An
     """
     if ctx.invoked_subcommand is not None:
         return
+    if label_free:
+        options = _label_free_options(ctx, options)
+        if ctx.get_parameter_source("results") is ParameterSource.DEFAULT:
+            results = Path(LABEL_FREE_RESULTS)
     protocol = _protocol(**options)
+    if label_free:
+        from fwkmeans.survey import LABEL_FREE
+
+        protocol = protocol._replace(contenders=(LABEL_FREE,))
     from fwkmeans.survey import run_survey
 
     try:
@@ -127,6 +147,9 @@ def survey(ctx: click.Context, /, jobs: int | None, results: Path, **options: An
             f"Stopped. What is done is in {results}; the same command goes on with it.", err=True
         )
         ctx.exit(130)
+    if label_free:
+        _write_label_free(protocol, results)
+        return
     where = f"--results {results}" if str(results) != RESULTS else ""
     if not done.fits:
         click.echo(f"All {done.n_units} units were in {results} already.")
@@ -136,6 +159,58 @@ def survey(ctx: click.Context, /, jobs: int | None, results: Path, **options: An
             f"{done.n_units} units are in {results}."
         )
     click.echo(f"See them with: fwkmeans survey report {where}".rstrip())
+
+
+def _label_free_options(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a run without labels; refuse those that have no meaning there."""
+    from fwkmeans.survey import QUICK_SIZES, SIZES
+
+    for name, flag in (("algorithms", "--algorithm"), ("grids", "--grid"), ("groups", "--groups")):
+        if options[name]:
+            raise click.UsageError(
+                f"{flag} cannot be used with --label-free, whose procedures and settings are fixed."
+            )
+    sizes = dict(QUICK_SIZES if options["quick"] else SIZES)
+    for name, usual in sizes.items():
+        if ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
+            options[name] = usual
+    return options
+
+
+def _write_label_free(protocol: Protocol, results: Path) -> None:
+    """Print the report of this run, and write it beside the results."""
+    from fwkmeans.survey import Store, label_free_lines, label_free_results
+
+    units = {(u.table.name, u.table.content, u.data_set, u.noise) for u in protocol.units()}
+    with Store(results, create=False) as store:
+        cells = [
+            cell
+            for cell in store.cells()
+            if (cell.data_set, cell.content, cell.number, cell.noise) in units
+            and (cell.starts, cell.seed) == (protocol.starts, protocol.seed)
+        ]
+    text = "\n".join(label_free_lines(label_free_results(cells))) + "\n"
+    path = results.with_suffix(".md")
+    path.write_text(text, "utf-8")
+    click.echo(aligned_tables(text))
+    click.echo(f"Wrote {path}")
+
+
+def aligned_tables(markdown: str) -> str:
+    """Return Markdown with the columns of its tables aligned, for a terminal."""
+    lines: list[str] = []
+    for in_table, block in groupby(markdown.splitlines(), lambda line: line.startswith("| ")):
+        own = list(block)
+        if in_table:
+            rows = [line.strip("| ").split(" | ") for line in own]
+            widths = [max(map(len, column)) for column in zip(rows[0], *rows[2:], strict=True)]
+            rows[1] = ["-" * width for width in widths]
+            own = [
+                "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+                for row in rows
+            ]
+        lines += own
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _protocol(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Self
+import copy
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from fwkmeans._core.passes import (
     Accumulation,
@@ -14,7 +15,7 @@ from fwkmeans._core.passes import (
     Labeling,
     PowersAbout,
 )
-from fwkmeans._support.checks import check_power
+from fwkmeans._support.checks import CATEGORY_WEIGHT, check_parameters, check_power
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.typing import (
     Assignment,
@@ -50,18 +51,32 @@ class Minkowski(BaseEstimator):
         "matching" is :math:`1 - f_y`. If the center is a mode, this is 0 for the mode and 1 for
         other categories; if it is frequencies, it is the share of the cluster that differs.
         "squared" is the squared Euclidean distance of the indicator of y from f.
+    category_weight : float or "balanced", default=1.0
+        What the dissimilarity of categories is multiplied by. "balanced" chooses a factor for every
+        categorical feature such that its scatter is the mean scatter of the numeric ones (or of the
+        categorical ones, if there are no others).
     """
+
+    _constraints: ClassVar = {"category_weight": CATEGORY_WEIGHT}
 
     table: Description  # set by bind
 
-    def __init__(self, p: float = 2.0, categories: str = "matching") -> None:
+    def __init__(
+        self, p: float = 2.0, categories: str = "matching", category_weight: Any = 1.0
+    ) -> None:
         self.p = p
         self.categories = categories
+        self.category_weight = category_weight
 
     @property
     def needs_labels(self) -> bool:
         """Whether dispersions need another pass with the same labels."""
         return self.p != 2
+
+    @property
+    def in_core(self) -> bool:
+        """Whether the loop in the core knows it; a class that derives from this must say so."""
+        return self.p == 2
 
     @property
     def operations(self) -> tuple[str, ...]:
@@ -76,6 +91,7 @@ class Minkowski(BaseEstimator):
     def bind(self, table: Description) -> Self:
         """Return the dissimilarity for this table."""
         check_power(self.p)
+        check_parameters(self, self._constraints)
         if np.isinf(self.p) and not table.layout.is_numeric:
             raise ValueError(
                 "p is infinite, but X has categorical columns: a largest difference has no place "
@@ -85,7 +101,7 @@ class Minkowski(BaseEstimator):
         if self.categories not in CATEGORIES:
             expected = " or ".join(map(repr, CATEGORIES))
             raise ValueError(f"categories={self.categories!r}: expected {expected}.")
-        bound: Self = clone(self)
+        bound = copy.copy(self)
         bound.table = table
         return bound
 
@@ -140,7 +156,7 @@ class Minkowski(BaseEstimator):
             levels = (numbers * ulps**self.p).sum(axis=-1)
         if not layout.is_numeric:
             categories = layout.levels(layout.categories_of(weights))
-            categories = categories * category_costs(self.categories, centers, layout)
+            categories = categories * self._category_costs(centers)
             costs = costs + (categories * layout.frequencies(rows)[:, None]).sum(axis=-1)
         own = (costs + offsets).argmin(axis=-1)
         return np.asarray(levels[np.arange(own.size), own])
@@ -162,9 +178,12 @@ class Minkowski(BaseEstimator):
         """
         layout = table.layout
         points = layout.points(centers)
-        ulps = _ULPS * np.abs(points)
-        ulps += _ROUNDOFF * statistics.rows[..., None] * np.abs(points - statistics.reference)
-        known = ulps if np.isinf(self.p) else statistics.observed * ulps**self.p
+        ulps = np.abs(points)
+        ulps *= _ULPS
+        away = points - statistics.reference
+        if away.any():
+            ulps += _ROUNDOFF * statistics.rows[..., None] * np.abs(away, out=away)
+        known = ulps if np.isinf(self.p) else np.multiply(statistics.observed, ulps**self.p)
         if self.p == 2:
             numbers = self._squared(statistics, assignment, points, source, known)
         else:
@@ -173,7 +192,7 @@ class Minkowski(BaseEstimator):
         if layout.is_numeric:
             return numbers
         return layout.features(
-            numbers, category_dispersion(self.categories, statistics.counts, centers, layout)
+            numbers, category_dispersion(statistics.counts, self._category_costs(centers), layout)
         )
 
     def _powers(self, points: FloatArray) -> FloatArray:
@@ -193,6 +212,8 @@ class Minkowski(BaseEstimator):
         Errors below `known` do not matter.
         """
         dispersion, cancels = self._about(points, statistics)
+        if not cancels.any():
+            return dispersion
         # the difference has an error of about 1e-16 of the terms that cancel
         lost = (cancels > 1e5 * dispersion) & (1e-14 * cancels > known)
         starts = np.flatnonzero(lost.any(axis=(-2, -1)))
@@ -209,6 +230,8 @@ class Minkowski(BaseEstimator):
         from the origin the rounding of c counts, and :math:`2 (c - r) (S - n (c - r))` is not zero.
         """
         step = points - statistics.reference
+        if not step.any():
+            return statistics.squares.copy(), step
         moved = step * step
         moved *= statistics.observed
         dispersion = statistics.squares - moved
@@ -216,6 +239,14 @@ class Minkowski(BaseEstimator):
         beyond = np.abs(residue) > 1e-13 * np.abs(dispersion)
         dispersion[beyond] -= residue[beyond]
         return dispersion, moved
+
+    def _category_costs(self, centers: FloatArray) -> FloatArray:
+        """Return the dissimilarity of each category from the centers: (R, K, levels)."""
+        table: Description = self.table
+        costs = category_costs(self.categories, centers, table.layout)
+        if table.category_scale is not None:
+            costs *= table.layout.levels(table.category_scale)
+        return costs
 
     def _pass(self, assignment: Assignment) -> Pass:
         """Return what the kernels need to assign rows."""
@@ -225,7 +256,7 @@ class Minkowski(BaseEstimator):
         costs = own = None
         if not layout.is_numeric:
             own = layout.categories_of(weights)
-            costs = layout.levels(own) * category_costs(self.categories, centers, layout)
+            costs = layout.levels(own) * self._category_costs(centers)
         return Pass(
             np.ascontiguousarray(layout.points(centers)),
             np.ascontiguousarray(layout.numbers_of(weights)),
@@ -251,16 +282,20 @@ class SquaredEuclidean(Minkowski):
     ----------
     categories : {"matching", "squared"}, default="matching"
         What categorical features add; see `Minkowski`.
+    category_weight : float or "balanced", default=1.0
+        What the dissimilarity of categories is multiplied by; see `Minkowski`.
     """
 
     p = 2.0
+    in_core = True
 
-    def __init__(self, categories: str = "matching") -> None:
+    def __init__(self, categories: str = "matching", category_weight: Any = 1.0) -> None:
         self.categories = categories
+        self.category_weight = category_weight
 
 
 def category_costs(kind: str, centers: FloatArray, layout: Layout) -> FloatArray:
-    """Return the dissimilarity of each category from the centers: (R, K, levels)."""
+    """Return the plain dissimilarity of each category from the centers: (R, K, levels)."""
     frequencies = layout.frequencies(centers)
     if kind == "matching":
         return 1.0 - frequencies
@@ -270,13 +305,10 @@ def category_costs(kind: str, centers: FloatArray, layout: Layout) -> FloatArray
     return costs
 
 
-def category_dispersion(
-    kind: str, counts: FloatArray, centers: FloatArray, layout: Layout
-) -> FloatArray:
+def category_dispersion(counts: FloatArray, costs: FloatArray, layout: Layout) -> FloatArray:
     """Return the sum of dissimilarities over the rows of each cluster: (R, K, Mc)."""
-    if layout.is_numeric:
-        return counts
-    total = layout.sums(counts * category_costs(kind, centers, layout))
+    total = layout.sums(counts * costs)
     # a sum of n and -n leaves only rounding
-    total[total <= 1e-14 * layout.sums(counts)] = 0.0
+    unit = costs[..., layout.offsets[1:] - 1]  # that of an unknown category
+    total[total <= 1e-14 * layout.sums(counts) * unit] = 0.0
     return total

@@ -54,7 +54,7 @@ SAMPLE_ROWS = 2000
 ROWS_AT_A_TIME = 20_000
 #: Numbers of clusters that are tried, and after how many in vain the search ends.
 MOST_CLUSTERS, PATIENCE = 12, 2
-#: Of a family's candidates those win that have most clusters of at least this share of N / K.
+#: A candidate whose smallest cluster has less than this share of N / K is passed over.
 SMALLEST = 0.2
 #: Mean agreements that differ by less are equal, and the first family is taken: the least blurred.
 CLOSE = 0.02
@@ -203,7 +203,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def predict(self, X: Any) -> LabelArray:
+    def predict(self, X: Any, *, device: Any = None) -> LabelArray:
         """Return the likeliest cluster of each row.
 
         Parameters
@@ -232,9 +232,14 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
             They sum to one in each row.
         """
         joint = self._log_joint(X)
-        return np.asarray(np.exp(joint - logsumexp(joint, axis=1)[:, None]))
+        shares = np.exp(joint - logsumexp(joint, axis=1)[:, None])
+        total = shares.sum(axis=1, keepdims=True)
+        # of a row very far away, all digits may be those of its distance
+        return np.asarray(shares / np.where(np.abs(total - 1.0) > 1e-9, total, 1.0))
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None
+    ) -> float:
         """Return the log-likelihood of rows, in the features that are not noise.
 
         Parameters
@@ -269,14 +274,22 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
             names = [f"column {v}" for v in range(self.n_features_in_)]
         return explanation_of(self, [str(name) for name in names])
 
+    _runs_on_device = False
+
     # ---- the fit --------------------------------------------------------------------------------
+
+    def _why_no_stream(self) -> str | None:
+        return "it fits a mixture model to all rows"
+
+    def _why_not_sparse(self) -> str | None:
+        return "it fits densities to every column"
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
         return Recipe(SquaredEuclidean(), MeanCenter(), FixedWeights())
 
-    def _fit(self, X: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, sample_weight: Any, device: Any = None) -> None:
         self._check_parameters()
-        given = self._opened(X, sample_weight, reset=True)
+        given = self._opened(X, sample_weight, reset=True, device=device)
         source, description = self._described(given, reset=True)
         if self.n_clusters is not None and description.n_rows < self.n_clusters:
             raise ValueError(
@@ -448,7 +461,7 @@ class _Search:
         return self._samples[key]
 
     def _best(self, family: Family, n_clusters: int) -> Fit:
-        """Return the best mixture of a family over all starts: few tiny clusters come first."""
+        """Return the best mixture of a family over all starts."""
         key = (family.name, n_clusters)
         if key not in self._tried:
             sample = self._sample_for(family)
@@ -457,12 +470,10 @@ class _Search:
                 for labels in self._starts.partitions(n_clusters)
             ]
             least = SMALLEST * self.n_rows / n_clusters
-
-            def merit(fit: Fit) -> tuple[int, float]:
-                sizes = np.bincount(fit.labels, minlength=n_clusters)
-                return int((sizes >= least).sum()), fit.criterion
-
-            self._tried[key] = max(fits, key=merit)
+            large = [
+                fit for fit in fits if np.bincount(fit.labels, minlength=n_clusters).min() >= least
+            ]
+            self._tried[key] = max(large or fits, key=lambda fit: fit.criterion)
         return self._tried[key]
 
 

@@ -22,16 +22,24 @@ class AWKMeans(BaseFeatureWeightedKMeans):
               \qquad \sum_v w_{kv} = 1
 
     .. math:: w_{kv} = \Big[\sum_u \big(D_{kv} / D_{ku}\big)^{1/(\beta-1)}\Big]^{-1}, \qquad
-              D_{kv} = \sum_{i \in S_k} (y_{iv} - c_{kv})^2
+              D_{kv} = \sum_{i \in S_k} (y_{iv} - c_{kv})^2 + \frac{g}{K M} \sum_u T_u
+
+    where :math:`T_u` is the scatter of a feature about its mean; the criterion has the term
+    :math:`\frac{g}{K M} \sum_u T_u \sum_k \sum_v w_{kv}^\beta` beside.
 
     Parameters
     ----------
     {n_clusters}
-    beta : float, default=2.0
+    beta : float, default=8.0
         Exponent of the weights, ``beta <= 0`` or ``beta >= 1``. As it approaches 1, the weight goes
         to the least dispersed feature alone; large values make the weights equal.
     smoothing : float or {"frozen", "refresh", "inside"}, default=0.0
         Constant added to the dispersions; see `WKMeans`.
+    guard : float, default=0.05
+        Keeps a feature from taking nearly all the weight of a cluster because it hardly varies
+        there. Every dispersion is raised by this multiple g of a cluster's share, one K-th, of the
+        mean scatter of the features. 0 is the published criterion; large values make the weights
+        equal.
     {parameters}
 
     Attributes
@@ -45,10 +53,9 @@ class AWKMeans(BaseFeatureWeightedKMeans):
 
     Notes
     -----
-    A feature without dispersion in a cluster takes all the weight of that cluster. On discrete or
-    nearly constant columns, a cluster then absorbs every row that shares one value. Leave such
-    columns out. ``smoothing="frozen"`` prevents this too, but the result is then often about that
-    of `KMeans`. An iteration costs O(N K M).
+    In the published criterion (``guard=0``) a feature without dispersion in a cluster takes all the
+    weight of that cluster. On discrete or nearly constant columns, a cluster then absorbs every row
+    that shares one value. An iteration costs O(N K M).
 
     References
     ----------
@@ -78,20 +85,24 @@ class AWKMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    survey_settings: ClassVar = {"beta": 2.0, "guard": 0.0, "category_weight": 1.0}
+
     _constraints: ClassVar = ClusterPowerWeights._constraints
 
     def __init__(
         self,
         n_clusters: int | None = 8,
         *,
-        beta: float = 2.0,
+        beta: float = 8.0,
         smoothing: Any = 0.0,
+        guard: float = 0.05,
         init: Any = "k-means++",
         n_init: Any = "auto",
         weight_init: Any = "uniform",
         max_iter: int = 300,
         tol: float = 1e-6,
         categorical_features: Any = "from_dtype",
+        category_weight: Any = "balanced",
         missing: str = "error",
         missing_category: str = "same",
         handle_unknown: str = "ignore",
@@ -102,12 +113,14 @@ class AWKMeans(BaseFeatureWeightedKMeans):
         self.n_clusters = n_clusters
         self.beta = beta
         self.smoothing = smoothing
+        self.guard = guard
         self.init = init
         self.n_init = n_init
         self.weight_init = weight_init
         self.max_iter = max_iter
         self.tol = tol
         self.categorical_features = categorical_features
+        self.category_weight = category_weight
         self.missing = missing
         self.missing_category = missing_category
         self.handle_unknown = handle_unknown
@@ -116,5 +129,5 @@ class AWKMeans(BaseFeatureWeightedKMeans):
         self.random_state = random_state
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
-        rule = ClusterPowerWeights(beta=self.beta, smoothing=self.smoothing)
-        return Recipe(SquaredEuclidean(), MeanCenter(), rule)
+        rule = ClusterPowerWeights(beta=self.beta, smoothing=self.smoothing, guard=self.guard)
+        return Recipe(SquaredEuclidean(category_weight=self.category_weight), MeanCenter(), rule)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABCMeta, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fwkmeans._engine import (
@@ -25,6 +27,7 @@ from fwkmeans._engine import (
     first_lowest,
 )
 from fwkmeans._init import Seeds
+from fwkmeans._support.arrays import like, to_host
 from fwkmeans._support.checks import one_value_a_start
 from fwkmeans._support.progress import show_progress
 from fwkmeans._support.sklearn_compat import NotebookMixin
@@ -32,9 +35,17 @@ from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.columns import describe_columns
 from fwkmeans.estimators.categories import describe_categories
 from fwkmeans.estimators.constraints import check_parameters
+from fwkmeans.estimators.dominance import warn_of_dominant_column
 from fwkmeans.estimators.feature_groups import find_groups
-from fwkmeans.estimators.inputs import Input, describe_rows, open_rows, source_of_gaps
+from fwkmeans.estimators.inputs import (
+    Input,
+    describe_rows,
+    open_rows,
+    source_of_gaps,
+    why_not_sparse,
+)
 from fwkmeans.estimators.notebook import html_repr
+from fwkmeans.estimators.searches import warn_if_searched
 from fwkmeans.estimators.spreads import warn_of_unequal_spreads
 from fwkmeans.estimators.starts import (
     Problem,
@@ -44,9 +55,11 @@ from fwkmeans.estimators.starts import (
     n_starts_of,
     with_patterns,
 )
+from fwkmeans.estimators.streaming import batches_of, check_decay, has_stream, learn_batch
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.exceptions import FewerClustersWarning, NotConvergedWarning
-from fwkmeans.sources import MemorySource, count_faults
+from fwkmeans.sources import MemorySource, SparseSource, count_faults
+from fwkmeans.sources.sparse import to_scipy
 from fwkmeans.typing import (
     Assignment,
     Description,
@@ -74,6 +87,8 @@ class BaseFeatureWeightedKMeans(
     """Check the input, build the recipe, run the starts, keep the best one, set the attributes."""
 
     traits: ClassVar[Traits]  # of the named algorithms
+    #: Parameters as in the survey's experiments; see `as_in_survey`.
+    survey_settings: ClassVar[Mapping[str, Any]] = {}
     _is_one_batch: ClassVar[bool] = True  # the best of its starts is the result
     n_clusters: int | None
     init: Any
@@ -90,33 +105,62 @@ class BaseFeatureWeightedKMeans(
     def _recipe(self, source: Source, table: Description) -> Recipe:
         """Return the parts of the algorithm, for the table of fit."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    @classmethod
+    def as_in_survey(cls, n_clusters: int | None = 8, **parameters: Any) -> Self:
+        """Return the algorithm as its paper states it and as the survey's experiments ran it.
+
+        The defaults of this package are those that do best over many tables; they differ from the
+        published algorithms where these let a nearly constant column take all the weight. The
+        settings are in ``survey_settings``.
+
+        Parameters
+        ----------
+        n_clusters : int or None, default=8
+            Number of clusters.
+        **parameters
+            Other parameters; they take precedence.
+
+        Returns
+        -------
+        estimator
+            The estimator, not fitted.
+        """
+        return cls(n_clusters, **{**cls.survey_settings, **parameters})
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None) -> Self:
         """Compute the clustering.
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows. A path names a ``.npy`` file, which is read in blocks.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row; an integer weight counts like repeated rows.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        self._fit(X, sample_weight)
+        self._fit(X, sample_weight, device)
         return self
 
-    def _fit(self, X: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, sample_weight: Any, device: Any = None) -> None:
         self._check_parameters()
+        for name in ("_stream", "n_steps_"):  # of partial_fit
+            self.__dict__.pop(name, None)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
-            self._fit_checked(X, sample_weight)
+            self._fit_checked(X, sample_weight, device)
+        for name, value in vars(self).items():
+            if name.endswith("_") and (name == "labels_" or type(value) is np.ndarray):
+                setattr(self, name, like(value, X))
 
-    def _fit_checked(self, X: Any, sample_weight: Any) -> None:
-        given = self._opened(X, sample_weight, reset=True)
+    def _fit_checked(self, X: Any, sample_weight: Any, device: Any = None) -> None:
+        given = self._opened(X, sample_weight, reset=True, device=device)
         source, table = self._described(given, reset=True)
         warn_of_unequal_spreads(self, table)
         with show_progress(self.verbose):
@@ -130,54 +174,112 @@ class BaseFeatureWeightedKMeans(
             )
         mass = self._set_fitted(source, problem.recipe, problem.table, run)
         self._warn_of(run, mass)
+        warn_of_dominant_column(self, problem.table)
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> LabelArray:
+    @available_if(has_stream)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        batch_size: int | None = None,
+        decay: float = 1.0,
+    ) -> Self:
+        """Learn from a batch of rows, and keep what earlier batches have taught.
+
+        The first batch starts the clusters, as `fit` would with one start. Each batch is then one
+        iteration: its rows are assigned, and centers and weights follow from the sums over all
+        batches. So one batch with all rows is the same as ``fit`` with ``max_iter=1, n_init=1``.
+        After `fit`, the first batch begins at its centers and weights; the rows of `fit` do not
+        count.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            The rows of the batch. The first one needs at least as many as there are clusters.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weight of each row.
+        batch_size : int, default=None
+            Cut X into batches of this many rows, in their order. None means that X is one batch.
+        decay : float, default=1.0
+            What the sums of earlier batches are multiplied by before a batch is added. With 1 all
+            rows count the same, as in `sklearn.cluster.MiniBatchKMeans`. A lower value follows
+            clusters that move: after n batches a row counts ``decay**n``. A cluster that has less
+            than 1% of the mean mass of clusters left is then moved to where rows are.
+
+        Returns
+        -------
+        self : object
+            The estimator. `labels_` and `inertia_` are those of the last batch, `n_steps_` is the
+            number of batches.
+        """
+        self._check_parameters()
+        check_decay(decay)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for rows, weight in batches_of(X, sample_weight, batch_size):
+                learn_batch(self, rows, weight, float(decay))
+        return self
+
+    def fit_predict(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None
+    ) -> LabelArray:
         """Compute the clustering and return the labels.
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
             Number of the cluster of each row.
         """
-        self._fit(X, sample_weight)
+        self._fit(X, sample_weight, device)
         return self.labels_
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_transform(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None
+    ) -> Any:
         """Compute the clustering and return the distances of the rows to the centers.
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
             See `transform`.
         """
-        self._fit(X, sample_weight)
-        return self.transform(X)
+        self._fit(X, sample_weight, device)
+        return self.transform(X, device=device)
 
-    def predict(self, X: Any) -> LabelArray:
+    def predict(self, X: Any, *, device: Any = None) -> LabelArray:
         """Return the nearest center of each row, by the weighted dissimilarity.
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
@@ -185,17 +287,20 @@ class BaseFeatureWeightedKMeans(
             Number of the cluster of each row; the lowest on ties.
         """
         check_is_fitted(self)
-        source = self._rows_of(X)
+        source = self._rows_of(X, device)
         _, source = source.run(self._parts.dissimilarity.labeling(self._assignment()))
-        return np.asarray(source.gather("labels", axis=1)[0])
+        labels: LabelArray = like(source.gather("labels", axis=1)[0], X)
+        return labels
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, *, device: Any = None) -> Any:
         """Return the distance of each row to each center.
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
@@ -203,28 +308,32 @@ class BaseFeatureWeightedKMeans(
             Square root of the weighted dissimilarity (the p-th root for Minkowski dissimilarities).
         """
         check_is_fitted(self)
-        source = self._rows_of(X)
+        source = self._rows_of(X, device)
         _, source = source.run(self._parts.dissimilarity.distances(self._assignment()))
         distances = source.gather("distances")
         rescale = getattr(self, "missing", "error") == "rescale"  # infinity has a meaning there
-        if not rescale and not np.isfinite(distances.max()):
+        if not rescale and not np.isfinite(float(distances.max())):
             raise ValueError(
                 f"Distances are too large for {distances.dtype} numbers. Rescale X, for example "
                 "with fwkmeans.preprocessing.RangeStandardizer, and fit again."
             )
-        return distances
+        return like(distances, X)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None
+    ) -> float:
         """Return the negative of the algorithm's objective on these rows.
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), path or source
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row.
+        device : str, default=None
+            Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 
         Returns
         -------
@@ -232,8 +341,9 @@ class BaseFeatureWeightedKMeans(
             On the rows of `fit` this is ``-inertia_``.
         """
         check_is_fitted(self)
+        warn_if_searched()
         with np.errstate(over="ignore", invalid="ignore"):
-            given = self._opened(X, sample_weight, reset=False)
+            given = self._opened(X, sample_weight, reset=False, device=device)
             source, table = self._described(given, reset=False)
             _, table = self._bound(self._parts, source, table)
             return -self._label(source, table, self._parts.weighting.observe(source, table))[1]
@@ -245,6 +355,7 @@ class BaseFeatureWeightedKMeans(
         tags.input_tags.allow_nan = getattr(self, "missing", "error") != "error"
         mixed = getattr(self, "categorical_features", None) is not None
         tags.input_tags.categorical = tags.input_tags.string = mixed
+        tags.input_tags.sparse = why_not_sparse(self) is None
         return tags
 
     @property
@@ -253,19 +364,27 @@ class BaseFeatureWeightedKMeans(
 
     # ---- before the fit -------------------------------------------------------------------------
 
-    def _opened(self, X: Any, sample_weight: Any, *, reset: bool) -> Input:
+    def _opened(self, X: Any, sample_weight: Any, *, reset: bool, device: Any = None) -> Input:
         """Return the rows that a user passed, and remember the codes of their categories."""
         coding = None if reset else getattr(self, "_coding", None)
-        given = open_rows(self, X, sample_weight, coding, reset=reset)
+        given = open_rows(self, X, sample_weight, coding, reset=reset, device=device)
         if reset and hasattr(self, "categorical_features"):
             self._coding = given.coding
         if reset:
             find_groups(self, given.source)
         return given
 
-    def _rows_of(self, X: Any) -> Source:
+    def _why_not_sparse(self) -> str | None:
+        """Return why the algorithm cannot use sparse rows, None if it can."""
+        return None
+
+    def _why_no_stream(self) -> str | None:
+        """Return why the algorithm has no `partial_fit`, None if it has."""
+        return None
+
+    def _rows_of(self, X: Any, device: Any = None) -> Source:
         """Return new rows as the algorithm of the fitted model sees them."""
-        given = self._opened(X, None, reset=False)
+        given = self._opened(X, None, reset=False, device=device)
         faults = count_faults(given.source)
         return source_of_gaps(self, given.source, self._view, faults, reset=False)
 
@@ -283,8 +402,10 @@ class BaseFeatureWeightedKMeans(
         rows = given.rows
         if isinstance(source, MemorySource) and source.layout.is_numeric:
             rows = source.rows  # as the algorithm sees them
+        elif isinstance(source, SparseSource):
+            rows = to_scipy(source.rows)
         problem = Problem(source, recipe, table, int(self.n_clusters or 0), rows)
-        if is_anomalous(self.init):
+        if is_anomalous(self):
             problem = with_patterns(self, problem, self._pattern_exponent())
         rule = recipe.weighting.observe(source, table).bind(table, problem.n_clusters)
         return problem._replace(recipe=recipe._replace(weighting=rule))
@@ -422,20 +543,20 @@ class BaseFeatureWeightedKMeans(
         return source.gather("labels", axis=1)[0], float(objective[0]), mass
 
     def _weights(self) -> Weights:
-        return Weights(self.feature_weights_[None], self._memory)
+        return Weights(to_host(self.feature_weights_)[None], self._memory)
 
     def _assignment(self) -> Assignment:
         """Return the assignment by the public centers and weights."""
         layout = self._table.layout
-        points = layout.numbers_of(np.asarray(self.cluster_centers_, dtype=np.float64))
+        points = layout.numbers_of(to_host(self.cluster_centers_).astype(np.float64))
         centers = layout.centers(points, self._frequencies)
         return assignment_of(self._parts.weighting, centers[None], self._weights())
 
 
 def _refuse_batches(recipe: Recipe) -> None:
     """Raise if a parameter of the rule has one value per start: an estimator fits one model."""
-    parameters: dict[str, Any] = getattr(recipe.weighting, "get_params", dict)()
-    batched = [name for name, value in parameters.items() if one_value_a_start(value)]
+    attributes: dict[str, Any] = getattr(recipe.weighting, "__dict__", {})
+    batched = [name for name, value in attributes.items() if one_value_a_start(value)]
     if batched:
         raise ValueError(
             f"{batched[0]} of {recipe.weighting!r} has one value for each start; an estimator "

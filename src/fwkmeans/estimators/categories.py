@@ -11,14 +11,17 @@ from fwkmeans.typing import FloatArray, Source
 
 
 def describe_categories(
-    estimator: Any, source: Source
+    estimator: Any, source: Source, counts: FloatArray | None = None
 ) -> tuple[dict[Any, dict[Any, FloatArray]], dict[Any, list[Any]]]:
-    """Return the frequency of each category in each cluster, and the modes, by column."""
+    """Return the frequency of each category in each cluster, and the modes, by column.
+
+    If the centers are modes, the categories are counted, unless `counts` are given: (K, levels).
+    """
     coding: Coding | None = estimator._coding
     if coding is None:
         return {}, {}
     centers = estimator._frequencies
-    frequencies = _counted(estimator, source) if _are_modes(estimator) else centers
+    frequencies = _counted(estimator, source, counts) if _are_modes(estimator) else centers
     names = getattr(estimator, "feature_names_in_", range(estimator.n_features_in_))
     by_name, modes = {}, {}
     for v, categories, first in zip(
@@ -38,10 +41,11 @@ def _are_modes(estimator: Any) -> bool:
     return bool(getattr(estimator._parts.center, "categories", "mode") == "mode")
 
 
-def _counted(estimator: Any, source: Source) -> FloatArray:
+def _counted(estimator: Any, source: Source, counts: FloatArray | None) -> FloatArray:
     """Return the frequencies of the categories in the cluster of each row: (K, levels)."""
-    counting = estimator._parts.dissimilarity.accumulation(estimator._assignment())
-    counts = source.reduce(counting).counts[0]
+    if counts is None:
+        counting = estimator._parts.dissimilarity.accumulation(estimator._assignment())
+        counts = source.reduce(counting).counts[0]
     layout = estimator._table.layout
     totals = layout.levels(layout.sums(counts))
     return np.where(totals > 0, counts / np.where(totals > 0, totals, 1.0), 0.0)

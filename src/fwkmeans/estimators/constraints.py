@@ -15,6 +15,7 @@ from fwkmeans._init import INITIALIZATIONS
 from fwkmeans._support.checks import (
     BOOLEAN,
     CALLABLE,
+    CATEGORY_WEIGHT,
     JOBS,
     NONE,
     RANDOM_STATE,
@@ -37,6 +38,7 @@ SHARED: Mapping[str, Constraint] = {
     "max_iter": integer(1),
     "tol": number("a finite number >= 0", lambda tol: tol >= 0),
     "missing": one_of("error", "ignore", "rescale"),
+    "category_weight": CATEGORY_WEIGHT,
     "missing_category": one_of("same", "own"),
     "handle_unknown": one_of("ignore", "error").but("'ignore' is what 'mismatch' was."),
     "n_jobs": JOBS,
@@ -62,8 +64,8 @@ def _check_number_of_clusters(estimator: Any) -> None:
     """Raise if the number of clusters is neither given nor found."""
     if not hasattr(estimator, "init"):  # it looks for the number by itself
         return
-    anomalous = isinstance(estimator.init, str) and estimator.init == "anomalous"
-    if estimator.n_clusters is None and not anomalous:
+    finds = isinstance(estimator.init, str) and estimator.init in ("anomalous", "auto")
+    if estimator.n_clusters is None and not finds:
         raise ValueError(
             "n_clusters=None: the number of clusters is found by init='anomalous' only. Give a "
             "number, or set init='anomalous'."

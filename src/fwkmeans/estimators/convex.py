@@ -10,7 +10,7 @@ import numpy as np
 
 from fwkmeans._engine import Recipe, Run
 from fwkmeans._init import Seeds
-from fwkmeans._support.checks import integer, one_of, several
+from fwkmeans._support.checks import at_least_zero, integer, one_of, several
 from fwkmeans.centers import DirectionCenter, MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean, UnitSquaredEuclidean
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
@@ -82,6 +82,10 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
     exponent : {"coverage", "one", "dimension"}, default="coverage"
         The exponents :math:`e_l`: the fraction of rows that are not missing in the space, 1, or its
         number of columns. If no rows are missing, "coverage" is the same as "one".
+    guard : float, default=1.0
+        This share g of a space's total distortion :math:`T_l = \Gamma_l + \Lambda_l` counts both
+        within and between clusters, :math:`(\Gamma_l + g T_l) / (\Lambda_l + g T_l)`. No space can
+        then decide Q alone because it has few distinct values or is noise. 0 is as published.
     {parameters}
 
     Attributes
@@ -95,7 +99,8 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
     candidates_ : ndarray of shape (n_candidates, n_spaces)
         All weights that were tried.
     fisher_values_ : ndarray of shape (n_candidates,)
-        Q of each candidate; infinite if the clusters do not differ at all in some space.
+        Q of each candidate; with ``guard=0`` infinite if the clusters do not differ at all in some
+        space.
     best_candidate_ : int
         Index of the chosen candidate.
     on_boundary_ : bool
@@ -110,11 +115,11 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
     Notes
     -----
     CK-Means works well if several spaces show the same clusters in units that cannot be compared,
-    for example text and measurements. It is not meant for spaces of noise. A space that the
-    clusters do not separate has a :math:`\Gamma_l / \Lambda_l` near N/(K-1), so Q would rather
-    split noise than ignore it. Leave such columns out, or use `WKMeans`. If a space has few
-    distinct values, some clusters have no distortion in it at all, and Q may then favor that space
-    whatever the others show.
+    for example text and measurements. As published (``guard=0``) it is not meant for spaces of
+    noise: a space that the clusters do not separate has a :math:`\Gamma_l / \Lambda_l` near
+    N/(K-1), so Q would rather split noise than ignore it. If a space has few distinct values, some
+    clusters have no distortion in it at all, and Q may then favor that space whatever the others
+    show. The guard bounds both.
 
     Nothing guarantees that good weights are among the candidates, and the chosen ones are often at
     the edge of the grid, so look at `on_boundary_`. Q changes only where the clusters change. Among
@@ -166,10 +171,13 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    survey_settings: ClassVar = {"guard": 0.0}
+
     _is_one_batch = False
     _constraints: ClassVar = {
         "grid": one_of("auto") | integer(1) | several("an array of weights"),
         "exponent": one_of("coverage", "one", "dimension"),
+        "guard": at_least_zero(),
     }
 
     def __init__(
@@ -180,6 +188,7 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         spherical: Any = None,
         grid: Any = "auto",
         exponent: str = "coverage",
+        guard: float = 1.0,
         init: Any = "k-means++",
         n_init: Any = "auto",
         max_iter: int = 300,
@@ -194,6 +203,7 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         self.spherical = spherical
         self.grid = grid
         self.exponent = exponent
+        self.guard = guard
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -202,6 +212,9 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+
+    def _why_no_stream(self) -> str | None:
+        return "its weights are chosen by comparing whole clusterings"
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
         self._describe_spaces(source, table)  # raises for bad parameters before anything is run
@@ -264,7 +277,8 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
             "dimension": columns,
         }[self.exponent]
         weighted = table.varying | spherical[spaces.numbers]
-        return Spaces(spaces.numbers, weighted, np.maximum(totals, 0.0), used, exponents)
+        guard = float(self.guard)
+        return Spaces(spaces.numbers, weighted, np.maximum(totals, 0.0), used, exponents, guard)
 
     def _best_run(self, problem: Problem, n_starts: int) -> Run:
         spaces = self._describe_spaces(problem.source, problem.table)

@@ -40,6 +40,7 @@ class Spaces(NamedTuple):
     totals: FloatArray  # (m,) distortion about the centroid of all rows
     used: BoolArray  # (m,) spaces that are not constant
     exponents: FloatArray  # (m,)
+    guard: float  # this share of the totals counts both within and between clusters
 
     def on_columns(self, candidates: FloatArray) -> FloatArray:
         """Return the weight of each column: (n, M)."""
@@ -51,10 +52,11 @@ class Spaces(NamedTuple):
         return np.stack(sums, axis=-1)
 
     def log_fisher(self, within: FloatArray) -> FloatArray:
-        r"""Return :math:`\sum_l e_l \log(\Gamma_l / \Lambda_l)`: (n,)."""
+        r"""Return :math:`\sum_l e_l \log(\Gamma_l / \Lambda_l)`, both with the guard: (n,)."""
         total, exponents = self.totals[self.used], self.exponents[self.used]
         within = within[:, self.used]
-        between = total - within
+        between = np.maximum(total - within, 0.0) + self.guard * total
+        within = within + self.guard * total
         nothing = between <= _NOTHING * total
         floored = np.where(nothing, 1.0, np.maximum(within, FLOOR * total))
         logs = np.log(floored) - np.log(np.where(nothing, 1.0, between))

@@ -33,6 +33,11 @@ _PARAMETERS = {
 default="from_dtype"
     Columns that hold categories. "from_dtype" chooses the Categorical, Enum, String and Boolean
     columns of a pandas or polars frame, and the text and Boolean columns of an array.""",
+    "category_weight": """category_weight : "balanced" or float, default="balanced"
+    What the dissimilarity of categories is multiplied by. "balanced" gives every categorical column
+    the influence of one column: its factor makes its scatter, the sum of dissimilarities from the
+    center of the whole table, equal to the mean scatter of the numeric columns (or of the
+    categorical ones, if no numeric column varies). 1 is as published.""",
     "missing": """missing : {"error", "ignore", "rescale"}, default="error"
     What to do with missing cells (NaN, None). "error" raises an error. With "ignore" a missing cell
     contributes nothing, and the dissimilarity of its row is multiplied by the number of features
@@ -44,9 +49,9 @@ default="from_dtype"
     Whether a missing category is treated like a missing number ("same") or as a category of its own
     ("own"), which is named None.""",
     "handle_unknown": """handle_unknown : {"ignore", "error"}, default="ignore"
-    What `predict`, `transform` and `score` do with a category that `fit` has not seen. "ignore"
-    treats it as different from every cluster, like the row of zeros that
-    `sklearn.preprocessing.OneHotEncoder` gives; "error" raises an error.""",
+    What `predict`, `transform`, `score` and later batches of `partial_fit` do with a category that
+    `fit` (the first batch) has not seen. "ignore" treats it as different from every cluster, like
+    the row of zeros that `sklearn.preprocessing.OneHotEncoder` gives; "error" raises an error.""",
     "n_jobs": """n_jobs : int, default=None
     Number of threads. None means all cores that the process may run on, or ``OMP_NUM_THREADS`` if
     that is fewer, as in `sklearn.cluster.KMeans`. Results are the same to the bit for any
@@ -79,7 +84,9 @@ n_clusters_ : int
 feature_weights_ : ndarray of shape (n_clusters_, n_features), float64
     {weights} A feature that is constant over the table has weight 0.
 inertia_ : float
-    The objective at the returned labels, centers and weights; equal to ``-score(X)``.
+    The objective at the returned labels, centers and weights; equal to ``-score(X)``. It is a sum
+    over rows, the entries of `objective_history_` are made of sums over clusters: after
+    convergence, the last of them is the same but for rounding.
 objective_history_ : ndarray of shape (n_iter_,)
     The objective after each weight step.
 n_iter_ : int

@@ -29,12 +29,15 @@ class EWKMeans(BaseFeatureWeightedKMeans):
     {n_clusters}
     gamma : float or "auto", default="auto"
         Strength of the entropy term. As in the paper it is absolute, in units of D, so it grows
-        with the number of rows and with the square of the scale of the data. "auto" is the total
-        scatter divided by the number of clusters and features (of rows and features for mean
-        dispersions).
-    dispersion : {"sum", "mean"}, default="sum"
+        with the square of the scale of the data and, if dispersions are summed, with the number of
+        rows. "auto" is half the mean variance of the features (for sums, the total scatter divided
+        by the number of clusters and features). It keeps a feature from taking nearly all the
+        weight: one that does not vary at all in a cluster has about :math:`e^2` times the weight of
+        one that varies there as in the whole table.
+    dispersion : {"mean", "sum"}, default="mean"
         "mean" divides D by the size of the cluster, so that gamma no longer depends on it. The
-        entropy term then counts once for every row and is part of the assignment.
+        entropy term then counts once for every row and is part of the assignment. "sum" is as
+        published.
     {parameters}
 
     Attributes
@@ -83,6 +86,8 @@ class EWKMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    survey_settings: ClassVar = {"dispersion": "mean"}
+
     _constraints: ClassVar = EntropyWeights._constraints
 
     def __init__(
@@ -90,7 +95,7 @@ class EWKMeans(BaseFeatureWeightedKMeans):
         n_clusters: int | None = 8,
         *,
         gamma: Any = "auto",
-        dispersion: str = "sum",
+        dispersion: str = "mean",
         init: Any = "k-means++",
         n_init: Any = "auto",
         weight_init: Any = "uniform",

@@ -39,11 +39,17 @@ class FGKMeans(BaseFeatureWeightedKMeans):
         means one group; "auto" looks for columns that depend on each other, see
         `group_features`.
     lam : float or "auto", default="auto"
-        Strength of the entropy of the group weights, in units of D. "auto" is the total scatter
-        divided by the number of clusters and groups.
+        Strength of the entropy of the group weights, in units of D. "auto" is half the total
+        variance divided by the number of groups (if dispersions are summed, the total scatter
+        divided by the number of clusters and groups).
     eta : float or "auto", default="auto"
-        Strength of the entropy of the feature weights, in units of D. "auto" is the total scatter
-        divided by the number of clusters and features.
+        Strength of the entropy of the feature weights, in units of D. "auto" is half the mean
+        variance of the features (if dispersions are summed, the total scatter divided by the number
+        of clusters and features).
+    dispersion : {"mean", "sum"}, default="mean"
+        "sum" is as published. "mean" divides D by the size of the cluster, so that the strengths no
+        longer depend on it. The entropy terms then count once for every row and are part of the
+        assignment.
     {parameters}
 
     Attributes
@@ -95,6 +101,8 @@ class FGKMeans(BaseFeatureWeightedKMeans):
         weighs_groups=True,
     )
 
+    survey_settings: ClassVar = {"dispersion": "sum", "category_weight": 1.0}
+
     _constraints: ClassVar = GroupEntropyWeights._constraints
 
     def __init__(
@@ -104,12 +112,14 @@ class FGKMeans(BaseFeatureWeightedKMeans):
         groups: Any = None,
         lam: Any = "auto",
         eta: Any = "auto",
+        dispersion: str = "mean",
         init: Any = "k-means++",
         n_init: Any = "auto",
         weight_init: Any = "uniform",
         max_iter: int = 300,
         tol: float = 1e-6,
         categorical_features: Any = "from_dtype",
+        category_weight: Any = "balanced",
         missing: str = "error",
         missing_category: str = "same",
         handle_unknown: str = "ignore",
@@ -121,12 +131,14 @@ class FGKMeans(BaseFeatureWeightedKMeans):
         self.groups = groups
         self.lam = lam
         self.eta = eta
+        self.dispersion = dispersion
         self.init = init
         self.n_init = n_init
         self.weight_init = weight_init
         self.max_iter = max_iter
         self.tol = tol
         self.categorical_features = categorical_features
+        self.category_weight = category_weight
         self.missing = missing
         self.missing_category = missing_category
         self.handle_unknown = handle_unknown
@@ -136,8 +148,10 @@ class FGKMeans(BaseFeatureWeightedKMeans):
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
         groups = self._groups()
-        rule = GroupEntropyWeights(groups=groups.numbers, lam=self.lam, eta=self.eta)
-        return Recipe(SquaredEuclidean(), MeanCenter(), rule)
+        rule = GroupEntropyWeights(
+            groups=groups.numbers, lam=self.lam, eta=self.eta, dispersion=self.dispersion
+        )
+        return Recipe(SquaredEuclidean(category_weight=self.category_weight), MeanCenter(), rule)
 
     def _groups(self) -> Groups:
         return groups_of_estimator(self, "groups")

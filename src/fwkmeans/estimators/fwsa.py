@@ -23,10 +23,11 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
     r"""FWSA, feature weight self-adjustment: one weight per feature, no parameter [1]_.
 
     .. math:: w_v \leftarrow \tfrac12 \Big(w_v + \frac{b_v/a_v}{\sum_u b_u/a_u}\Big), \qquad
-              a_v = \sum_k \sum_{i \in S_k} (y_{iv} - c_{kv})^2, \quad
-              b_v = \sum_k n_k (c_{kv} - \bar y_v)^2
+              a_v = \sum_k \sum_{i \in S_k} (y_{iv} - c_{kv})^2 + g \bar T, \quad
+              b_v = \sum_k n_k (c_{kv} - \bar y_v)^2 + g \bar T
 
-    Rows are assigned by :math:`\sum_v w_v (y_{iv} - c_{kv})^2`.
+    where :math:`\bar T` is the mean over the features of their scatter about the mean. Rows are
+    assigned by :math:`\sum_v w_v (y_{iv} - c_{kv})^2`.
 
     Parameters
     ----------
@@ -34,6 +35,10 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
     safeguard : bool, default=False
         Whether to take a weight step only if it does not raise the objective. False is as
         published.
+    guard : float, default=1.0
+        Keeps a feature from taking nearly all the weight because it hardly varies, or because it
+        happens to split well. This multiple g of the mean scatter counts for every feature both
+        within and between clusters. 0 is the published rule; large values make the weights equal.
     {parameters}
 
     Attributes
@@ -47,11 +52,12 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
     Notes
     -----
     The algorithm does not minimize the weighted dispersion. The reported objective is its ratio to
-    the weighted total scatter, :math:`\sum_v w_v a_v / \sum_v w_v T_v`. Assignment and center steps
+    the weighted total, :math:`\sum_v w_v a_v / \sum_v w_v (a_v + b_v)`. Assignment and center steps
     never raise it; the published weight step sometimes does. Each step halves the distance of the
     weights to their limit, so `tol` is compared with the largest step of a weight once the labels
-    no longer change. A feature that happens to split well gains more and more weight: with many
-    noise features, a start may end with all the weight on them. An iteration costs O(N K M).
+    no longer change. Without the guard a feature that happens to split well gains more and more
+    weight: with many noise features, a start may end with all the weight on them. An iteration
+    costs O(N K M).
 
     References
     ----------
@@ -82,6 +88,8 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    survey_settings: ClassVar = {"guard": 0.0}
+
     _constraints: ClassVar = SelfAdjustingWeights._constraints
 
     def __init__(
@@ -89,6 +97,7 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
         n_clusters: int | None = 8,
         *,
         safeguard: bool = False,
+        guard: float = 1.0,
         init: Any = "k-means++",
         n_init: Any = "auto",
         weight_init: Any = "uniform",
@@ -101,6 +110,7 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
     ) -> None:
         self.n_clusters = n_clusters
         self.safeguard = safeguard
+        self.guard = guard
         self.init = init
         self.n_init = n_init
         self.weight_init = weight_init
@@ -112,6 +122,5 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
         self.random_state = random_state
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
-        return Recipe(
-            SquaredEuclidean(), MeanCenter(), SelfAdjustingWeights(safeguard=self.safeguard)
-        )
+        rule = SelfAdjustingWeights(safeguard=self.safeguard, guard=self.guard)
+        return Recipe(SquaredEuclidean(), MeanCenter(), rule)

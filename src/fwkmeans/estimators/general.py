@@ -11,6 +11,7 @@ from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
+from fwkmeans.sources import SparseSource
 from fwkmeans.typing import Description, Source
 from fwkmeans.weighting import UniformWeights
 
@@ -29,7 +30,7 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
         How feature weights follow from dispersions; None is `UniformWeights`. See
         `fwkmeans.weighting` for the available rules, and `WeightRule` for how to write one.
     dissimilarity : Dissimilarity, default=None
-        How far a row is from a center; None is `SquaredEuclidean`.
+        How far a row is from a center; None is `SquaredEuclidean`, with balanced categories.
     center : CenterRule, default=None
         How centers follow from rows; None is `MeanCenter`.
     {parameters}
@@ -49,15 +50,13 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
 
     Examples
     --------
-    >>> from sklearn.model_selection import GridSearchCV
     >>> from fwkmeans import FeatureWeightedKMeans
     >>> from fwkmeans.datasets import load_uci
     >>> from fwkmeans.weighting import EntropyWeights
     >>> X = load_uci("iris").data
     >>> model = FeatureWeightedKMeans(3, weighting=EntropyWeights(), random_state=0)
-    >>> search = GridSearchCV(model, {"weighting__gamma": [1.0, 10.0]}, cv=2).fit(X)
-    >>> sorted(search.best_params_)
-    ['weighting__gamma']
+    >>> model.set_params(weighting__gamma=10.0).fit(X).feature_weights_.shape
+    (3, 4)
     """
 
     def __init__(
@@ -97,10 +96,25 @@ class FeatureWeightedKMeans(BaseFeatureWeightedKMeans):
         self.verbose = verbose
         self.random_state = random_state
 
+    def _why_no_stream(self) -> str | None:
+        parts = (self.dissimilarity, self.center, self.weighting)
+        if any(getattr(part, "operations", ()) for part in parts):
+            return "its parts read the rows several times"
+        return None if getattr(self.center, "is_mean", True) else "its centers are not means"
+
+    def _why_not_sparse(self) -> str | None:
+        for part in (self.dissimilarity, self.center, self.weighting):
+            lacking = set(getattr(part, "operations", ())) - SparseSource.operations
+            if lacking:
+                return f"{part!r} computes {', '.join(sorted(lacking))} from every cell"
+        return None
+
     def _recipe(self, source: Source, table: Description) -> Recipe:
         # clones: a fitted model must not change when somebody changes the part that was passed
         return Recipe(
-            SquaredEuclidean() if self.dissimilarity is None else _own(self.dissimilarity),
+            SquaredEuclidean(category_weight="balanced")
+            if self.dissimilarity is None
+            else _own(self.dissimilarity),
             MeanCenter() if self.center is None else _own(self.center),
             UniformWeights() if self.weighting is None else _own(self.weighting),
         )

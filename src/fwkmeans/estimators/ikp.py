@@ -29,7 +29,9 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
     distributed centroid.
 
     .. math:: w_v = \Big[\sum_u \big(D_v / D_u\big)^{1/(\beta-1)}\Big]^{-1}, \qquad
-              D_v = \sum_k \sum_{i \in S_k} d(y_{iv}, c_{kv})
+              D_v = \sum_k \sum_{i \in S_k} d(y_{iv}, c_{kv}) + \frac gM \sum_u T_u
+
+    where :math:`T_u` is the sum of dissimilarities of a feature from the center of the table.
 
     Parameters
     ----------
@@ -45,6 +47,9 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
         objective then never rises, unless ``zero="huang"``.
     zero : {"share", "huang"}, default="share"
         What features without dispersion get; see `WKMeans`.
+    guard : float, default=0.2
+        Keeps a feature from taking nearly all the weight because it hardly varies; see `WKMeans`.
+        Every dispersion is raised by this multiple g of the mean scatter; 0 is as published.
     {parameters}
 
     Attributes
@@ -60,9 +65,9 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
     -----
     Numbers and categories are added up, so scale numbers to range one first, for example with
     `fwkmeans.preprocessing.RangeStandardizer`. IK-P works well if categories define the groups and
-    no single category dominates a cluster. It fails if a nearly constant column takes the weight,
-    or a column of two values that the clusters split (``zero="huang"`` helps only if they split it
-    exactly). An iteration costs O(N K M), whatever the number of categories.
+    no single category dominates a cluster. Without the guard it fails if a nearly constant column
+    takes the weight, or a column of two values that the clusters split (``zero="huang"`` helps only
+    if they split it exactly). An iteration costs O(N K M), whatever the number of categories.
 
     References
     ----------
@@ -92,6 +97,8 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    survey_settings: ClassVar = {"beta": 8.0, "zero": "huang", "guard": 0.0, "category_weight": 1.0}
+
     _constraints: ClassVar = {
         **SharedPowerWeights._constraints,
         "variant": one_of(*_VARIANTS),
@@ -104,12 +111,14 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
         beta: float = 8.0,
         variant: str = "published",
         zero: str = "share",
+        guard: float = 0.2,
         init: Any = "k-means++",
         n_init: Any = "auto",
         weight_init: Any = "uniform",
         max_iter: int = 300,
         tol: float = 1e-6,
         categorical_features: Any = "from_dtype",
+        category_weight: Any = "balanced",
         missing: str = "error",
         missing_category: str = "same",
         handle_unknown: str = "ignore",
@@ -121,12 +130,14 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
         self.beta = beta
         self.variant = variant
         self.zero = zero
+        self.guard = guard
         self.init = init
         self.n_init = n_init
         self.weight_init = weight_init
         self.max_iter = max_iter
         self.tol = tol
         self.categorical_features = categorical_features
+        self.category_weight = category_weight
         self.missing = missing
         self.missing_category = missing_category
         self.handle_unknown = handle_unknown
@@ -134,10 +145,17 @@ class IKPrototypes(BaseFeatureWeightedKMeans):
         self.verbose = verbose
         self.random_state = random_state
 
+    def _why_no_stream(self) -> str | None:
+        return "sums of absolute differences cannot be moved to another center"
+
+    def _why_not_sparse(self) -> str | None:
+        return "it sums absolute differences, to which zeros contribute"
+
     def _recipe(self, source: Source, table: Description) -> Recipe:
         center: CenterRule = MeanCenter(categories="frequencies")
         if self.variant != "published":
             center = MinkowskiCenter(p=1.0, categories="frequencies")
         kind = "squared" if self.variant == "monotone" else "matching"
-        rule = SharedPowerWeights(beta=self.beta, zero=self.zero)
-        return Recipe(Minkowski(p=1.0, categories=kind), center, rule)
+        rule = SharedPowerWeights(beta=self.beta, zero=self.zero, guard=self.guard)
+        apart = Minkowski(p=1.0, categories=kind, category_weight=self.category_weight)
+        return Recipe(apart, center, rule)

@@ -11,27 +11,33 @@ from fwkmeans._support.checks import POWER, number, one_of
 from fwkmeans.centers import MinkowskiCenter
 from fwkmeans.dissimilarities import Minkowski
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.estimators.constraints import SHARED
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.typing import Description, Source
 from fwkmeans.weighting import ClusterPowerWeights, RadiusWeights, WeightRule
-from fwkmeans.weighting.power import SMOOTHING
+from fwkmeans.weighting.power import GUARD, SMOOTHING
 
 
 @documented(
     "Weights of the features in each cluster; each row sums to 1.",
     n_clusters="""n_clusters : int or None, default=8
-    Number of clusters. The largest anomalous patterns start them. With None, all patterns of at
-    least `min_pattern_size` rows start a cluster, so the number is found from the data.""",
-    init="""init : {"anomalous", "k-means++", "random"}, array or callable, default="anomalous"
-    Initial centers. "anomalous" takes anomalous patterns with the weights they have learned.
-    "k-means++" draws rows that are far from each other, by greedy k-means++. "random" draws rows at
-    random. An array or frame of shape (n_clusters, n_features) is used as it is. A callable is
-    called as ``init(X, n_clusters, random_state=...)`` and returns the centers.""",
+    Number of clusters. With None, all anomalous patterns of at least `min_pattern_size` rows start
+    a cluster, so the number is found from the data.""",
+    init="""init : {"auto", "anomalous", "k-means++", "random"}, array or callable, default="auto"
+    Initial centers. "auto" is "k-means++", which does better on most tables, or "anomalous" if
+    `n_clusters` is None. "anomalous" takes anomalous patterns with the weights they have learned;
+    this is the published start. "k-means++" draws rows that are far from each other, by greedy
+    k-means++. "random" draws rows at random. An array or frame of shape (n_clusters, n_features) is
+    used as it is. A callable is called as ``init(X, n_clusters, random_state=...)`` and returns the
+    centers.""",
     weight_init="""weight_init : {"uniform", "random"} or array, default="uniform"
     Initial feature weights: equal (those of the patterns for ``init="anomalous"``), drawn at random
     for every start, or an array of shape (n_features,) or (n_clusters, n_features). They are scaled
     to sum to one.""",
+    random_state="""random_state : int, RandomState instance or None, default=0
+    Determines the random starts. A fixed number, so that the result is always the same, as that of
+    the published algorithm is.""",
 )
 class IMWKMeans(BaseFeatureWeightedKMeans):
     r"""Minkowski metric, weights in each cluster and intelligent starts: iMWK-Means [1]_.
@@ -56,6 +62,10 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         The constant c; see `WKMeans`. "refresh" is what the survey's author ran; with it the
         objective may rise. For p = infinity any constant makes the weights equal, and 0 makes them
         inversely proportional to the half-range.
+    guard : float, default=1.0
+        Keeps a feature from taking nearly all the weight of a cluster because it hardly varies
+        there: this multiple of a cluster's share, one K-th, of the mean scatter of the features is
+        added to every dispersion beside c, which falls with the dispersions. 0 is as published.
     min_pattern_size : float, default=1
         Anomalous patterns with fewer rows (sum of sample weights) do not start a cluster.
     few_patterns : {"fill", "accept"}, default="fill"
@@ -104,7 +114,7 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
     >>> from fwkmeans.preprocessing import RangeStandardizer
     >>> iris = load_uci("iris")
     >>> X = RangeStandardizer().fit_transform(iris.data)
-    >>> model = IMWKMeans(3, p=1.1).fit(X)
+    >>> model = IMWKMeans.as_in_survey(3, p=1.1).fit(X)
     >>> round(float(adjusted_rand_score(iris.target, model.labels_)), 2)
     0.9
     """
@@ -120,9 +130,20 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    survey_settings: ClassVar = {
+        "p": 2.0,
+        "smoothing": "refresh",
+        "guard": 0.0,
+        "init": "anomalous",
+        "few_patterns": "accept",
+        "pattern_ties": "last",
+    }
+
     _constraints: ClassVar = {
         "p": POWER,
         "smoothing": SMOOTHING,
+        "guard": GUARD,
+        "init": SHARED["init"] | one_of("auto"),
         "min_pattern_size": number(
             "a number of rows >= 0, such as 1 or 2", lambda rows: rows >= 0, finite=False
         ),
@@ -136,10 +157,11 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         *,
         p: float = 2.0,
         smoothing: Any = "refresh",
+        guard: float = 1.0,
         min_pattern_size: float = 1,
         few_patterns: str = "fill",
         pattern_ties: str = "first",
-        init: Any = "anomalous",
+        init: Any = "auto",
         n_init: Any = "auto",
         weight_init: Any = "uniform",
         max_iter: int = 300,
@@ -147,11 +169,12 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         missing: str = "error",
         n_jobs: int | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: Any = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.p = p
         self.smoothing = smoothing
+        self.guard = guard
         self.min_pattern_size = min_pattern_size
         self.few_patterns = few_patterns
         self.pattern_ties = pattern_ties
@@ -165,10 +188,18 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         self.verbose = verbose
         self.random_state = random_state
 
+    def _why_no_stream(self) -> str | None:
+        return None if self.p == 2 else f"for p={self.p} centers need all rows (p=2 has it)"
+
+    def _why_not_sparse(self) -> str | None:
+        return None if self.p == 2 else f"for p={self.p} the powers of zeros count (p=2 can)"
+
     def _recipe(self, source: Source, table: Description) -> Recipe:
-        rule: WeightRule = ClusterPowerWeights(beta=self.p, smoothing=self.smoothing)
+        rule: WeightRule = ClusterPowerWeights(
+            beta=self.p, smoothing=self.smoothing, guard=self.guard
+        )
         if np.isinf(self.p):
-            rule = RadiusWeights(smoothing=self.smoothing)
+            rule = RadiusWeights(smoothing=self.smoothing, guard=self.guard)
         return Recipe(Minkowski(p=self.p), MinkowskiCenter(p=self.p), rule)
 
     def _pattern_exponent(self) -> float | None:

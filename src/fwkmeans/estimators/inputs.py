@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
+from fwkmeans._support.arrays import is_on_device, to_host
 from fwkmeans._support.threads import effective_n_threads
 from fwkmeans._tabular.coding import Coding
 from fwkmeans._tabular.columns import (
@@ -29,15 +30,22 @@ from fwkmeans.sources import (
     BLOCK_BYTES,
     BlockSource,
     ChunkedSource,
+    DeviceSource,
     Faults,
     MemorySource,
+    SparseSource,
+    StreamedSource,
     count_faults,
     count_observed,
     describe,
+    on_device,
     weigh_gaps,
 )
 from fwkmeans.sources.gaps import Observed
+from fwkmeans.sources.sparse import to_scipy
 from fwkmeans.typing import Description, FloatArray, Source
+
+_PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 class Input(NamedTuple):
@@ -49,6 +57,34 @@ class Input(NamedTuple):
 
 
 def open_rows(
+    estimator: Any,
+    X: Any,
+    sample_weight: Any,
+    coding: Coding | None,
+    *,
+    reset: bool,
+    device: Any = None,
+) -> Input:
+    """Return the rows, on a device if they are there or should be."""
+    if sample_weight is not None and is_on_device(sample_weight):
+        sample_weight = to_host(sample_weight)
+    if is_on_device(X):
+        X = DeviceSource(X)
+    if device is None and not isinstance(X, DeviceSource | StreamedSource):
+        return _open_rows(estimator, X, sample_weight, coding, reset=reset)
+    if not getattr(estimator, "_runs_on_device", True):
+        raise TypeError(
+            f"{type(estimator).__name__} cannot use rows on a device. Give them as an array of "
+            "NumPy, and leave device out."
+        )
+    given = _open_rows(estimator, X, sample_weight, coding, reset=reset)
+    source = given.source
+    if isinstance(source, BlockSource):
+        source = on_device(source, device)
+    return given._replace(source=source, rows=None)
+
+
+def _open_rows(
     estimator: Any, X: Any, sample_weight: Any, coding: Coding | None, *, reset: bool
 ) -> Input:
     """Return the rows: in memory, or in blocks for paths and large memory maps.
@@ -62,15 +98,20 @@ def open_rows(
     if isinstance(X, MemorySource) and X.layout.is_numeric:
         sample_weight = X.sample_weight if sample_weight is None else sample_weight
         X = X.rows
+    if isinstance(X, SparseSource):
+        sample_weight = X.sample_weight if sample_weight is None else sample_weight
+        X = to_scipy(X.rows)
     if isinstance(X, ChunkedSource) and X.coding is None:
         return _open_blocks(estimator, X, sample_weight, n_threads, coding, reset=reset)
     if isinstance(X, BlockSource):
         return _open_source(estimator, X, sample_weight, n_threads, coding, reset=reset)
-    _refuse_sparse(estimator, X)
+    if issparse(X):
+        return _open_sparse(estimator, X, sample_weight, n_threads, coding, reset=reset)
     _refuse_others(X)
     _refuse_repeated_names(X)
     if hasattr(estimator, "categorical_features"):
-        X = as_table(X, estimator=estimator, input_name="X", ensure_min_samples=0)
+        if not _is_plain(X):
+            X = as_table(X, estimator=estimator, input_name="X", ensure_min_samples=0)
         if is_frame(X):
             _refuse_empty(estimator, X)
         if reset:
@@ -85,6 +126,9 @@ def open_rows(
         _refuse_empty(estimator, X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         rows = read_numeric(X, np.arange(X.shape[1]))
+    elif _is_plain(X) and reset:
+        _set_columns(estimator, X.shape[1])
+        rows = X
     else:
         # our own check names the columns that are not finite
         rows = validate_data(
@@ -127,6 +171,9 @@ def source_of_gaps(
         return seen.with_gaps(stretch=False) if changed else seen
     if getattr(estimator, "missing", "error") == "error":
         _refuse(estimator, missing, "NaN or other missing values", _advice(estimator))
+    if "observed_cells" not in source.operations:
+        advice = "Rows on a device need every cell: fill them, or give X as an array of NumPy."
+        _refuse(estimator, missing, "NaN or other missing values", advice)
     observed = count_observed(source)
     names = getattr(estimator, "feature_names_in_", None)
     if reset and not observed.in_column.all():
@@ -236,6 +283,62 @@ def _open_blocks(
     return Input(source.with_(weights, n_threads, coding, **options), coding, rows)
 
 
+def _open_sparse(
+    estimator: Any,
+    X: Any,
+    sample_weight: Any,
+    n_threads: int,
+    coding: Coding | None,
+    *,
+    reset: bool,
+) -> Input:
+    """Return the source of a sparse matrix, whose columns are numbers."""
+    found = f"X is sparse ({type(X).__name__}, shape {X.shape})"
+    who = type(estimator).__name__
+    reason = why_not_sparse(estimator)
+    if reason is not None:
+        raise TypeError(
+            f"{found}; {who} needs dense rows: {reason}. If they fit into memory, use X.toarray(); "
+            "otherwise take an algorithm for sparse rows, such as EWKMeans, or reduce the columns "
+            "first, for example with sklearn.decomposition.TruncatedSVD."
+        )
+    if coding is not None:
+        raise TypeError(
+            f"{found}; this {who} was fitted to a table with categorical columns. Give a table "
+            "with the same columns."
+        )
+    if X.ndim != 2:
+        raise ValueError(f"{found}; expected two dimensions, rows and columns.")
+    if X.dtype.kind == "c":
+        raise ValueError(f"{found}; Complex data not supported: expected real numbers.")
+    kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+    checked = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=kept, ensure_all_finite=False
+    )
+    weights = check_sample_weight(sample_weight, X.shape[0])
+    source = SparseSource(checked, weights, n_threads)
+    return Input(source, None, to_scipy(source.rows))
+
+
+def why_not_sparse(estimator: Any) -> str | None:
+    """Return why an estimator cannot use sparse rows, None if it can."""
+    if hasattr(estimator, "categorical_features") and not _by_dtype(estimator):
+        given = np.asarray(estimator.categorical_features)
+        named = given.any() if given.dtype == np.bool_ else given.size > 0
+        if named:
+            return "categorical_features names columns of categories, which are never sparse"
+    for parameter in ("groups", "spaces"):
+        groups = getattr(estimator, parameter, None)
+        if isinstance(groups, str) and groups == "auto":
+            return f"{parameter}='auto' compares all pairs of columns"
+    reason: str | None = getattr(estimator, "_why_not_sparse", _needs_every_cell)()
+    return reason
+
+
+def _needs_every_cell() -> str:
+    return "it reads every cell"
+
+
 def _open_source(
     estimator: Any,
     source: BlockSource,
@@ -327,9 +430,7 @@ def _check_columns(estimator: Any, source: BlockSource, *, reset: bool) -> None:
             "column is needed."
         )
     if reset:
-        estimator.n_features_in_ = source.n_features
-        if hasattr(estimator, "feature_names_in_"):
-            del estimator.feature_names_in_
+        _set_columns(estimator, source.n_features)
     elif source.n_features != estimator.n_features_in_:
         raise ValueError(
             f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
@@ -337,13 +438,16 @@ def _check_columns(estimator: Any, source: BlockSource, *, reset: bool) -> None:
         )
 
 
-def _refuse_sparse(estimator: Any, X: Any) -> None:
-    if issparse(X):
-        raise TypeError(
-            f"X is sparse ({type(X).__name__}, shape {X.shape}); {type(estimator).__name__} needs "
-            "dense rows. If they fit into memory use X.toarray(); otherwise reduce the columns "
-            "first, for example with sklearn.decomposition.TruncatedSVD."
-        )
+def _set_columns(estimator: Any, n_features: int) -> None:
+    """Remember the number of columns, which have no names."""
+    estimator.n_features_in_ = n_features
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def _is_plain(X: Any) -> bool:
+    """Tell whether scikit-learn's validation would return X as it is; it takes a while."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype in _PLAIN
 
 
 def _refuse_others(X: Any) -> None:

@@ -14,7 +14,11 @@ from fwkmeans.typing import FloatArray, IntArray
 
 #: Features, groups of them and clusters that are shown; the heaviest features come first.
 MOST_FEATURES, MOST_GROUPS, MOST_CLUSTERS = 8, 6, 20
+#: Features that the sentence about a cluster names, and how many standard deviations its center
+#: must be away from the mean for that.
+MOST_WORDS, FAR = 3, 0.5
 
+_BLUE = "rgba(0, 114, 178, 0.35)"
 # A blue that is more or less transparent can be read on light and on dark paper, with the text in
 # whatever color the notebook has.
 _STYLE = """<style>
@@ -38,7 +42,8 @@ def html_repr(model: Any) -> str:
 def summary(model: Any) -> str:
     """Return a table of the clusters, their sizes and the weights of the heaviest features.
 
-    Weights of features are multiplied by those of their groups, which are shown beside them.
+    Weights of features are multiplied by those of their groups, which are shown beside them, as
+    numbers and as bars. Below it a sentence says what each cluster is like.
     """
     weights, groups = counted_weights(model), _group_weights(model)
     sizes = np.bincount(model.labels_, minlength=len(weights))
@@ -55,8 +60,29 @@ def summary(model: Any) -> str:
     table += "</tbody>"
     return (
         f'{_STYLE}<div class="fwkmeans-summary">{_sentence(model, sizes)}'
-        f"<table>{table}</table>{_rest(weights, order, shared)}</div>"
+        f"<table>{table}</table>{_rest(weights, order, shared)}{_names(model, sizes)}</div>"
     )
+
+
+def _names(model: Any, sizes: IntArray) -> str:
+    """Return what each cluster is like: the features whose centers are farthest from the mean."""
+    table, centers = model._table, np.asarray(model.cluster_centers_, dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        away = (centers - table.mean) / np.sqrt(table.scatter / table.mass)
+    away[:, table.maximum <= table.minimum] = 0.0
+    away[:, table.layout.categorical] = 0.0
+    away = np.where(np.isfinite(away), away, 0.0)
+    names = getattr(model, "feature_names_in_", None)
+    told = []
+    for k in np.flatnonzero(sizes)[:MOST_CLUSTERS]:
+        far = np.argsort(-np.abs(away[k]), kind="stable")[:MOST_WORDS]
+        words = [
+            f"{'high' if away[k, v] > 0 else 'low'} {f'x{v}' if names is None else names[v]}"
+            for v in far
+            if abs(away[k, v]) >= FAR
+        ]
+        told.append(f"<li>cluster {k}: {escape(', '.join(words) or 'near the mean')}</li>")
+    return f"<ul>{''.join(told)}</ul>" if len(told) > 1 else ""
 
 
 def _sentence(model: Any, sizes: IntArray) -> str:
@@ -98,10 +124,11 @@ def _name(name: str) -> str:
 
 
 def _cells(weights: FloatArray, heaviest: float) -> str:
-    shades = 0.55 * weights / (heaviest or 1.0)
+    lengths = 100 * weights / (heaviest or 1.0)
     return "".join(
-        f'<td style="background: rgba(0, 114, 178, {shade:.2f})">{weight:.3f}</td>'
-        for weight, shade in zip(weights, shades, strict=True)
+        f'<td style="background: linear-gradient(to right, {_BLUE} {long:.0f}%, transparent 0)">'
+        f"{weight:.3f}</td>"
+        for weight, long in zip(weights, lengths, strict=True)
     )
 
 

@@ -47,8 +47,9 @@ def warn_of_unequal_spreads(estimator: Any, table: Description) -> None:
     if counts.sum() < 2:
         return
     # two roots: the scatter of tiny weights, divided by them, could underflow
-    deviation = np.sqrt(np.where(counts, table.scatter, np.nan)) / np.sqrt(table.mass)
-    wide, narrow = int(np.nanargmax(deviation)), int(np.nanargmin(deviation))
+    deviation = np.sqrt(table.scatter) / np.sqrt(table.mass)
+    wide = int(np.where(counts, deviation, -np.inf).argmax())
+    narrow = int(np.where(counts, deviation, np.inf).argmin())
     ratio = float(deviation[wide] / deviation[narrow])
     if min(ratio, float(table.span[wide] / table.span[narrow])) <= MOST:
         return

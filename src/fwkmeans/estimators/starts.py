@@ -58,8 +58,17 @@ class Problem(NamedTuple):
         return max(1, min(by_state, by_labels))
 
 
-def is_anomalous(init: Any) -> bool:
+def init_of(estimator: Any) -> Any:
+    """Return `init`, with "auto" replaced by what it stands for."""
+    init = estimator.init
+    if isinstance(init, str) and init == "auto":
+        return "anomalous" if estimator.n_clusters is None else "k-means++"
+    return init
+
+
+def is_anomalous(estimator: Any) -> bool:
     """Tell whether clusters start from anomalous patterns."""
+    init = init_of(estimator)
     return isinstance(init, str) and init == "anomalous"
 
 
@@ -69,7 +78,7 @@ def draws_nothing(estimator: Any) -> bool:
         return True
     how = getattr(estimator, "weight_init", "uniform")
     random_weights = isinstance(how, str) and how == "random"
-    return _is_given(estimator.init) or (is_anomalous(estimator.init) and not random_weights)
+    return _is_given(estimator.init) or (is_anomalous(estimator) and not random_weights)
 
 
 def _is_given(init: Any) -> bool:
@@ -130,7 +139,7 @@ def with_patterns(estimator: Any, problem: Problem, exponent: float | None) -> P
 
 def initial_centers_of(estimator: Any, problem: Problem, seeds: Seeds, starts: range) -> FloatArray:
     """Return the initial centers of some starts: (R, K, P)."""
-    table, init = problem.table, estimator.init
+    table, init = problem.table, init_of(estimator)
     if problem.centers is not None:
         return np.repeat(problem.centers[None], len(starts), axis=0)
     if isinstance(init, str):

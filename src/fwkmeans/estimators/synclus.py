@@ -39,6 +39,11 @@ default="uniform"
     Whether to compare deviations from the mean distance. With one group, F is then 1 minus the
     squared correlation of :math:`d_{ij}` and :math:`a^*_{ij}`. False is as published; see
     Notes.""",
+    guard="""guard : float, default=3.0
+    Keeps the weights from resting on a few features: the diagonal of :math:`A_{tt}` is multiplied
+    by 1 plus this number, as if the distances in every feature had a part of their own. 0 is the
+    published criterion; large values make the weights about inversely proportional to the
+    variance.""",
     missing="""missing : {"error"}, default="error"
     Missing cells raise an error. The criterion sums over all pairs of rows, and a pair with a
     missing cell has no distance that can be compared with the others. Fill missing cells first, for
@@ -107,10 +112,11 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
 
     Notes
     -----
-    F depends only on labels and weights, lies in [0, 1) and never rises. `score` uses the labels
-    that the rows of X get, and the distances among these rows. All sums over pairs follow from one
-    pass over the rows before the first iteration, which costs :math:`O(N \sum_t M_t^2)`; no matrix
-    of distances is formed. An iteration costs O(N K M) and :math:`O(\sum_t M_t^3)`.
+    F depends only on labels and weights, and lies in [0, 1). It never rises while as many clusters
+    have rows; if a cluster gets its first rows later, F may rise once. `score` uses the labels that
+    the rows of X get, and the distances among these rows. All sums over pairs follow from one pass
+    over the rows before the first iteration, which costs :math:`O(N \sum_t M_t^2)`; no matrix of
+    distances is formed. An iteration costs O(N K M) and :math:`O(\sum_t M_t^3)`.
 
     With `weight_init="inverse-variance"` and given initial centers, the clusters do not depend on
     the units of the features. Groups matter if their distances differ in kind. If one group shows
@@ -152,6 +158,8 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    survey_settings: ClassVar = {"guard": 0.0}
+
     _constraints: ClassVar = {
         **StressWeights._constraints,
         "group_weights": NONE | MAPPING | several("one weight for each group"),
@@ -172,6 +180,7 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
         group_weights: Any = None,
         weight_init: Any = "uniform",
         centred: bool = False,
+        guard: float = 3.0,
         init: Any = "k-means++",
         n_init: Any = "auto",
         max_iter: int = 300,
@@ -186,6 +195,7 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
         self.group_weights = group_weights
         self.weight_init = weight_init
         self.centred = centred
+        self.guard = guard
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -195,9 +205,17 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
         self.verbose = verbose
         self.random_state = random_state
 
+    def _why_no_stream(self) -> str | None:
+        return "its weights follow from the products of all pairs of rows"
+
+    def _why_not_sparse(self) -> str | None:
+        return "it sums the products of all pairs of columns"
+
     def _recipe(self, source: Source, table: Description) -> Recipe:
         groups = self._groups()
-        rule = StressWeights(groups.numbers, self._omega(groups), bool(self.centred))
+        rule = StressWeights(
+            groups.numbers, self._omega(groups), bool(self.centred), float(self.guard)
+        )
         return Recipe(SquaredEuclidean(), MeanCenter(), rule)
 
     def _groups(self) -> Groups:

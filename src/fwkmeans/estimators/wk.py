@@ -12,7 +12,7 @@ from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.typing import Description, Source
-from fwkmeans.weighting import ClusterPowerWeights, SharedPowerWeights
+from fwkmeans.weighting import ClusterPowerWeights, SharedPowerWeights, WeightRule
 
 
 @documented("Weights of the features; each row sums to 1. For global weights all rows are equal.")
@@ -23,15 +23,16 @@ class WKMeans(BaseFeatureWeightedKMeans):
               \qquad \sum_v w_v = 1
 
     .. math:: w_v = \Big[\sum_u \big(D_v / D_u\big)^{1/(\beta-1)}\Big]^{-1}, \qquad
-              D_v = \sum_k \sum_{i \in S_k} (y_{iv} - c_{kv})^2
+              D_v = \sum_k \sum_{i \in S_k} (y_{iv} - c_{kv})^2 + \frac gM \sum_u T_u
 
-    With ``weights="cluster"`` weights and dispersions also have an index k, and a constant c is
-    added to every dispersion.
+    where :math:`T_u` is the scatter of a feature about its mean; the criterion has the term
+    :math:`\frac gM \sum_u T_u \sum_v w_v^\beta` beside. With ``weights="cluster"`` weights and
+    dispersions also have an index k, and a constant c is added to every dispersion instead.
 
     Parameters
     ----------
     {n_clusters}
-    beta : float, default=2.0
+    beta : float, default=4.0
         Exponent of the weights, ``beta <= 0`` or ``beta >= 1``. As it approaches 1, the weight goes
         to the least dispersed feature alone; large values make the weights equal. 0 is K-Means. For
         negative values w grows with the dispersion and its power falls.
@@ -47,6 +48,10 @@ class WKMeans(BaseFeatureWeightedKMeans):
         all the weight equally, which minimizes the criterion. With "huang" they get no weight,
         which is the published rule; the objective may then rise, but a column with few values
         cannot decide everything.
+    guard : float, default=0.1
+        For ``weights="global"`` only: keeps a feature from taking nearly all the weight because it
+        hardly varies. Every dispersion is raised by this multiple g of the mean scatter of the
+        features. 0 is the published criterion; large values make the weights equal.
     {parameters}
 
     Attributes
@@ -60,9 +65,9 @@ class WKMeans(BaseFeatureWeightedKMeans):
 
     Notes
     -----
-    WK-Means fails if the least dispersed feature is not the most useful one. Examples are a nearly
-    constant column, or a Boolean column that the clusters split exactly. An iteration costs
-    O(N K M).
+    Without the guard, WK-Means fails if the least dispersed feature is not the most useful one.
+    Examples are a nearly constant column, or a Boolean column that the clusters split exactly. An
+    iteration costs O(N K M).
 
     References
     ----------
@@ -94,6 +99,14 @@ class WKMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    survey_settings: ClassVar = {
+        "weights": "cluster",
+        "beta": 2.0,
+        "smoothing": "refresh",
+        "guard": 0.0,
+        "category_weight": 1.0,
+    }
+
     _constraints: ClassVar = {
         **SharedPowerWeights._constraints,
         **ClusterPowerWeights._constraints,
@@ -104,16 +117,18 @@ class WKMeans(BaseFeatureWeightedKMeans):
         self,
         n_clusters: int | None = 8,
         *,
-        beta: float = 2.0,
+        beta: float = 4.0,
         weights: str = "global",
         smoothing: Any = "frozen",
         zero: str = "share",
+        guard: float = 0.1,
         init: Any = "k-means++",
         n_init: Any = "auto",
         weight_init: Any = "uniform",
         max_iter: int = 300,
         tol: float = 1e-6,
         categorical_features: Any = "from_dtype",
+        category_weight: Any = "balanced",
         missing: str = "error",
         missing_category: str = "same",
         handle_unknown: str = "ignore",
@@ -126,12 +141,14 @@ class WKMeans(BaseFeatureWeightedKMeans):
         self.weights = weights
         self.smoothing = smoothing
         self.zero = zero
+        self.guard = guard
         self.init = init
         self.n_init = n_init
         self.weight_init = weight_init
         self.max_iter = max_iter
         self.tol = tol
         self.categorical_features = categorical_features
+        self.category_weight = category_weight
         self.missing = missing
         self.missing_category = missing_category
         self.handle_unknown = handle_unknown
@@ -140,8 +157,7 @@ class WKMeans(BaseFeatureWeightedKMeans):
         self.random_state = random_state
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
+        rule: WeightRule = ClusterPowerWeights(beta=self.beta, smoothing=self.smoothing)
         if self.weights == "global":
-            shared = SharedPowerWeights(beta=self.beta, zero=self.zero)
-            return Recipe(SquaredEuclidean(), MeanCenter(), shared)
-        rule = ClusterPowerWeights(beta=self.beta, smoothing=self.smoothing)
-        return Recipe(SquaredEuclidean(), MeanCenter(), rule)
+            rule = SharedPowerWeights(beta=self.beta, zero=self.zero, guard=self.guard)
+        return Recipe(SquaredEuclidean(category_weight=self.category_weight), MeanCenter(), rule)

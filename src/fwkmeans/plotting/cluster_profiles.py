@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils import check_scalar
 
+from fwkmeans._support.separation import against_rest, masses_of_categories, masses_of_numbers
 from fwkmeans._support.text import percent, shortened
 from fwkmeans._tabular.columns import (
     each_column,
@@ -58,6 +59,9 @@ class ClusterProfilesDisplay:
         Names of the clusters.
     sizes : sequence of int
         Number of rows of each cluster.
+    separation : ndarray of shape (n_features, n_clusters), default=None
+        How well each column alone tells each cluster from the other rows: 1 is perfectly, 0 is
+        chance. `top` ranks by it; None ranks by the squares of the differences.
 
     Attributes
     ----------
@@ -103,6 +107,7 @@ class ClusterProfilesDisplay:
         feature_names: Any,
         cluster_names: Any,
         sizes: Any,
+        separation: FloatArray | None = None,
     ) -> None:
         self.values = values
         self.differences = differences
@@ -110,6 +115,7 @@ class ClusterProfilesDisplay:
         self.feature_names = feature_names
         self.cluster_names = cluster_names
         self.sizes = sizes
+        self.separation = separation
 
     @classmethod
     def from_estimator(
@@ -191,9 +197,9 @@ class ClusterProfilesDisplay:
         ----------
         {ax}
         top : int, default=None
-            Show only so many columns, those in which clusters differ most, in this order (mean
-            square of the differences, by size of the clusters); None shows all, in the order of the
-            table.
+            Show only so many columns, those that tell clusters apart best, in this order (the mean
+            over rows of `separation`, then the squares of the differences); None shows all, in the
+            order of the table.
         {cells}
 
         {self}
@@ -202,8 +208,9 @@ class ClusterProfilesDisplay:
         self.features_ = np.arange(len(differences))
         if top is not None:
             check_scalar(top, "top", Integral, min_val=1)
-            squares = np.nan_to_num(differences[:, 1:]) ** 2
-            self.features_ = np.argsort(-(squares @ sizes), kind="stable")[:top]
+            squares = np.nan_to_num(differences[:, 1:]) ** 2 @ sizes
+            apart = squares if self.separation is None else np.asarray(self.separation) @ sizes
+            self.features_ = np.lexsort((-squares, -apart.round(9)))[:top]
         shown = differences[self.features_]
         texts = [self.texts[v] for v in self.features_]
         longest = max(len(text) for row in texts for text in row)
@@ -250,13 +257,20 @@ class ClusterProfilesDisplay:
             names = check_names(feature_names, table.shape[1])
         categorical = resolve_categorical(table, categorical_features)
         groups = [slice(None)] + [np.flatnonzero(labels == k) for k in range(len(clusters))]
-        profiles = []
+        profiles, apart = [], []
+        codes = np.asarray(labels, dtype=np.int64)
         of_categories = set(categorical.tolist())
         for v, (name, cells) in enumerate(each_column(table, range(table.shape[1]))):
             if v in of_categories:
-                profiles.append(_categories(distinct_values(cells, name), groups))
+                column = distinct_values(cells, name)
+                profiles.append(_categories(column, groups))
+                levels, texts = column.by_name()
+                masses = masses_of_categories(levels, len(texts), codes, len(clusters))
             else:
-                profiles.append(_numbers(read_numbers(cells, name).astype(np.float64), groups))
+                numbers = read_numbers(cells, name).astype(np.float64)
+                profiles.append(_numbers(numbers, groups))
+                masses = masses_of_numbers(numbers, codes, len(clusters))
+            apart.append(against_rest(masses).share)
         return cls(
             np.stack([one.values for one in profiles]),
             np.stack([one.differences for one in profiles]),
@@ -264,6 +278,7 @@ class ClusterProfilesDisplay:
             feature_names=names,
             cluster_names=clusters,
             sizes=np.bincount(labels, minlength=len(clusters)),
+            separation=np.stack(apart),
         )
 
 

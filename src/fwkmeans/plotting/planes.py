@@ -12,10 +12,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse.linalg import svds
 
 from fwkmeans.plotting.models import Metric
 from fwkmeans.typing import FloatArray
 
+#: Columns, or rows, up to which all principal axes are computed to find the first two.
+_FEW = 200
 _ANGLES = 720  # a multiple of eight: corners of diamonds and boxes are among the points
 
 
@@ -66,14 +69,26 @@ def principal_axes(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     if largest == 0:
         return axes, shares
     scaled = np.ldexp(values, -int(np.frexp(largest)[1]))  # so that no square overflows
-    triangle = np.linalg.qr(scaled, mode="r")
-    _, lengths, directions = np.linalg.svd(triangle, full_matrices=False)
-    variances = lengths**2 / (lengths**2).sum()
+    if min(scaled.shape) <= _FEW:
+        triangle = np.linalg.qr(scaled, mode="r")
+        _, lengths, directions = np.linalg.svd(triangle, full_matrices=False)
+        total = (lengths**2).sum()
+    else:
+        lengths, directions = _first_two(scaled)
+        total = (scaled**2).sum()
+    variances = lengths**2 / total
     for at in np.flatnonzero(variances[:2] >= 1e-12):
         axis = directions[at]
         axes[:, at] = axis * np.sign(axis[np.abs(axis).argmax()])
         shares[at] = variances[at]
     return axes, shares
+
+
+def _first_two(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the two largest singular values and their right singular vectors, by iteration."""
+    start = np.random.RandomState(0).standard_normal(min(values.shape))
+    _, lengths, directions = svds(values, k=2, v0=start, solver="arpack")
+    return lengths[::-1], directions[::-1]
 
 
 def _across(direction: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fwkmeans._support.checks import BOOLEAN, NONE, check_parameters, one_of
+from fwkmeans._support.checks import BOOLEAN, CATEGORY_WEIGHT, NONE, check_parameters, one_of
 from fwkmeans._support.text import distinct_names, quoted
 from fwkmeans._tabular import columns as _columns
 from fwkmeans._tabular.coding import Coding
@@ -34,10 +34,12 @@ class Columns(NamedTuple):
 class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Turn a table of numerical and categorical columns into standardized numbers.
 
-    This is the preparation of the survey [1]_. A numerical column becomes
-    :math:`(y_{iv} - \bar y_v) / range(y_v)`. A categorical column with q categories becomes q
-    binary columns, each minus its mean, which is the frequency of the category: rare categories
-    then count for more than frequent ones. Columns that do not vary are removed.
+    A numerical column becomes :math:`(y_{iv} - \bar y_v) / range(y_v)`. A categorical column with q
+    categories becomes q binary columns, each minus its mean, which is the frequency of the
+    category: rare categories then count for more than frequent ones. The binary columns of a
+    categorical column are scaled so that together they have the influence of one column. Columns
+    that do not vary are removed. With ``category_weight=1`` this is the preparation of the survey
+    [1]_.
 
     Parameters
     ----------
@@ -63,6 +65,13 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     standardize : bool, default=True
         Whether numerical columns are standardized. If False they keep their values, for columns
         whose units can be compared.
+    category_weight : "balanced" or float, default="balanced"
+        The factor of squared differences in binary columns; the columns are multiplied by its root.
+        ``"balanced"`` chooses a factor for every categorical column, such that the total variance
+        of its binary columns is the mean variance of the numerical columns of the output (or of the
+        categorical ones, if no numerical column varies). Without it two rows of different
+        categories are as far apart as rows at opposite ends of two numerical columns, and
+        categories decide the clusters. 1 is what the survey did.
 
     Attributes
     ----------
@@ -75,6 +84,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         order, all others ascending. Only categories that occur are listed.
     frequencies_ : list of ndarray
         The mean of each binary column, in the order of `categories_`.
+    category_scale_ : ndarray of float64
+        What the binary columns of each categorical column are multiplied by.
     mean_, range_ : ndarray of float64
         Mean and range of each numerical column.
     fill_values_ : list or None
@@ -109,11 +120,11 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> from fwkmeans.preprocessing import TableEncoder
     >>> X = np.array([[1.0, "red"], [2.0, "red"], [3.0, "blue"], [5.0, "red"]], dtype=object)
     >>> encoder = TableEncoder().fit(X)
-    >>> encoder.transform(X)
-    array([[-0.4375, -0.25  ,  0.25  ],
-           [-0.1875, -0.25  ,  0.25  ],
-           [ 0.0625,  0.75  , -0.75  ],
-           [ 0.5625, -0.25  ,  0.25  ]])
+    >>> encoder.transform(X).round(2)
+    array([[-0.44, -0.15,  0.15],
+           [-0.19, -0.15,  0.15],
+           [ 0.06,  0.45, -0.45],
+           [ 0.56, -0.15,  0.15]])
     >>> encoder.get_feature_names_out(["size", "color"])
     array(['size', 'color=blue', 'color=red'], dtype=object)
     """
@@ -123,6 +134,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "impute": NONE | one_of("median", "keep"),
         "handle_unknown": one_of("ignore", "error"),
         "standardize": BOOLEAN,
+        "category_weight": CATEGORY_WEIGHT,
     }
 
     def __init__(
@@ -133,12 +145,14 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         impute: Literal["median", "keep"] | None = None,
         handle_unknown: Literal["ignore", "error"] = "ignore",
         standardize: bool = True,
+        category_weight: Any = "balanced",
     ) -> None:
         self.categorical_features = categorical_features
         self.categorical = categorical
         self.impute = impute
         self.handle_unknown = handle_unknown
         self.standardize = standardize
+        self.category_weight = category_weight
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn means, ranges, categories and their frequencies.
@@ -168,6 +182,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             _counts(codes, categories.size) / max(1, (codes >= 0).sum())
             for codes, categories in zip(columns.codes.T, self.categories_, strict=True)
         ]
+        self.category_scale_ = self._find_category_scale(columns.numeric)
         self.origins_ = np.repeat(np.arange(self.n_features_in_), self._widths())
         if not self.origins_.size:
             raise NoVaryingColumnError(nothing_left(X.shape[0], self.n_features_in_))
@@ -200,14 +215,33 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Z = np.empty((columns.numeric.shape[0], stops[-1]), dtype=columns.numeric.dtype)
         varies = self.range_ > 0
         Z[:, stops[self.numerical_features_[varies]]] = self._scaled(columns.numeric)
-        for v, codes, means in zip(
-            self.categorical_features_, columns.codes.T, self.frequencies_, strict=True
+        for v, codes, means, scale in zip(
+            self.categorical_features_,
+            columns.codes.T,
+            self.frequencies_,
+            self.category_scale_,
+            strict=True,
         ):
             own = Z[:, stops[v] : stops[v + 1]]
             if own.size:
                 np.subtract(codes[:, None] == np.arange(means.size), means, out=own)
+                own *= scale
                 own[codes < 0] = np.nan
         return Z
+
+    def _find_category_scale(self, numeric: FloatArray) -> FloatArray:
+        """Return what to multiply the binary columns of each categorical column by."""
+        if not isinstance(self.category_weight, str):
+            return np.full(len(self.frequencies_), np.sqrt(float(self.category_weight)))
+        own = np.array([1.0 - (f * f).sum() for f in self.frequencies_])
+        own[[f.size < 2 for f in self.frequencies_]] = 0.0  # such columns are removed
+        usual = np.nanvar(self._scaled(numeric), axis=0, dtype=np.float64)
+        if not usual.size:
+            usual = own[own > 0]
+        weight = np.ones_like(own)
+        if usual.size:
+            np.divide(usual.mean(), own, out=weight, where=own > 0)
+        return np.asarray(np.sqrt(weight), dtype=np.float64)
 
     def _keep(self, X: Any, columns: Columns) -> Any:
         """Return a table of the same kind: standardized columns, and categories as they are."""
@@ -227,7 +261,9 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         frame = nw.from_native(X, eager_only=True)
         kept: list[Any] = []
         for v, (name, cells) in zip(
-            self.origins_, _columns.each_column(X, self.origins_), strict=True
+            self.origins_,
+            _columns.each_column(X, self.origins_, as_series=True),
+            strict=True,
         ):
             if v in standardized:
                 values = np.ascontiguousarray(standardized[v])

@@ -23,8 +23,10 @@ DOMINANT = 0.9
 EVEN = 0.05
 #: Share of the encoded columns from which on one column of categories outnumbers the others.
 OUTNUMBERS = 0.5
-#: Agreement with other starts below which the clusters depend on the start.
-UNSTABLE = 0.8
+#: Agreement with clusters of parts of the rows below which they are not stable.
+UNSTABLE = 0.7
+#: Overlap below which a cluster is not found again, and agreement above which starts are not why.
+LOST, SAME_START = 0.5, 0.95
 #: Ratio of the largest to the smallest spread of columns that were not standardized.
 UNEQUAL_SPREADS = 10.0
 
@@ -40,6 +42,9 @@ class Findings(NamedTuple):
     equal: FloatArray  # (features of the algorithm,) shares if weights were equal
     equal_by_column: FloatArray  # (columns,)
     stability: dict[str, Any] | None
+    repeats: Sequence[tuple[str, str | float] | None]  # column and value that a cluster is
+    repeated: Sequence[str]  # columns whose values alone give the clusters
+    is_more: bool  # whether other columns tell the clusters apart as well
     objective: float
     is_same_table: bool
     is_prepared: bool
@@ -50,9 +55,10 @@ def cautions(found: Findings) -> list[tuple[str, str]]:
     """Return topics and sentences, the most serious first."""
     by_topic = {
         "run": _about_the_run(found),
+        "repeats": _about_repeats(found),
         "sizes": _about_sizes(found.sizes),
         "weights": _about_weights(found),
-        "starts": _about_starts(found),
+        "stability": _about_stability(found),
         "missing": _about_missing(found),
         "columns": _about_columns(found),
     }
@@ -141,25 +147,71 @@ def _about_learned_weights(found: Findings, used: IntArray) -> list[str]:
     return []
 
 
-def _about_starts(found: Findings) -> list[str]:
+def _about_repeats(found: Findings) -> list[str]:
+    """Return what is said of clusters that only repeat columns."""
+    if found.repeated:
+        names = joined([shortened(name) for name in found.repeated])
+        several = len(found.repeated) > 1
+        if found.is_more:
+            return [
+                f"The clusters are those that {names} gives already; other columns tell them apart "
+                f"as well. Leave {names} out to see whether they are found without it."
+            ]
+        return [
+            f"The clusters only repeat the column{'s' if several else ''} {names}: "
+            f"{'their values' if several else 'its values'} alone give the same groups. Leave "
+            f"{'them' if several else 'it'} out to find groups that are not known yet."
+        ]
+    alone: dict[str, list[int]] = {}
+    for k, one in enumerate(found.repeats):
+        if one is not None:
+            alone.setdefault(one[0], []).append(k)
+    return [
+        f"{_clusters(numbers)} {'is' if len(numbers) == 1 else 'are'} just the rows with one value "
+        f"of {shortened(name)}. Without that column other groups may appear."
+        for name, numbers in alone.items()
+    ]
+
+
+def _about_stability(found: Findings) -> list[str]:
     stability = found.stability
     if stability is None:
         return []
     sentences = []
-    typical = float(np.median(stability["ari"]))
+    typical, restart = stability["median"], stability["restart"]
+    lost = [
+        k
+        for k, overlap in enumerate(stability["clusters"])
+        if overlap is not None and overlap < LOST
+    ]
     if typical < UNSTABLE:
-        sentences.append(
-            "The clusters depend on the random start: the agreement of other starts with these "
-            f"clusters has the median {two_decimals(typical)} (1 would be the same clusters, 0 is "
-            "chance). Use more starts (n_init), and do not read too much into single clusters."
+        told = (
+            f"The clusters are not stable: with a third of the rows left out, others are found "
+            f"(agreement {two_decimals(typical)}; 1 would be the same clusters, 0 is chance). "
         )
-    lowest = min(stability["objective"])
-    comparable = found.is_same_table and not hasattr(found.estimator, "candidates_")
-    if comparable and lowest < found.objective - NEAR * abs(found.objective):
+        if restart is not None and restart < SAME_START:
+            told += (
+                "Another run on the same rows does not give the same clusters either "
+                f"({two_decimals(restart)}): more starts may help, and so may fewer clusters."
+            )
+        else:
+            told += (
+                "More starts will not change that. Try fewer clusters, or leave out columns that "
+                "say little."
+            )
+        sentences.append(told)
+    elif lost:
         sentences.append(
-            f"Another start reached a lower objective ({number(lowest)} instead of "
-            f"{number(found.objective)}): these may not be the best clusters. Use more starts "
-            "(n_init)."
+            f"{_clusters(lost[:MOST_NAMES])} {'is' if len(lost) == 1 else 'are'} not found again "
+            "when a third of the rows is left out: do not build on "
+            f"{'it' if len(lost) == 1 else 'them'}. The others are."
+        )
+    lower = stability["objective"]
+    comparable = found.is_same_table and not hasattr(found.estimator, "candidates_")
+    if comparable and lower is not None and lower < found.objective - NEAR * abs(found.objective):
+        sentences.append(
+            f"Another run on the same rows reached a lower objective ({number(lower)} instead of "
+            f"{number(found.objective)}): use more starts."
         )
     return sentences
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from io import StringIO
 from typing import Any
@@ -13,12 +12,10 @@ import numpy as np
 
 from fwkmeans._support.optional import require
 from fwkmeans._support.text import count, number
-from fwkmeans.typing import FloatArray
 
 #: Number of colors that the page has for clusters, ``--c0`` to ``--c9``; then they repeat.
 COLORS = 10
-#: Shapes tell clusters apart where colors do not.
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "d")
+#: Shapes tell clusters apart where colors do not; here as characters.
 _SIGNS = "●■▲◆▼✚✖◀▶★♦"
 
 # Colors that matplotlib draws with stand for variables of the page.
@@ -55,7 +52,7 @@ _STYLE = {
 
 
 def _shape_of(cluster: int) -> int:
-    return (cluster % COLORS + cluster // COLORS) % len(_MARKERS)
+    return (cluster % COLORS + cluster // COLORS) % len(_SIGNS)
 
 
 def sign_of(cluster: int) -> str:
@@ -68,38 +65,101 @@ def series_color(number: int) -> str:
     return f"#0a00{number % COLORS:02x}"
 
 
+#: Shapes of points, around 0, of radius 1; the same as the signs.
+_SHAPES = (
+    "M1 0A1 1 0 1 1 -1 0A1 1 0 1 1 1 0Z",
+    "M-.85 -.85H.85V.85H-.85Z",
+    "M0 -1.1L1 .8H-1Z",
+    "M0 -1.2L1 0L0 1.2L-1 0Z",
+    "M0 1.1L1 -.8H-1Z",
+    "M-.4 -1.1H.4V-.4H1.1V.4H.4V1.1H-.4V.4H-1.1V-.4H-.4Z",
+    "M-1 -.55L-.55 -1L0 -.45L.55 -1L1 -.55L.45 0L1 .55L.55 1L0 .45L-.55 1L-1 .55L-.45 0Z",
+    "M-1.1 0L.8 -1V1Z",
+    "M1.1 0L-.8 -1V1Z",
+    "M0 -1.2L.35 -.4L1.2 -.35L.55 .2L.75 1.05L0 .6L-.75 1.05L-.55 .2L-1.2 -.35L-.35 -.4Z",
+    "M0 -1.2L.7 0L0 1.2L-.7 0Z",
+)
+#: Size of the map, and of the frame about its points.
+_MAP_WIDTH, _MAP_MARGIN = 760, 44
+
+
 def draw_map(summary: dict[str, Any]) -> str:
-    """Return the map of the rows as SVG; cluster k is the element ``map-cluster-k``."""
+    """Return the map of the rows as SVG; cluster k is the element ``map-cluster-k``.
+
+    Point i of the summary is the element with ``data-i``; a script moves it to other axes.
+    """
     places = summary["map"]
     x, y, labels = (np.asarray(places[key]) for key in ("x", "y", "labels"))
-    size = float(np.interp(labels.size, [50, 2000], [34, 9]))
+    radius = float(np.interp(labels.size, [50, 2000], [4.6, 2.4]))
     shape = float(np.ptp(y) / max(1e-9, np.ptp(x))) if labels.size else 0.0
-    height = float(np.clip(7.0 * shape + 0.6, 3.2, 5.4))
-
-    def draw(axes: Any) -> None:
-        for k in np.unique(labels).tolist():
-            own = labels == k
-            axes.scatter(
-                x[own],
-                y[own],
-                s=size,
-                marker=_MARKERS[_shape_of(k)],
-                facecolor=series_color(k),
-                edgecolor=_SURFACE,
-                linewidth=0.4,
-                gid=f"cluster-{k}",
-            )
-        axes.set_aspect("equal", adjustable="datalim")
-        axes.set_xticks([])
-        axes.set_yticks([])
-
-    return svg(
-        "map",
-        draw,
-        (7.2, height),
-        "Map of the rows",
+    inner = _MAP_WIDTH - 2 * _MAP_MARGIN
+    height = round(float(np.clip(inner * shape, 220, 480))) + 2 * _MAP_MARGIN
+    scale = min(inner / max(1e-9, np.ptp(x)), (height - 2 * _MAP_MARGIN) / max(1e-9, np.ptp(y)))
+    middle = [(float(one.min()) + float(one.max())) / 2 if one.size else 0.0 for one in (x, y)]
+    across = _MAP_WIDTH / 2 + (x - middle[0]) * scale
+    down = height / 2 - (y - middle[1]) * scale
+    defs, layers = [], []
+    for k in np.unique(labels).tolist():
+        form = _shape_of(k)
+        mark = f'<path id="map-mark-{form}" d="{_SHAPES[form]}" transform="scale({radius:.2f})"/>'
+        if mark not in defs:
+            defs.append(mark)
+        points = "".join(
+            f'<use href="#map-mark-{form}" data-i="{i}" x="{across[i]:.1f}" y="{down[i]:.1f}"/>'
+            for i in np.flatnonzero(labels == k)
+        )
+        layers.append(f'<g id="map-cluster-{k}" style="fill: var(--c{k % COLORS})">{points}</g>')
+    size = f"{_MAP_WIDTH} {height}"
+    text = (
         f"{count(places['n_shown'], 'row')} as points, one color and shape for each of "
-        f"{count(summary['n_clusters'], 'cluster')}. {places['axes']}",
+        f"{count(summary['n_clusters'], 'cluster')}. {places['axes']}"
+    )
+    return (
+        f'<svg class="figure" id="map-picture" viewBox="0 0 {size}" role="img" '
+        'aria-labelledby="map-title map-desc">'
+        f'<title id="map-title">Map of the rows</title><desc id="map-desc">{escape(text)}</desc>'
+        f"<defs>{''.join(defs)}</defs>"
+        f'<rect class="frame" x="1" y="1" width="{_MAP_WIDTH - 2}" height="{height - 2}"/>'
+        f'<g class="points">{"".join(layers)}</g>'
+        f'<g class="ends" aria-hidden="true">'
+        f'<text id="map-x-low" x="12" y="{height - 12}"></text>'
+        f'<text id="map-x-name" x="{_MAP_WIDTH / 2}" y="{height - 12}" text-anchor="middle"></text>'
+        f'<text id="map-x-high" x="{_MAP_WIDTH - 12}" y="{height - 12}" text-anchor="end"></text>'
+        '<text id="map-y-high" x="12" y="22"></text><text id="map-y-name" x="12" y="40"></text>'
+        f'<text id="map-y-low" x="12" y="{height - 32}"></text></g></svg>'
+    )
+
+
+def draw_histogram(own: Sequence[float], whole: Sequence[float]) -> str:
+    """Return small bars of a cluster in front of those of all rows, as SVG."""
+    top = max([*own, *whole, 1e-9])
+    return (
+        '<svg class="hist" viewBox="0 0 96 28" preserveAspectRatio="none" aria-hidden="true">'
+        f'<path class="whole" d="{_steps(whole, top)}"/><path class="own" d="{_steps(own, top)}"/>'
+        "</svg>"
+    )
+
+
+def _steps(shares: Sequence[float], top: float) -> str:
+    width = 96 / max(1, len(shares))
+    path = "M0 28"
+    for at, share in enumerate(shares):
+        path += f"V{28 - 26 * share / top:.1f}H{(at + 1) * width:.1f}"
+    return f"{path}V28Z"
+
+
+def draw_silhouettes(values: Sequence[float]) -> str:
+    """Return silhouettes, the largest first, as an area above and below a line, as SVG."""
+    ordered = sorted(values, reverse=True)
+    if len(ordered) > 48:
+        ordered = [ordered[round(at * (len(ordered) - 1) / 47)] for at in range(48)]
+    width = 96 / max(1, len(ordered))
+    path = "M0 18"
+    for at, value in enumerate(ordered):
+        path += f"V{18 - 17 * max(value, -0.55):.1f}H{(at + 1) * width:.1f}"
+    return (
+        '<svg class="hist" viewBox="0 0 96 28" preserveAspectRatio="none" aria-hidden="true">'
+        f'<path class="own" d="{path}V18Z"/><path class="zero" d="M0 18H96"/></svg>'
     )
 
 
@@ -126,67 +186,6 @@ def draw_objective(summary: dict[str, Any]) -> str:
         f"From {first} after the first iteration to {last} after "
         f"{count(history.size, 'iteration')}.",
     )
-
-
-def draw_stability(summary: dict[str, Any]) -> str:
-    """Return objective and agreement of single starts as SVG."""
-    stability = summary["stability"]
-    pairs = zip(stability["objective"], stability["ari"], strict=True)
-    finite = sorted((o, a) for o, a in pairs if o is not None and a is not None)
-    objective, ari = np.array(finite).reshape(-1, 2).T
-
-    def draw(axes: Any) -> None:
-        for value, agreement, times in _counted(objective, ari):
-            axes.scatter(
-                value,
-                agreement,
-                s=30 + 22 * times,
-                facecolor=_ACCENT,
-                edgecolor=_SURFACE,
-                alpha=0.8,
-                linewidth=0.6,
-            )
-            if times > 1:
-                place = (8 + 1.2 * np.sqrt(times), 0)
-                axes.annotate(
-                    f"{times}×",
-                    (value, agreement),
-                    place,
-                    textcoords="offset points",
-                    va="center",
-                    fontsize=10,
-                )
-        axes.set_xlabel("objective (lower is better)")
-        axes.set_ylabel("agreement (ARI)")
-        low = float(min(0.0, ari.min(initial=0.0)))
-        axes.set_ylim(low - 0.1, 1.1)
-        axes.margins(x=0.14)
-        axes.grid(axis="y")
-        if objective.size and np.ptp(objective) <= 1e-9 * np.abs(objective).max():
-            width = max(1e-9, 0.1 * float(np.abs(objective).max()))
-            axes.set_xlim(objective.min() - width, objective.max() + width)
-        axes.locator_params(axis="x", nbins=4)
-        _plain_numbers(axes.xaxis)
-
-    middle = float(np.median(ari)) if ari.size else float("nan")
-    return svg(
-        "stability",
-        draw,
-        (4.6, 3.0),
-        "Agreement of other starts",
-        f"{count(stability['n_starts'], 'start')} as discs, equal ones as one. In the middle "
-        f"their agreement is {number(middle, 2)}, from {number(ari.min(initial=1.0), 2)} to "
-        f"{number(ari.max(initial=-1.0), 2)}.",
-    )
-
-
-def _counted(objective: FloatArray, ari: FloatArray) -> list[tuple[float, float, int]]:
-    """Return the different results, to the eye, and how often each occurs."""
-    width = float(np.ptp(objective)) if objective.size else 0.0
-    first = objective.min(initial=np.inf)
-    steps = np.round((objective - first) / width, 2) if width > 0 else np.zeros_like(objective)
-    counts = Counter(zip(steps.tolist(), np.round(ari, 2).tolist(), strict=True))
-    return [(first + step * width, agreement, n) for (step, agreement), n in counts.items()]
 
 
 # ---- from matplotlib to a part of the page ------------------------------------------------------

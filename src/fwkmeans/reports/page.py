@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from fwkmeans._support.optional import require
-from fwkmeans._support.text import count, number, percent, shortened, signed, two_decimals
+from fwkmeans._support.text import count, number, percent, rounded, shortened, two_decimals
 
 _HOME = "fwkmeans.reports"
 
@@ -26,6 +26,9 @@ def render_page(template: str, *, title: str, package: str = _HOME, **context: A
       the button has ``data-start="hidden"``. In print everything is shown.
     * ``<button data-toggle-all="class">``: shows or hides all of a class that have toggles.
     * ``<button data-layer="id">``: shows and hides a part of a picture.
+    * ``<table data-most="10">``: only so many rows are shown until ``<button data-more="id">`` is
+      pressed, and always all of them on paper.
+    * ``<select data-axis="x">``: redraws the map by a column of the element ``map-data``.
 
     Buttons have the classes ``control needs-script``, toggles a ``<span class="verb">`` in them.
     Wide tables go into ``<div class="scroll" tabindex="0" role="region" aria-label="...">``, the
@@ -67,8 +70,8 @@ def render_page(template: str, *, title: str, package: str = _HOME, **context: A
     environment.filters |= {
         "number": number,
         "percent": percent,
+        "rounded": rounded,
         "shortened": shortened,
-        "signed": signed,
         "two_decimals": two_decimals,
     }
     environment.globals |= {"count": count}

@@ -4,93 +4,91 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from fwkmeans._support.text import number, percent, shortened
-from fwkmeans.reports.profiles import mean_and_spread, shares_of, split_by
+from fwkmeans._support.separation import Apart, Masses, between
+from fwkmeans._support.text import percent, rounded, shortened
+from fwkmeans.reports.distinctions import Distinctions
 from fwkmeans.reports.table import Column
-from fwkmeans.typing import FloatArray, IntArray, LabelArray
+from fwkmeans.typing import FloatArray, IntArray
 
 #: Columns named for a pair.
 MOST_COLUMNS = 4
 #: Pairs beyond which each cluster is compared only with the few that are nearest to it.
 MOST_PAIRS = 200
 NEIGHBORS = 3
-#: Differences below this (in standard deviations, times relative weight) separate nothing.
-LEAST_STRENGTH = 0.05
-
-
-class _Contrast(NamedTuple):
-    """What a column says about all pairs of clusters."""
-
-    strength: FloatArray  # (K, K), not weighted
-    means: FloatArray | None  # (K,)
-    shares: FloatArray | None  # (K, categories)
+#: Columns that tell fewer rows apart are not named.
+LEAST_SHARE = 0.05
 
 
 def separating_columns(
-    columns: Sequence[Column], shares: FloatArray, labels: LabelArray, sizes: IntArray
+    columns: Sequence[Column], found: Distinctions, sizes: IntArray
 ) -> list[dict[str, Any]]:
-    """Return the columns that separate each pair of clusters, strongest first.
-
-    For numbers the strength is the difference of the means in standard deviations of the whole
-    table. For categories it is twice the total variation of their shares, which is the same thing
-    for a column that splits the table in two halves. Both are multiplied by the column's weight in
-    the two clusters, relative to the largest weight there.
-    """
-    n_clusters = len(sizes)
-    contrasts = [_contrast(column, labels, n_clusters) for column in columns]
-    strengths = np.stack([c.strength for c in contrasts]) if contrasts else np.zeros((0, 1, 1))
-    pair_weights = (shares[:, None, :] + shares[None, :, :]) / 2  # (K, K, V)
-    largest = pair_weights.max(axis=-1, keepdims=True)
-    relative = pair_weights / np.where(largest > 0, largest, 1.0)
-    strengths = strengths.transpose(1, 2, 0) * relative
-    return [
-        {
-            "a": a,
-            "b": b,
-            "features": [
-                [columns[v].name, float(strengths[a, b, v]), _words(columns[v], contrasts[v], a, b)]
-                for v in np.argsort(-strengths[a, b], kind="stable")[:MOST_COLUMNS]
-                if strengths[a, b, v] >= LEAST_STRENGTH
-            ],
-        }
-        for a, b in _chosen_pairs(strengths.sum(axis=-1), sizes)
-    ]
-
-
-def _contrast(column: Column, labels: LabelArray, n_clusters: int) -> _Contrast:
-    if column.numbers is None:
-        shares, present = shares_of(column, labels, n_clusters)
-        shares[present == 0] = np.nan
-        distance = np.stack([np.abs(shares - own).sum(axis=1) for own in shares])
-        return _Contrast(np.nan_to_num(distance, nan=0.0), None, shares)
-    parts = split_by(column.numbers, labels, n_clusters)
-    means = np.array([mean_and_spread(part)[0] for part in parts], dtype=np.float64)
-    spread = mean_and_spread(column.numbers)[1]
-    distance = np.zeros((n_clusters, n_clusters))
-    if spread > 0:
-        distance = np.nan_to_num(np.abs(means[:, None] / spread - means / spread), nan=0.0)
-    return _Contrast(distance, means, None)
+    """Return the columns that tell the clusters of each pair apart, best first."""
+    centers = [_centers(masses) for masses in found.masses]
+    pairs = _chosen_pairs(centers, sizes)
+    if not pairs:
+        return []
+    first, second = (np.array(side) for side in zip(*pairs, strict=True))
+    apart = [between(masses, first, second) for masses in found.masses]
+    shares = np.stack([one.share for one in apart], axis=1)
+    told = []
+    for at, (a, b) in enumerate(pairs):
+        best = np.argsort(-shares[at], kind="stable")[:MOST_COLUMNS]
+        told.append(
+            {
+                "a": a,
+                "b": b,
+                "features": [
+                    [
+                        columns[v].name,
+                        float(shares[at, v]),
+                        _words(columns[v], apart[v], at, centers[v][a], centers[v][b]),
+                    ]
+                    for v in best
+                    if shares[at, v] >= LEAST_SHARE
+                ],
+            }
+        )
+    return told
 
 
-def _words(column: Column, contrast: _Contrast, a: int, b: int) -> str:
-    if contrast.means is not None:
-        return f"mean {number(contrast.means[a])} against {number(contrast.means[b])}"
-    assert contrast.shares is not None
-    at = int(np.nan_to_num(np.abs(contrast.shares[a] - contrast.shares[b])).argmax())
-    own, other = percent(contrast.shares[a, at]), percent(contrast.shares[b, at])
-    return f"“{shortened(column.categories[at], 40)}” {own} against {other}"
+def _centers(masses: Masses) -> FloatArray:
+    """Return the mean of each cluster (K, 1), or the shares of its categories; NaN if empty."""
+    total = masses.mass.sum(axis=0)
+    shares = masses.mass / np.where(total > 0, total, np.nan)
+    if masses.values is None:
+        return np.asarray(shares.T)
+    largest = float(np.abs(masses.values).max(initial=0.0)) or 1.0
+    return np.asarray((masses.values / largest) @ shares * largest)[:, None]
 
 
-def _chosen_pairs(distance: FloatArray, sizes: IntArray) -> list[tuple[int, int]]:
+def _words(column: Column, apart: Apart, at: int, own: FloatArray, other: FloatArray) -> str:
+    if column.is_numeric:
+        if apart.by_range[at] and not np.isnan(apart.low[at]):
+            low, high = float(apart.low[at]), float(apart.high[at])
+            ends = " to ".join(dict.fromkeys(rounded(end, high - low) for end in (low, high)))
+            return f"{ends}: {percent(apart.inside[at])} against {percent(apart.inside_other[at])}"
+        scale = abs(float(own[0] - other[0]))
+        return f"mean {rounded(own[0], scale)} against {rounded(other[0], scale)}"
+    category = int(np.nan_to_num(np.abs(own - other)).argmax())
+    name = shortened(column.categories[category], 40)
+    return f"“{name}” {percent(own[category])} against {percent(other[category])}"
+
+
+def _chosen_pairs(centers: Sequence[FloatArray], sizes: IntArray) -> list[tuple[int, int]]:
     """Return all pairs of clusters that have rows, or those of near neighbors if there are many."""
     used = [k for k, size in enumerate(sizes) if size > 0]
     every = list(combinations(used, 2))
     if len(every) <= MOST_PAIRS:
         return every
+    distance = np.zeros((len(sizes), len(sizes)))
+    for column in centers:
+        apart = np.abs(column[:, None] - column).sum(axis=-1)
+        largest = np.nanmax(apart, initial=0.0)
+        distance += np.nan_to_num(apart / largest) if largest > 0 else 0.0
     chosen = set()
     for k in used:
         others = sorted((one for one in used if one != k), key=lambda one: (distance[k, one], one))

@@ -38,7 +38,6 @@ class Prepared(NamedTuple):
     rows: Any
     names: list[str]
     origins: IntArray  # position of the original column; -1: computed from several, or unknown
-    sentences: list[str]
     categorical: IntArray | None  # original columns that hold categories; None: see their types
 
 
@@ -69,18 +68,20 @@ def prepare(
     """
     rows, current = X, list(names)
     origins: IntArray = np.arange(len(current))
-    sentences: list[str] = []
     for step in steps:
-        sentences += _describe(step)
         came_from, after = _trace(step, current)
         rows = prepared if prepared is not None and len(steps) == 1 else step.transform(rows)
         if len(after) != rows.shape[1]:  # a step that says nothing about its columns
             came_from, after = np.full(rows.shape[1], -1), names_of(rows)
         origins = np.where(came_from >= 0, origins[came_from], -1)
         current = after
-    if not sentences:
-        sentences = ["The columns were used as they are."]
-    return Prepared(rows, current, origins, sentences, _categorical(steps, estimator))
+    return Prepared(rows, current, origins, _categorical(steps, estimator))
+
+
+def describe_steps(steps: Sequence[Any], *, has_missing: bool) -> list[str]:
+    """Return what the steps before the algorithm did to the table, in sentences."""
+    sentences = [sentence for step in steps for sentence in _describe(step, has_missing)]
+    return sentences or ["The columns were used as they are."]
 
 
 def _categorical(steps: Sequence[Any], estimator: Any) -> IntArray | None:
@@ -129,12 +130,14 @@ def _by_name(name: str, inputs: Sequence[str]) -> int:
     return max(starts)[1] if starts else -1
 
 
-def _describe(step: Any) -> list[str]:
+def _describe(step: Any, has_missing: bool) -> list[str]:
     if isinstance(step, RangeStandardizer):
         return [_STANDARDIZED]
     if isinstance(step, TableEncoder):
-        return _describe_encoder(step)
+        return _describe_encoder(step, has_missing)
     kind = type(step).__name__
+    if kind == "SimpleImputer" and not has_missing:
+        return []
     return [_KNOWN.get(kind, f"The columns went through {kind}.")]
 
 
@@ -144,7 +147,7 @@ _STANDARDIZED = (
 )
 
 
-def _describe_encoder(encoder: TableEncoder) -> list[str]:
+def _describe_encoder(encoder: TableEncoder, has_missing: bool) -> list[str]:
     sentences = []
     if encoder.numerical_features_.size and encoder.standardize:
         sentences.append(_STANDARDIZED)
@@ -158,7 +161,7 @@ def _describe_encoder(encoder: TableEncoder) -> list[str]:
             "these columns are added up in this report, so that each column of the table has one "
             "weight."
         )
-    if encoder.impute == "median":
+    if encoder.impute == "median" and has_missing:
         sentences.append(
             "Missing numbers were replaced by the median of their column, missing categories by "
             "the most common one."

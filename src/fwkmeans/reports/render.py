@@ -10,7 +10,15 @@ import numpy as np
 
 from fwkmeans._support.files import replacing
 from fwkmeans._support.optional import require
-from fwkmeans.reports.figures import COLORS, draw_map, draw_objective, draw_stability, sign_of
+from fwkmeans._support.text import rounded
+from fwkmeans.reports.figures import (
+    COLORS,
+    draw_histogram,
+    draw_map,
+    draw_objective,
+    draw_silhouettes,
+    sign_of,
+)
 from fwkmeans.reports.page import render_page
 
 #: Columns in the table of weights.
@@ -19,8 +27,10 @@ MOST_WEIGHTS = 80
 PROFILE_ROWS, LEAST_PROFILE, MOST_PROFILE = 480, 10, 40
 #: Parameters that say how a run was done rather than what it is.
 _TECHNICAL = ("n_jobs", "verbose")
-#: Differences beyond this many standard deviations fill their bar.
-FULL_BAR = 2.0
+#: Rows of a long table that a script shows before one asks for all.
+MOST_SHOWN = 10
+#: Rows that a table may have without being cut.
+LONGEST = 15
 
 
 def render(summary: dict[str, Any]) -> str:
@@ -53,24 +63,31 @@ def render(summary: dict[str, Any]) -> str:
     True
     """
     markup = require("markupsafe", "Reports", "report").Markup
-    stability = summary["stability"]
+    if summary["map"] is None:
+        raise ValueError("This summary was made without a map; make it with summarize.")
     figures = {
         "map": draw_map(summary),
         "objective": draw_objective(summary) if len(summary["objective_history"]) > 1 else None,
-        "stability": draw_stability(summary) if stability is not None else None,
     }
     return render_page(
         "report.html.jinja",
         title=summary["title"],
         summary=summary,
         weights=_weights(summary),
-        profiles=[_profile(cluster, summary) for cluster in summary["clusters"]],
+        separation=_separation(summary),
+        profiles=[_profile(cluster, summary, markup) for cluster in summary["clusters"]],
+        trust=_trust(summary, markup),
+        typical=_typical(summary),
         agreement=_agreement(summary["agreement"]),
-        stability=_stability(stability),
-        parameters={k: v for k, v in summary["parameters"].items() if k not in _TECHNICAL},
+        stability=_stability(summary["stability"]),
+        parameters={k: _shown(v) for k, v in summary["parameters"].items() if k not in _TECHNICAL},
+        found={k: _shown(v) for k, v in summary["found"].items()},
         figures={k: None if v is None else markup(v) for k, v in figures.items()},
+        map_data=_map_data(summary),
         colors=COLORS,
         sign_of=sign_of,
+        most=MOST_SHOWN,
+        longest=LONGEST,
     )
 
 
@@ -118,56 +135,156 @@ def write_report(summary: dict[str, Any], path: str | os.PathLike[str]) -> Path:
 
 def _weights(summary: dict[str, Any]) -> dict[str, Any]:
     """Return the heat map: the heaviest columns, and their shares in each cluster."""
-    names = [feature["name"] for feature in summary["features"]]
+    features = sorted(summary["features"], key=lambda one: -_times_equal(one))
+    names = [feature["name"] for feature in features]
     shares = np.array([[c["weights"][name] for name in names] for c in summary["clusters"]])
     used = [c["size"] > 0 for c in summary["clusters"]]
     live = shares[used] if any(used) else shares
     order = sorted(range(len(names)), key=lambda v: -live[:, v].max())[:MOST_WEIGHTS]
     chosen = sorted(order)  # which keeps the order by overall weight
     shared = bool(np.ptp(live, axis=0).max(initial=0.0) < 1e-9)
-    equal = np.array([feature["equal_weight"] for feature in summary["features"]])
+    equal = np.array([feature["equal_weight"] for feature in features])
     return {
         "shared": shared,
+        "uniform": bool(np.abs(shares - equal).max(initial=0.0) < 1e-9),
         "encoded": bool(np.ptp(equal[equal > 0]) > 1e-9) if (equal > 0).any() else False,
         "rows": [
             {
                 "name": names[v],
-                "overall": summary["features"][v]["weight"],
-                "equal": summary["features"][v]["equal_weight"],
+                "overall": features[v]["weight"],
+                "equal": features[v]["equal_weight"],
                 "shares": shares[:, v].tolist(),
             }
             for v in chosen
         ],
         "largest": float(live.max(initial=0.0)) or 1.0,
-        "largest_overall": max((f["weight"] for f in summary["features"]), default=0.0) or 1.0,
+        "largest_overall": max((f["weight"] for f in features), default=0.0) or 1.0,
         "n_left_out": len(names) - len(chosen),
     }
 
 
-def _profile(cluster: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns of a cluster's profile, the heaviest first."""
+def _times_equal(feature: dict[str, Any]) -> float:
+    equal = feature["equal_weight"]
+    return round(feature["weight"] / equal, 12) if equal > 0 else 0.0
+
+
+def _separation(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns that separate best, overall and for each cluster."""
+    rows = [
+        {
+            "name": feature["name"],
+            "overall": feature["separation"],
+            "weight": feature["weight"],
+            "shares": [c["separation"][feature["name"]] for c in summary["clusters"]],
+        }
+        for feature in summary["features"][:MOST_WEIGHTS]
+    ]
+    return {
+        "rows": rows,
+        "largest_weight": max((row["weight"] for row in rows), default=0.0) or 1.0,
+        "n_left_out": len(summary["features"]) - len(rows),
+    }
+
+
+def _profile(cluster: dict[str, Any], summary: dict[str, Any], markup: Any) -> dict[str, Any]:
+    """Return the columns of a cluster's profile, those that separate it best first."""
     share = PROFILE_ROWS // max(1, summary["n_clusters"])
     most = min(MOST_PROFILE, max(LEAST_PROFILE, share))
-    kinds = {feature["name"]: feature["type"] for feature in summary["features"]}
+    features = {feature["name"]: feature for feature in summary["features"]}
     rows = [
-        {"name": name, "weight": cluster["weights"][name], **profile}
+        {
+            "name": name,
+            "apart": cluster["separation"][name],
+            "weight": cluster["weights"][name],
+            **profile,
+        }
         for name, profile in cluster["profile"].items()
     ]
-    rows.sort(key=lambda row: (-round(row["weight"], 6), -abs(row["difference"] or 0.0)))
-    largest = max(row["weight"] for row in rows)
+    rows.sort(key=lambda row: (-round(row["apart"], 6), -abs(row["difference"] or 0.0)))
     shown = rows[:most]
     for row in shown:
-        difference = row["difference"] or 0.0
-        full = FULL_BAR if kinds[row["name"]] == "numeric" else 1.0
-        row["bar"] = round(100 * min(1.0, abs(difference) / full), 1)
+        histogram = features[row["name"]]["histogram"]
+        row["histogram"] = None
+        if histogram is not None:
+            own = histogram["clusters"][cluster["number"]]
+            row["histogram"] = markup(draw_histogram(own, histogram["whole"]))
+        whole = row["whole"]
+        row["scale"] = None
+        if "mean" in row and whole["q75"] is not None:
+            row["scale"] = whole["q75"] - whole["q25"] or abs(whole["mean"] or 0.0)
+    keys = ("number", "size", "share", "name", "description", "separates", "found_again")
     return {
-        **{key: cluster[key] for key in ("number", "size", "share", "description", "top")},
+        **{key: cluster[key] for key in keys},
+        "weights": cluster["weights"],
         "color": cluster["number"] % COLORS,
-        "largest": largest or 1.0,
-        "numbers": [row for row in shown if kinds[row["name"]] == "numeric"],
-        "categories": [row for row in shown if kinds[row["name"]] == "categorical"],
+        "numbers": [row for row in shown if features[row["name"]]["type"] == "numeric"],
+        "categories": [row for row in shown if features[row["name"]]["type"] == "categorical"],
         "n_left_out": len(rows) - len(shown),
     }
+
+
+def _trust(summary: dict[str, Any], markup: Any) -> list[dict[str, Any]]:
+    """Return for each cluster how clearly its rows belong to it, and whether it is found again."""
+    places = summary["map"]
+    labels, found = places["labels"], places["silhouette"]
+    rows = []
+    for cluster in summary["clusters"]:
+        own = [
+            s
+            for s, label in zip(found, labels, strict=True)
+            if label == cluster["number"] and s is not None
+        ]
+        rows.append(
+            {
+                "cluster": cluster["number"],
+                "size": cluster["size"],
+                "share": cluster["share"],
+                "found_again": cluster["found_again"],
+                "silhouette": float(np.mean(own)) if own else None,
+                "between": float(np.mean([s < 0 for s in own])) if own else None,
+                "picture": markup(draw_silhouettes(own)) if own else None,
+            }
+        )
+    return rows
+
+
+def _typical(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return the typical rows as text."""
+    scales = {}
+    for feature in summary["features"]:
+        whole = feature["whole"]
+        if feature["type"] == "numeric" and whole["q75"] is not None:
+            scales[feature["name"]] = (whole["q75"] - whole["q25"]) / 10 or None
+    columns = summary["typical"]["columns"]
+
+    def text(cell: Any, name: str) -> str:
+        return rounded(cell, scales.get(name)) if isinstance(cell, float | int) else cell or "–"
+
+    return {
+        "columns": columns,
+        "rows": [
+            {
+                **row,
+                "cells": [
+                    text(cell, name) for cell, name in zip(row["cells"], columns, strict=True)
+                ],
+            }
+            for row in summary["typical"]["rows"]
+        ],
+    }
+
+
+def _map_data(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return what the script of the map needs; coordinates are those of the picture already."""
+    places = summary["map"]
+    return {key: places[key] for key in ("names", "labels", "silhouette", "columns")}
+
+
+def _shown(value: Any) -> str:
+    """Return a parameter as people write it."""
+    if value is None:
+        return "none"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _agreement(agreement: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -183,5 +300,6 @@ def _agreement(agreement: dict[str, Any] | None) -> dict[str, Any] | None:
 def _stability(stability: dict[str, Any] | None) -> dict[str, Any] | None:
     if stability is None:
         return None
-    ari = np.array(stability["ari"], dtype=np.float64)
-    return {**stability, "median": float(np.median(ari)), "lowest": float(ari.min())}
+    words = [(0.9, "stable"), (0.7, "mostly stable")]
+    verdict = next((text for least, text in words if stability["median"] >= least), "not stable")
+    return {**stability, "lowest": min(stability["ari"]), "verdict": verdict}

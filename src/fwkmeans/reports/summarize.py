@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from fwkmeans._support.jsonable import jsonable
-from fwkmeans._support.text import distinct_names, printable, shortened
+from fwkmeans._support.text import count, distinct_names, printable, shortened
 from fwkmeans._tabular.distinct import read_values
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.fitted import FittedView
@@ -17,11 +18,19 @@ from fwkmeans.plotting.models import table_of
 from fwkmeans.preprocessing import TableEncoder
 from fwkmeans.reports.cautions import Findings, cautions
 from fwkmeans.reports.descriptions import describe_cluster, headline
+from fwkmeans.reports.distinctions import (
+    MORE,
+    Distinctions,
+    distinctions,
+    repeated_columns,
+    repeated_values,
+)
+from fwkmeans.reports.distributions import histograms
 from fwkmeans.reports.pairs import separating_columns
-from fwkmeans.reports.preparation import Prepared, prepare, split
+from fwkmeans.reports.preparation import Prepared, describe_steps, prepare, split
 from fwkmeans.reports.profiles import column_profiles
-from fwkmeans.reports.projection import project
-from fwkmeans.reports.stability import run_starts
+from fwkmeans.reports.projection import Space, project, typical_rows, weighted_space
+from fwkmeans.reports.stability import find_again
 from fwkmeans.reports.table import Column, by_frequency, names_of, read_columns
 from fwkmeans.reports.weights import (
     effective_weights,
@@ -33,9 +42,17 @@ from fwkmeans.reports.weights import (
 from fwkmeans.typing import FloatArray, IntArray, LabelArray
 
 #: Version of the schema; raised when a key changes its meaning.
-VERSION = 1
+VERSION = 2
 #: Columns with the largest weights that each cluster lists.
 MOST_TOP = 5
+#: Columns of each cluster that get a histogram.
+MOST_HISTOGRAMS = 12
+#: Columns that a map can be drawn by, and that typical rows show.
+MOST_MAP_COLUMNS = 8
+#: Typical rows of each cluster.
+MOST_TYPICAL = 3
+#: Categories of a column on the map; the others are counted together.
+MOST_MAP_CATEGORIES = 12
 #: Classes beyond which the rarest are counted together.
 MOST_CLASSES = 50
 
@@ -45,8 +62,10 @@ def summarize(
     X: Any,
     *,
     classes: Any = None,
+    sample_weight: Any = None,
+    row_names: Any = None,
     title: str | None = None,
-    starts: int = 20,
+    draws: int = 5,
     random_state: Any = 0,
 ) -> dict[str, Any]:
     """Return everything a report says about a fitted model, ready for JSON.
@@ -60,13 +79,18 @@ def summarize(
         The table that was given to `fit` of the model, in its original units.
     classes : array-like of shape (n_samples,), default=None
         Known classes of the rows, to compare the clusters with.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weight of each row, as given to `fit`: means, shares and what separates are weighted.
+        Sizes stay numbers of rows.
+    row_names : array-like of shape (n_samples,), default=None
+        Names of the rows, for the map and the typical rows; None numbers them from 1.
     title : str, default=None
         Title of the report; None makes one.
-    starts : int, default=20
-        Number of single random starts that are run to see whether they find the same clusters.
-        Large tables get fewer, deterministic algorithms none. 0 leaves this out.
+    draws : int, default=5
+        How often two thirds of the rows are clustered again, to see whether the same clusters are
+        found. Large tables are sampled. 0 leaves this out.
     random_state : int, RandomState instance or None, default=0
-        Determines these starts, and which rows of a large table are on the map.
+        Determines these draws, and which rows of a large table are looked at.
 
     Returns
     -------
@@ -74,7 +98,7 @@ def summarize(
         Numbers, text, lists and dicts only, without NaN, with the keys
 
         version, title, headline
-            Version of this schema (1), the title, and sentences that sum everything up.
+            Version of this schema (2), the title, and sentences that sum everything up.
         algorithm, class, parameters, found
             The survey's name, the Python class, its parameters, and values it found for them.
         n_rows, n_features, n_clusters, objective, n_iter, converged
@@ -82,26 +106,38 @@ def summarize(
         preparation
             Sentences about what was done to the columns before.
         features
-            Columns by falling weight, as a multiple of equal_weight: name, type ("numeric" or
-            "categorical"), weight (its share, the mean over rows), equal_weight (its share if
-            weights were equal; more for a column that was encoded as several), whole (profile of
-            the whole table).
+            Columns, those that separate clusters best first: name, type ("numeric" or
+            "categorical"), separation (the share of rows that the column tells apart beyond
+            chance, the mean over rows), weight (its share, the mean over rows), equal_weight (its
+            share if weights were equal; more for a column that was encoded as several), whole
+            (profile of the whole table), histogram (of columns that separate, else None).
         clusters
-            For each cluster number (as in ``labels_``), size, share, description, weights (share
-            of each column, they sum to one), top (those with the largest multiples of
-            equal_weight), profile (for each column the numbers or categories of the cluster, and
-            whole: those of the whole table).
+            For each cluster number (as in ``labels_``), size, share, name ("high income, low
+            age"), description, repeats (column and value if it is nothing but the rows with it,
+            else None), separates (columns that tell it from the other rows: name, share of the
+            rows told apart, text), separation (that share for each column), found_again (overlap
+            with what was found in parts of the rows, or None), weights (share of each column,
+            they sum to one), top (those with the largest multiples of equal_weight), profile (for
+            each column the numbers or categories of the cluster, of the others, and whole: those
+            of the whole table).
         pairs
-            For each pair a, b of clusters the columns that separate them: name, strength, text.
+            For each pair a, b of clusters the columns that separate them: name, share of the rows
+            told apart, text.
+        repeated
+            Names of one or two columns whose values alone give the clusters.
         agreement
             With `classes`: ari, n_classes, classes and table (counts, a row for each cluster).
         objective_history, stability, stability_note
-            The course of the objective; ari and objective of each further start.
+            The course of the objective; how far clusters of parts of the rows agree (ari of each
+            draw, median), and another run on the same rows (restart); a sentence about that.
         map
-            Coordinates x, y and labels of the rows on a map, what the axes are.
+            Coordinates x, y, labels, rows, names and silhouettes of the rows on a map, what the
+            axes are, and columns to draw it by instead.
+        typical
+            Rows near the middle of each cluster: columns, rows (cluster, row, name, cells).
         warnings, warning_topics
-            Sentences about what to keep in mind; what each is about ("run", "sizes", "weights",
-            "starts", "missing" or "columns").
+            Sentences about what to keep in mind; what each is about ("run", "repeats", "sizes",
+            "weights", "stability", "missing" or "columns").
 
     See Also
     --------
@@ -119,14 +155,22 @@ def summarize(
     >>> model = make_pipeline(RangeStandardizer(), WKMeans(3, random_state=0)).fit(iris.data)
     >>> summary = summarize(model, iris.data, classes=iris.target)
     >>> [feature["name"] for feature in summary["features"]][:2]
-    ['petal_length', 'petal_width']
+    ['petal_width', 'petal_length']
     >>> sorted(cluster["size"] for cluster in summary["clusters"])
     [48, 50, 52]
     >>> round(summary["agreement"]["ari"], 2)
     0.89
     """
     return summarize_rows(
-        model, X, None, classes=classes, title=title, starts=starts, random_state=random_state
+        model,
+        X,
+        None,
+        classes=classes,
+        sample_weight=sample_weight,
+        row_names=row_names,
+        title=title,
+        draws=draws,
+        random_state=random_state,
     )
 
 
@@ -136,22 +180,27 @@ def summarize_rows(
     rows: Any,
     *,
     classes: Any = None,
+    sample_weight: Any = None,
+    row_names: Any = None,
     title: str | None = None,
-    starts: int = 20,
+    draws: int = 5,
     random_state: Any = 0,
+    with_map: bool = True,
 ) -> dict[str, Any]:
     """Return the same as `summarize`; `rows` is what the last step of the model was fitted to.
 
-    With it nothing is transformed or predicted again. None makes it from `X`.
+    With it nothing is transformed or predicted again. None makes it from `X`. The map and the
+    typical rows, which only a page shows, are None unless they are asked for.
     """
     steps, estimator = split(model)
     table = table_of(X)
     random = check_random_state(random_state)
     names = names_of(table, getattr((*steps, estimator)[0], "feature_names_in_", None))
     prepared = prepare(steps, estimator, table, names, rows)
+    weights = _row_weights(sample_weight, table.shape[0])
     if rows is None:
         labels = np.asarray(estimator.predict(prepared.rows))
-        is_same_table = _is_same_table(estimator, prepared.rows)
+        is_same_table = _is_same_table(estimator, prepared.rows, weights)
     else:
         labels, is_same_table = estimator.labels_, True
     columns = read_columns(table, names, prepared.categorical)
@@ -160,10 +209,18 @@ def summarize_rows(
     encoded, equal = encoded_shares(view), equal_shares(view)
     shares = shares_by_column(encoded, owners, len(columns))
     equal_by_column = shares_by_column(equal[None], owners, len(columns))[0]
-    sizes = np.bincount(labels, minlength=len(shares))
-    stability, stability_note = run_starts(estimator, prepared.rows, labels, starts, random)
-    features, clusters = _features_and_clusters(columns, shares, equal_by_column, labels, sizes)
-    mean_weights = (effective_weights(view).T @ sizes) / max(1, labels.size)
+    n_clusters = len(shares)
+    sizes = np.bincount(labels, minlength=n_clusters)
+    masses = np.bincount(labels, weights, n_clusters).astype(np.float64)
+    found = distinctions(columns, labels, n_clusters, weights, random)
+    repeats = repeated_values(columns, found, masses)
+    repeated = repeated_columns(columns, found, labels, sizes)
+    stability, stability_note = find_again(estimator, prepared.rows, labels, draws, random)
+    features, clusters = _features_and_clusters(
+        _Measured(columns, labels, weights, sizes, masses, shares, equal_by_column, found, repeats)
+    )
+    for k, cluster in enumerate(clusters):
+        cluster["found_again"] = None if stability is None else stability["clusters"][k]
     warned = cautions(
         Findings(
             estimator=estimator,
@@ -174,6 +231,11 @@ def summarize_rows(
             equal=equal,
             equal_by_column=equal_by_column,
             stability=stability,
+            repeats=repeats,
+            repeated=repeated,
+            is_more=any(
+                one["separation"] >= MORE and one["name"] not in repeated for one in features
+            ),
             objective=float(estimator.inertia_),
             is_same_table=is_same_table,
             is_prepared=bool(steps),
@@ -181,11 +243,11 @@ def summarize_rows(
         )
     )
     summary = {
-        **_about_model(estimator, title),
+        **_about_model(estimator, title, int((sizes > 0).sum())),
         "headline": headline(
-            _name_of(estimator),
             [column.name for column in columns],
             len(names),
+            found.share.T @ (masses / max(float(masses.sum()), 1e-300)),
             shares,
             equal_by_column,
             sizes,
@@ -194,33 +256,127 @@ def summarize_rows(
         "n_rows": int(labels.size),
         "n_features": len(names),
         "n_clusters": len(sizes),
-        "preparation": prepared.sentences,
+        "preparation": describe_steps(
+            steps, has_missing=any(column.missing.any() for column in columns)
+        ),
         "features": features,
         "clusters": clusters,
-        "pairs": separating_columns(columns, shares, labels, sizes),
+        "pairs": separating_columns(columns, found, sizes),
+        "repeated": repeated,
         "agreement": None if classes is None else _agreement(classes, labels, len(sizes)),
         "stability": stability,
         "stability_note": stability_note,
-        "map": project(
-            prepared.rows,
-            view.layout.categorical,
-            mean_weights,
-            labels,
-            [columns[at].name for at in owners],
-            random,
-        ),
+        "map": None,
+        "typical": None,
         "warnings": [text for _, text in warned],
         "warning_topics": [topic for topic, _ in warned],
     }
+    if with_map:
+        space = weighted_space(
+            prepared.rows,
+            view.layout.categorical,
+            (effective_weights(view).T @ sizes) / max(1, labels.size),
+            labels,
+            random,
+        )
+        told = _row_names(row_names, labels.size)
+        shown = [columns[_place(columns, one["name"])] for one in features[:MOST_MAP_COLUMNS]]
+        places = project(space, labels, [columns[at].name for at in owners], random)
+        summary["map"] = places | {
+            "names": [told(row) for row in places["rows"]],
+            "columns": [_map_column(column, places["rows"]) for column in shown],
+        }
+        summary["typical"] = _typical(space, labels, len(sizes), shown, told)
     cleaned: dict[str, Any] = jsonable(summary)
     return cleaned
 
 
-def _about_model(estimator: Any, title: str | None) -> dict[str, Any]:
+def _row_weights(sample_weight: Any, n_rows: int) -> FloatArray | None:
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; expected ({n_rows},): one number of 0 or "
+            "more for each row of X."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is 0 in every row; expected some larger than 0.")
+    return weights
+
+
+def _row_names(row_names: Any, n_rows: int) -> Callable[[int], str]:
+    """Return what names a row by its position."""
+    if row_names is None:
+        return lambda row: f"row {row + 1}"
+    names = list(row_names)
+    if len(names) != n_rows:
+        raise ValueError(
+            f"row_names has {len(names)} names; expected {n_rows}: one for each row of X."
+        )
+    return lambda row: shortened(printable(names[row]), 60)
+
+
+def _place(columns: Sequence[Column], name: str) -> int:
+    return next(at for at, column in enumerate(columns) if column.name == name)
+
+
+def _map_column(column: Column, rows: Sequence[int]) -> dict[str, Any]:
+    """Return the values of a column at the rows of a map; categories by number."""
+    if column.numbers is not None:
+        values = column.numbers[rows]
+        return {
+            "name": column.name,
+            "values": [None if np.isnan(v) else float(f"{v:.5g}") for v in values],
+            "categories": None,
+        }
+    assert column.codes is not None
+    names = list(column.categories)
+    codes = column.codes[rows]
+    if len(names) > MOST_MAP_CATEGORIES:
+        codes = np.minimum(codes, MOST_MAP_CATEGORIES - 1)
+        names = [*names[: MOST_MAP_CATEGORIES - 1], "others"]
+    return {
+        "name": column.name,
+        "values": [None if code < 0 else int(code) for code in codes],
+        "categories": [shortened(name, 24) for name in names],
+    }
+
+
+def _typical(
+    space: Space,
+    labels: LabelArray,
+    n_clusters: int,
+    columns: Sequence[Column],
+    told: Callable[[int], str],
+) -> dict[str, Any]:
+    """Return rows near the middle of each cluster, with the columns that separate best."""
+    rows = [
+        {"cluster": k, "row": row, "name": told(row), "cells": [_cell(c, row) for c in columns]}
+        for k, own in enumerate(typical_rows(space, labels, n_clusters, MOST_TYPICAL))
+        for row in own
+    ]
+    return {"columns": [column.name for column in columns], "rows": rows}
+
+
+def _cell(column: Column, row: int) -> float | str | None:
+    if column.numbers is not None:
+        value = float(column.numbers[row])
+        return None if np.isnan(value) else value
+    assert column.codes is not None
+    code = int(column.codes[row])
+    return None if code < 0 else column.categories[code]
+
+
+def _about_model(estimator: Any, title: str | None, n_clusters: int) -> dict[str, Any]:
     algorithm = _name_of(estimator)
     return {
         "version": VERSION,
-        "title": printable(title) if title is not None else f"Clusters found by {algorithm}",
+        "title": (
+            printable(title)
+            if title is not None
+            else f"{count(n_clusters, 'cluster')} in {count(len(estimator.labels_), 'row')}"
+        ),
         "algorithm": algorithm,
         "class": type(estimator).__name__,
         "parameters": {k: _readable(v) for k, v in estimator.get_params(deep=False).items()},
@@ -246,43 +402,67 @@ def _with_derived(columns: list[Column], prepared: Prepared) -> tuple[list[Colum
     return [*columns, *added], owners
 
 
+class _Measured(NamedTuple):
+    """What is known about the clusters, column by column."""
+
+    columns: list[Column]
+    labels: LabelArray
+    weights: FloatArray | None  # of rows
+    sizes: IntArray
+    masses: FloatArray  # sums of the rows' weights
+    shares: FloatArray  # (K, columns) of the columns' weights
+    equal: FloatArray
+    found: Distinctions
+    repeats: list[tuple[str, str | float] | None]
+
+
 def _features_and_clusters(
-    columns: list[Column],
-    shares: FloatArray,
-    equal: FloatArray,
-    labels: LabelArray,
-    sizes: IntArray,
+    known: _Measured,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    overall = shares.T @ (sizes / max(1, labels.size))
-    order = [int(v) for v in np.argsort(-times_equal(overall, equal), kind="stable")]
+    columns, sizes, equal, apart = known.columns, known.sizes, known.equal, known.found.share
+    parts = known.masses / max(float(known.masses.sum()), 1e-300)
+    overall, separation = known.shares.T @ parts, apart.T @ parts
+    times = times_equal(overall, equal)
+    order = [int(v) for v in np.lexsort((-times, -separation.round(9)))]
     names = [columns[v].name for v in order]
+    pictured = {int(v) for own in apart for v in np.argsort(-own, kind="stable")[:MOST_HISTOGRAMS]}
     features = []
     profiles: list[dict[str, Any]] = [{} for _ in sizes]
-    for v in order:
-        whole, by_cluster = column_profiles(columns[v], labels, len(sizes))
-        kind = "numeric" if columns[v].is_numeric else "categorical"
+    given = (known.labels, len(sizes), known.weights)
+    described = column_profiles([columns[v] for v in order], *given)
+    for v, (whole, by_cluster) in zip(order, described, strict=True):
+        column = columns[v]
         features.append(
             {
-                "name": columns[v].name,
-                "type": kind,
+                "name": column.name,
+                "type": "numeric" if column.is_numeric else "categorical",
+                "separation": separation[v],
                 "weight": overall[v],
                 "equal_weight": equal[v],
                 "whole": whole,
+                "histogram": histograms(column, *given) if v in pictured else None,
             }
         )
         for k, profile in enumerate(by_cluster):
-            profiles[k][columns[v].name] = profile
+            profiles[k][column.name] = profile
+    rest = [known.found.rest[v] for v in order]
     clusters = []
     for k, size in enumerate(sizes):
-        own = shares[k, order]
-        times = times_equal(own, equal[order])
-        heaviest = np.argsort(-times, kind="stable")[:MOST_TOP]
+        own = known.shares[k, order]
+        heaviest = np.argsort(-times_equal(own, equal[order]), kind="stable")[:MOST_TOP]
+        name, description, separates = describe_cluster(
+            names, rest, profiles[k], k, int(size), known.repeats[k]
+        )
         clusters.append(
             {
                 "number": k,
                 "size": int(size),
-                "share": size / max(1, labels.size),
-                "description": describe_cluster(names, times, profiles[k], int(size)),
+                "share": parts[k],
+                "name": name,
+                "description": description,
+                "repeats": known.repeats[k],
+                "separates": separates,
+                "separation": dict(zip(names, apart[k, order], strict=True)),
                 "weights": dict(zip(names, own, strict=True)),
                 "top": [[names[v], own[v]] for v in heaviest if own[v] > 0],
                 "profile": profiles[k],
@@ -346,9 +526,10 @@ def _found(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _is_same_table(estimator: Any, rows: Any) -> bool:
+def _is_same_table(estimator: Any, rows: Any, weights: FloatArray | None) -> bool:
     objective = float(estimator.inertia_)
-    return bool(np.isclose(-estimator.score(rows), objective, rtol=1e-6, atol=1e-12))
+    score = estimator.score(rows, sample_weight=weights)
+    return bool(np.isclose(-score, objective, rtol=1e-6, atol=1e-12))
 
 
 def _fills_missing(step: Any) -> bool:

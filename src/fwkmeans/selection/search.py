@@ -380,6 +380,7 @@ class LabelFreeSearch(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         own = get_tags(self.estimator)
         tags.input_tags = deepcopy(own.input_tags)
+        tags.input_tags.sparse = False  # scores compare dense rows
         tags.transformer_tags = deepcopy(own.transformer_tags)
         tags.non_deterministic = own.non_deterministic
         return tags

@@ -206,11 +206,21 @@ def _run_together(
     problem = first._replace(recipe=first.recipe._replace(weighting=_stacked(rules)))
     together = Weights(
         np.concatenate([one.values for one in weights]),
-        {key: np.concatenate([one.memory[key] for one in weights]) for key in weights[0].memory},
+        _memory_of_all(weights),
     )
     stop = {"max_iter": int(model.max_iter), "tol": model.tol}
     outcome = problem.alternate(np.concatenate(centers), together, **stop)
     return _labels(problem, outcome), outcome
+
+
+def _memory_of_all(weights: list[Weights]) -> dict[str, FloatArray]:
+    """Return what the rules of all lines remember; what only some have is zero for the others."""
+    keys = dict.fromkeys(key for one in weights for key in one.memory)
+    zero = [np.zeros((len(one.values), 1, 1)) for one in weights]
+    return {
+        key: np.concatenate([one.memory.get(key, z) for one, z in zip(weights, zero, strict=True)])
+        for key in keys
+    }
 
 
 def _labels(problem: Problem, outcome: Outcome) -> LabelArray:

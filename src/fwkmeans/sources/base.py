@@ -50,6 +50,8 @@ class BlockSource(ABC):
         Whether the rows are in the memory of this process, so that row memory costs little.
     operations : frozenset of str
         The operations that the kernels of this kind of block offer.
+    sparse : bool
+        Whether the rows of a block are `SparseRows`, which are best not made dense.
     """
 
     layout: Layout
@@ -58,6 +60,7 @@ class BlockSource(ABC):
     stretch: bool = False
     resident: bool = False
     operations: frozenset[str] = OPERATIONS
+    sparse: bool = False
     _memory: Sequence[RowMemory] | None = None  # one per block; None means all are empty
 
     @property

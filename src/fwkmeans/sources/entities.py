@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fwkmeans._core import kernels_for
+from fwkmeans._core.sparse import SparseRows, joined
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.typing import (
     Block,
@@ -56,6 +57,16 @@ class Drawn(NamedTuple):
     sample_weight: FloatArray | None
 
 
+def places_in(block: Block, numbers: IntArray, present: Present) -> IntArray:
+    """Return which rows of a block have these numbers, in rising order; see `Present`."""
+    begin = int(present.n_before[np.searchsorted(present.first_row, block.first_row)])
+    there = None if block.sample_weight is None else np.flatnonzero(block.sample_weight > 0)
+    n_there = len(block.rows) if there is None else there.size
+    first, last = np.searchsorted(numbers, [begin, begin + n_there])
+    places = numbers[first:last] - begin
+    return places if there is None else there[places]
+
+
 @dataclass(frozen=True)
 class _RowsAt(BlockReduction[Drawn]):
     """Reduction to the rows with these numbers, in rising order; only rows with weight count."""
@@ -64,14 +75,7 @@ class _RowsAt(BlockReduction[Drawn]):
     present: Present
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Drawn, RowMemory]:
-        at = int(np.searchsorted(self.present.first_row, block.first_row))
-        begin = int(self.present.n_before[at])
-        weight = block.sample_weight
-        there = None if weight is None else np.flatnonzero(weight > 0)
-        n_there = len(block.rows) if there is None else there.size
-        first, last = np.searchsorted(self.numbers, [begin, begin + n_there])
-        places = self.numbers[first:last] - begin
-        places = places if there is None else there[places]
+        places, weight = places_in(block, self.numbers, self.present), block.sample_weight
         entities = kernels_for(block.rows).take_rows(block, places)
         return Drawn(entities, None if weight is None else weight[places]), memory
 
@@ -89,13 +93,40 @@ class _RowsAt(BlockReduction[Drawn]):
 def rows_at(source: Source, numbers: IntArray, present: Present | None = None) -> Drawn:
     """Return the rows with these numbers, in that order; only rows with weight are numbered."""
     present = count_present(source) if present is None else present
+    if (np.diff(numbers) > 0).all():
+        return source.reduce(_RowsAt(numbers, present))
     distinct, inverse = np.unique(numbers, return_inverse=True)
     drawn = source.reduce(_RowsAt(distinct, present))
-    if distinct.size == numbers.size and np.array_equal(distinct, numbers):
-        return drawn
     inverse = inverse.ravel()
     weight = None if drawn.sample_weight is None else drawn.sample_weight[inverse]
     return Drawn(drawn.entities.take(inverse), weight)
+
+
+@dataclass(frozen=True)
+class _SparseRowsAt(BlockReduction[list[tuple[SparseRows, FloatArray | None]]]):
+    """Reduction to the same rows as `_RowsAt`, which stay sparse."""
+
+    numbers: IntArray
+    present: Present
+
+    def on_block(
+        self, block: Block, memory: RowMemory
+    ) -> tuple[list[tuple[SparseRows, FloatArray | None]], RowMemory]:
+        places, weight = places_in(block, self.numbers, self.present), block.sample_weight
+        rows: Any = block.rows
+        return [(rows[places], None if weight is None else weight[places])], memory
+
+    def join(self, before: Any, after: Any) -> Any:
+        return [*before, *after]
+
+
+def sparse_rows_at(
+    source: Source, numbers: IntArray, present: Present
+) -> tuple[SparseRows, FloatArray | None]:
+    """Return the rows with these numbers, in rising order, and their weights; they stay sparse."""
+    rows, weights = zip(*source.reduce(_SparseRowsAt(numbers, present)), strict=True)
+    given = [weight for weight in weights if weight is not None]
+    return joined(list(rows)), np.concatenate(given) if given else None
 
 
 def centers_of(entities: Entities, table: Description) -> FloatArray:

@@ -2,6 +2,8 @@
 
 from fwkmeans.survey.contenders import COMPARED, Contender, parse_contender, parse_grid
 from fwkmeans.survey.export import export_cells
+from fwkmeans.survey.label_free import LABEL_FREE, QUICK_SIZES, SIZES
+from fwkmeans.survey.label_free_report import label_free_lines, label_free_results
 from fwkmeans.survey.protocol import QUICK, Protocol, Unit, survey_protocol
 from fwkmeans.survey.report import write_survey_report
 from fwkmeans.survey.run import Done, run_survey, run_unit
@@ -10,7 +12,10 @@ from fwkmeans.survey.tables import TableSpec, parse_table
 
 __all__ = [
     "COMPARED",
+    "LABEL_FREE",
     "QUICK",
+    "QUICK_SIZES",
+    "SIZES",
     "Cell",
     "Contender",
     "Done",
@@ -19,6 +24,8 @@ __all__ = [
     "TableSpec",
     "Unit",
     "export_cells",
+    "label_free_lines",
+    "label_free_results",
     "parse_contender",
     "parse_grid",
     "parse_table",

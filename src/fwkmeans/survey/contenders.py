@@ -20,29 +20,16 @@ COMPARED = ("AWK", "WK-Means", "EW-KM", "IK-P", "iMWK-Means", "FWSA")
 RAW_CATEGORIES = ("AWK", "IK-P")
 
 
-class _Entry(NamedTuple):
-    """How the survey ran an algorithm, or would have."""
-
-    parameter: str | None
-    settings: Mapping[str, Any]
-    lowest: float = 1.0  # of the grid
-
-
-# The readings that fit the published figures, and for iMWK-Means what its author's programs do; see
-# the replication page.
-_ENTRIES = {
-    "AWK": _Entry("beta", {}),
-    "WK-Means": _Entry("beta", {"weights": "cluster", "smoothing": "refresh"}),
-    "EW-KM": _Entry("gamma", {"dispersion": "mean"}, 0.0),
-    "IK-P": _Entry("beta", {"zero": "huang"}),
-    "iMWK-Means": _Entry(
-        "p", {"few_patterns": "accept", "init": "anomalous", "pattern_ties": "last"}
-    ),
-    "FWSA": _Entry(None, {}),
-    "K-Means": _Entry(None, {}),
-    "SYNCLUS": _Entry(None, {}),
-    "CK-Means": _Entry(None, {}),
-    "FG-K-Means": _Entry("eta", {}, 0.0),
+# The parameter of each algorithm, and the lowest value of its grid. All else is as the estimators
+# say (`survey_settings`): the readings that fit the published figures, and for iMWK-Means what its
+# author's programs do; see the replication page.
+_PARAMETERS: Mapping[str, tuple[str | None, float]] = {
+    "AWK": ("beta", 1.0),
+    "WK-Means": ("beta", 1.0),
+    "EW-KM": ("gamma", 0.0),
+    "IK-P": ("beta", 1.0),
+    "iMWK-Means": ("p", 1.0),
+    "FG-K-Means": ("eta", 0.0),
 }
 
 _MOST_VALUES = 10_000
@@ -116,15 +103,16 @@ def parse_contender(
             f"{text!r} does not name an algorithm; expected NAME or NAME[parameter=value,...]."
         )
     name = find_algorithm(match[1])
-    entry = _ENTRIES[name]
+    swept, lowest = _PARAMETERS.get(name, (None, 1.0))
     given = _read_settings(match[2] or "", name)
-    settings = {**entry.settings, **given}
-    own = {k: v for k, v in settings.items() if entry.settings.get(k, _Missing) != v}
+    usual = {k: v for k, v in ALGORITHMS[name].survey_settings.items() if k != swept}
+    settings = {**usual, **given}
+    own = {k: v for k, v in settings.items() if usual.get(k, _Missing) != v}
     label = name + (f"[{','.join(f'{k}={v}' for k, v in sorted(own.items()))}]" if own else "")
-    parameter = None if entry.parameter in given else entry.parameter
+    parameter = None if swept in given else swept
     values: Sequence[float] = _NO_VALUE
     if parameter is not None:
-        values = survey_grid(entry.lowest, step) if grid is None else grid
+        values = survey_grid(lowest, step) if grid is None else grid
     return Contender(label, name, tuple(sorted(settings.items())), parameter, tuple(values))
 
 

@@ -34,8 +34,8 @@ def _lines(content: dict[str, Any]) -> Iterator[str]:
         yield ""
         yield READING
     if content["agreement"]:
-        yield from _section("Agreement with the published figures")
-        yield from _table(
+        yield from section("Agreement with the published figures")
+        yield from markdown_table(
             ["algorithm", "figures", "agree", "ours higher", "ours lower", "within 0.05", "median"],
             [
                 [
@@ -51,14 +51,14 @@ def _lines(content: dict[str, Any]) -> Iterator[str]:
             ],
         )
     for block in content["blocks"]:
-        yield from _section(block["title"])
+        yield from section(block["title"])
         rows = [[row["title"], *map(_cell, row["cells"])] for row in block["rows"]]
-        yield from _table(["table", *content["algorithms"]], rows)
+        yield from markdown_table(["table", *content["algorithms"]], rows)
     if content["short"]:
-        yield from _section("Clusters that were lost")
+        yield from section("Clusters that were lost")
         yield "Starts at the best value that ended with fewer clusters than asked for."
         yield ""
-        yield from _table(
+        yield from markdown_table(
             ["algorithm", "table", "noise", "starts"],
             [
                 [
@@ -71,7 +71,7 @@ def _lines(content: dict[str, Any]) -> Iterator[str]:
             ],
         )
     if content["wins"]:
-        yield from _section("Who is best how often")
+        yield from section("Who is best how often")
         yield "Ours, and in brackets as published. Ties, to two decimals, count for all of them."
         yield ""
         names = [count["algorithm"] for count in content["wins"][0]["counts"]]
@@ -80,8 +80,8 @@ def _lines(content: dict[str, Any]) -> Iterator[str]:
             + [f"{count['ours']} ({count['published']})" for count in row["counts"]]
             for row in content["wins"]
         ]
-        yield from _table(["", *names], rows)
-    yield from _section("Eight characteristics")
+        yield from markdown_table(["", *names], rows)
+    yield from section("Eight characteristics")
     yield "What the estimators declare of themselves; an asterisk where the survey's table differs."
     yield ""
     rows = [
@@ -92,7 +92,7 @@ def _lines(content: dict[str, Any]) -> Iterator[str]:
         ]
         for row in content["traits"]
     ]
-    yield from _table(["algorithm", *content["trait_names"]], rows)
+    yield from markdown_table(["algorithm", *content["trait_names"]], rows)
 
 
 def about(run: dict[str, Any]) -> str:
@@ -116,7 +116,8 @@ def about(run: dict[str, Any]) -> str:
     return text
 
 
-def _section(title: str) -> Iterator[str]:
+def section(title: str) -> Iterator[str]:
+    """Yield the heading of a section."""
     yield ""
     yield f"## {title}"
     yield ""
@@ -137,7 +138,8 @@ def _cell(cell: dict[str, Any] | None) -> str:
     return f"{text}<br>{printed}{words}"
 
 
-def _table(header: Sequence[Any], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+def markdown_table(header: Sequence[Any], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """Yield the lines of a table."""
     yield _row(header)
     yield _row(["---"] * len(header))
     for row in rows:

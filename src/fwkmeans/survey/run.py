@@ -16,11 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
+from joblib.externals.loky.backend import resource_tracker as loky_tracker
 
 import fwkmeans
 from fwkmeans._support.threads import effective_n_threads
 from fwkmeans.selection import sweep
 from fwkmeans.survey.agreement import adjusted_rand
+from fwkmeans.survey.label_free import LabelFree, run_procedures
 from fwkmeans.survey.protocol import Protocol, Unit
 from fwkmeans.survey.store import Cell, Store, settings_of
 from fwkmeans.survey.tables import group_numbers, load_table, prepare, seed_of
@@ -118,6 +120,7 @@ def _run_units(
         yield from ((at, run_unit(unit)) for at, unit in enumerate(units))
         return
     share = str(max(1, effective_n_threads() // n_processes))
+    _start_tracker()
     pool = ProcessPoolExecutor(
         n_processes,
         initializer=_end_with,
@@ -148,6 +151,20 @@ def _run_units(
 _NUMBERS_OF_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
+def _start_tracker() -> None:
+    """Start joblib's process that cleans up; if the survey is killed, it does so without a word."""
+    before = os.environ.get("PYTHONWARNINGS")
+    quiet = "ignore:resource_tracker:UserWarning"
+    os.environ["PYTHONWARNINGS"] = quiet if before is None else f"{before},{quiet}"
+    try:
+        loky_tracker.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = before
+
+
 @contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
     """Keep Ctrl-C back until the end; processes that are started meanwhile never get one."""
@@ -176,6 +193,8 @@ def _end_with(parent: int) -> None:
 
 def run_unit(unit: Unit) -> list[Cell]:
     """Return the results of one algorithm on one data set."""
+    if isinstance(unit.contender, LabelFree):
+        return run_procedures(unit)
     contender, table = unit.contender, unit.table
     data = prepare(table, unit.data_set, unit.noise, unit.seed, contender.raw_categories)
     groups = None
@@ -242,6 +261,8 @@ def _expected_work(unit: Unit) -> float:
     n_rows, n_columns = table.rows.shape
     cells = n_rows * n_columns * (2 if unit.noise else 1) * unit.table.n_clusters
     a_fit = 6e-5 + 1e-8 * cells
+    if isinstance(unit.contender, LabelFree):
+        a_fit = 0.1 + 2e-6 * cells
     if unit.contender.parameter == "p":
         a_fit = 0.03 + 2e-6 * cells
     return float(unit.n_fits * a_fit)

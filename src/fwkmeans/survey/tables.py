@@ -172,7 +172,8 @@ def prepare(
     if noise:
         draw = seed_of(seed, spec.name.partition(":")[0], "noise", data_set, noise)
         rows = add_noise_features(rows, random_state=draw)
-    encoder = TableEncoder(impute="median", categorical="keep" if raw_categories else "onehot")
+    kept: Any = "keep" if raw_categories else "onehot"
+    encoder = TableEncoder(impute="median", categorical=kept, category_weight=1.0)
     encoded = encoder.fit_transform(rows)
     return Prepared(encoded, table.classes, encoder.origins_ % len(table.feature_names))
 

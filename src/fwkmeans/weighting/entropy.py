@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from fwkmeans._support.checks import at_least_zero, one_of
-from fwkmeans.typing import Description, FloatArray, WeightContext, Weights
+from fwkmeans.typing import CoreRule, Description, FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.simplex import entropy, sum_x_log_x
 
@@ -25,8 +25,9 @@ class EntropyWeights(WeightRule):
     ----------
     gamma : float or "auto", default="auto"
         Strength of the entropy term, in units of D. "auto" is the total scatter divided by the
-        number of clusters and features, :math:`\sum_v T_v / (K M)`, or :math:`\sum_v T_v / (N M)`
-        for ``dispersion="mean"``. 0 puts all the weight on the least dispersed feature.
+        number of clusters and features, :math:`\sum_v T_v / (K M)`, or half the mean variance of
+        the features, :math:`\sum_v T_v / (2 N M)`, for ``dispersion="mean"``. 0 puts all the weight
+        on the least dispersed feature.
     dispersion : {"sum", "mean"}, default="sum"
         "mean" divides :math:`D_{kv}` by the size of the cluster. The entropy term then counts once
         for every row and is part of the assignment.
@@ -49,13 +50,19 @@ class EntropyWeights(WeightRule):
         self.gamma = gamma
         self.dispersion = dispersion
 
+    @property
+    def in_core(self) -> CoreRule:
+        """The rule as the compiled core knows it."""
+        return CoreRule(1, 0, False, True, True, self.dispersion == "mean", self.gamma)
+
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Return the rule with gamma as a number."""
         super().bind(table, n_clusters)
         if isinstance(self.gamma, str) and self.gamma == "auto":
-            parts = table.mass if self.dispersion == "mean" else n_clusters
+            parts = 2.0 * table.mass if self.dispersion == "mean" else n_clusters
             gamma = float(table.scatter.sum() / (parts * table.varying.sum()))
-            bound: Self = clone(self).set_params(gamma=gamma)
+            bound = copy.copy(self)
+            bound.gamma = gamma
             return bound
         return self
 

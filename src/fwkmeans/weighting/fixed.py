@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fwkmeans.typing import FloatArray, WeightContext
+from fwkmeans.typing import CoreRule, FloatArray, WeightContext
 from fwkmeans.weighting.base import WeightRule
 
 
@@ -22,6 +22,7 @@ class FixedWeights(WeightRule):
 
     shared = True
     monotone = True
+    in_core = CoreRule(0, 0, True, True, False, False)
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
         """Return the weights unchanged."""

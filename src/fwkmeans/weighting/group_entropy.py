@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 
+from fwkmeans._core.functions import exp
 from fwkmeans._support.checks import at_least_zero, one_of
 from fwkmeans.typing import (
     BoolArray,
@@ -35,9 +36,14 @@ class GroupEntropyWeights(WeightRule):
     groups : array of shape (n_features,), default=None
         Number 0, 1, ... of each feature's group; None means one group.
     lam : float or "auto", default="auto"
-        Strength of the entropy of group weights. "auto" is :math:`\sum_v T_v / (K T)`.
+        Strength of the entropy of group weights. "auto" is :math:`\sum_v T_v / (K T)`, or
+        :math:`\sum_v T_v / (2 N T)` for ``dispersion="mean"``.
     eta : float or "auto", default="auto"
-        Strength of the entropy of feature weights. "auto" is :math:`\sum_v T_v / (K M)`.
+        Strength of the entropy of feature weights. "auto" is :math:`\sum_v T_v / (K M)`, or
+        :math:`\sum_v T_v / (2 N M)` for ``dispersion="mean"``.
+    dispersion : {"sum", "mean"}, default="sum"
+        "mean" divides :math:`D_{kv}` by the size of the cluster. Both entropy terms then count once
+        for every row and are part of the assignment.
 
     References
     ----------
@@ -47,20 +53,29 @@ class GroupEntropyWeights(WeightRule):
 
     monotone = True
 
-    _constraints: ClassVar = dict.fromkeys(
-        ("lam", "eta"), one_of("auto") | at_least_zero(batched=True)
-    )
+    _constraints: ClassVar = {
+        **dict.fromkeys(("lam", "eta"), one_of("auto") | at_least_zero(batched=True)),
+        "dispersion": one_of("sum", "mean"),
+    }
 
-    def __init__(self, groups: Any = None, lam: Any = "auto", eta: Any = "auto") -> None:
+    def __init__(
+        self,
+        groups: Any = None,
+        lam: Any = "auto",
+        eta: Any = "auto",
+        dispersion: str = "sum",
+    ) -> None:
         self.groups = groups
         self.lam = lam
         self.eta = eta
+        self.dispersion = dispersion
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Return the rule with its groups and both strengths as numbers."""
         super().bind(table, n_clusters)
         groups = check_groups(self._groups(table), table.varying.size)
-        scatter = table.scatter.sum() / n_clusters
+        parts = 2.0 * table.mass if self.dispersion == "mean" else n_clusters
+        scatter = table.scatter.sum() / parts
         n_groups = len(np.unique(groups[table.varying]))
         automatic = {"lam": scatter / n_groups, "eta": scatter / table.varying.sum()}
         numbers: dict[str, Any] = {"groups": groups}
@@ -90,11 +105,14 @@ class GroupEntropyWeights(WeightRule):
         table = context.table
         partition = _Partition(self._groups(table))
         omega = context.previous.memory["group_weights"]
-        values = partition.entropy(partition.spread(omega) * dispersion, self.eta, table.varying)
+        # dividing D by the mass is the same as multiplying both strengths by it
+        mass: Any = context.mass[..., None] if self.dispersion == "mean" else 1.0
+        eta, lam = np.multiply(self.eta, mass), np.multiply(self.lam, mass)
+        values = partition.entropy(partition.spread(omega) * dispersion, eta, table.varying)
         between_groups = _Partition(np.zeros(omega.shape[-1], dtype=np.int64))
         omega = between_groups.entropy(
             partition.sum(values * dispersion),
-            self.lam,
+            lam,
             partition.any_of(table.varying),
         )
         return Weights(values, {"group_weights": omega})
@@ -107,10 +125,21 @@ class GroupEntropyWeights(WeightRule):
         )
         return Effective(np.take(omega, groups, axis=-1) * weights.values, np.ones(omega.shape[0]))
 
+    def offsets(self, weights: Weights) -> FloatArray:
+        """Return both entropy terms for mean dispersions, else zero."""
+        if self.dispersion == "sum":
+            return super().offsets(weights)
+        lam, eta = (np.reshape(p, (*np.shape(p)[:1], 1)) for p in (self.lam, self.eta))
+        over_groups = sum_x_log_x(weights.memory["group_weights"])
+        both: FloatArray = lam * over_groups + eta * sum_x_log_x(weights.values)
+        return both
+
     def objective(
         self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
     ) -> FloatArray:
-        """Add both entropy terms of every cluster."""
+        """Add both entropy terms of every cluster, unless the offsets already contain them."""
+        if self.dispersion == "mean":
+            return weighted_dispersion
         lam, eta = (np.reshape(p, np.shape(p)[:1]) for p in (self.lam, self.eta))
         over_groups = sum_x_log_x(weights.memory["group_weights"]).sum(axis=-1)
         over_features = sum_x_log_x(weights.values).sum(axis=-1)
@@ -171,7 +200,7 @@ class _Partition:
         lowest = self.spread(self.min(cost))
         finite = np.where(allowed, cost, 0.0) - np.where(np.isfinite(lowest), lowest, 0.0)
         with np.errstate(over="ignore"):  # for a tiny strength exp(-inf) is 0, as it should be
-            weights = np.exp(-finite / np.where(strength > 0, strength, 1.0))
+            weights = exp(-finite / np.where(strength > 0, strength, 1.0))
         weights = np.where(allowed, weights, 0.0)
         if np.any(strength == 0):
             tied = allowed & (cost <= lowest * (1.0 + TIE))

@@ -6,15 +6,24 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from fwkmeans._core.functions import exp, log
 from fwkmeans._support.checks import at_least_zero, number, one_of
-from fwkmeans.typing import Description, Effective, FloatArray, WeightContext, Weights
+from fwkmeans.typing import (
+    CoreRule,
+    Description,
+    Effective,
+    FloatArray,
+    WeightContext,
+    Weights,
+)
 from fwkmeans.weighting.base import WeightRule
-from fwkmeans.weighting.simplex import power
+from fwkmeans.weighting.simplex import guard_of, power
 
 BETA = number("a number <= 0 or >= 1, and finite", lambda b: (b <= 0) | (b >= 1), batched=True).but(
     "Between 0 and 1 the formula of the weights maximizes the criterion."
 )
 SMOOTHING = one_of("frozen", "refresh", "inside") | at_least_zero(batched=True)
+GUARD = at_least_zero(batched=True)
 
 _EMPTY_MEAN = 0.01  # smoothing constant if all dispersions are zero, as in the authors' program
 
@@ -34,16 +43,17 @@ def _raise(values: FloatArray, beta: Any) -> Effective:
     Zero weights stay zero for any beta; such a feature is dropped from the dissimilarity.
     """
     positive = values > 0
-    logs = np.where(positive, np.log(np.where(positive, values, 1.0)) * beta, -np.inf)
+    logs = np.where(positive, log(np.where(positive, values, 1.0)) * beta, -np.inf)
     largest = logs.max(axis=(-2, -1), keepdims=True)
-    return Effective(np.exp(logs - largest), np.exp(largest[:, 0, 0]))
+    return Effective(exp(logs - largest), exp(largest[:, 0, 0]))
 
 
 class SharedPowerWeights(WeightRule):
     r"""One weight per feature, shared by all clusters (W-k-means [1]_).
 
     .. math:: w_v = \Big[\sum_u \big(D_v / D_u\big)^{1/(\beta-1)}\Big]^{-1}, \qquad
-              D_v = \sum_k \sum_{i \in S_k} (y_{iv} - c_{kv})^2
+              D_v = \sum_k \sum_{i \in S_k} (y_{iv} - c_{kv})^2 + g \bar T, \qquad
+              \bar T = \frac1M \sum_v T_v
 
     minimizes :math:`\sum_v w_v^\beta D_v`.
 
@@ -55,6 +65,9 @@ class SharedPowerWeights(WeightRule):
         What features without dispersion get. With "share" they share all the weight equally, which
         minimizes the criterion. With "huang" they get no weight, which is the published rule and
         may raise the criterion.
+    guard : float, default=0.0
+        The multiple g of the mean scatter that is added to every dispersion, so that no feature
+        takes nearly all the weight because it hardly varies. 0 is the published criterion.
 
     Notes
     -----
@@ -71,16 +84,22 @@ class SharedPowerWeights(WeightRule):
     shared = True
     memoryless = True
 
-    _constraints: ClassVar = {"beta": BETA, "zero": one_of("share", "huang")}
+    _constraints: ClassVar = {"beta": BETA, "zero": one_of("share", "huang"), "guard": GUARD}
 
-    def __init__(self, beta: Any = 2.0, zero: str = "share") -> None:
+    def __init__(self, beta: Any = 2.0, zero: str = "share", guard: Any = 0.0) -> None:
         self.beta = beta
         self.zero = zero
+        self.guard = guard
 
     @property
     def monotone(self) -> bool:  # type: ignore[override]
         """Whether the weights minimize the criterion."""
         return self.zero == "share"
+
+    @property
+    def in_core(self) -> CoreRule | None:
+        """The rule as the compiled core knows it; without Huang's zeros."""
+        return CoreRule(2, 0, True, True, True, False, self.beta) if self.zero == "share" else None
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Check the parameters."""
@@ -88,12 +107,18 @@ class SharedPowerWeights(WeightRule):
         _check_size(self.beta, table, type(self).__name__)
         return self
 
+    def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
+        """Return equal weights, and the constant that guards them."""
+        weights = super().initial(n_starts, n_clusters, table)
+        return with_memory(weights, guard=_guard(self, table))
+
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
         """Return the weights that minimize the criterion for fixed labels and centers."""
         table, total = context.table, dispersion.sum(axis=-2, keepdims=True)
+        zero = table.varying & (total <= 0)
+        total = total + context.previous.memory.get("guard", 0.0)
         weights = power(total, self.beta, table)
         if self.zero == "huang":
-            zero = table.varying & (total <= 0)
             some = (table.varying & ~zero).any(axis=-1, keepdims=True)
             others = power(np.where(zero, np.inf, total), np.maximum(self.beta, 1.0), table)
             below = np.where(zero, 0.0, weights)
@@ -107,12 +132,19 @@ class SharedPowerWeights(WeightRule):
         r"""Return :math:`w_v^\beta`."""
         return _raise(weights.values[:, :1], self.beta)
 
+    def objective(
+        self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
+    ) -> FloatArray:
+        r"""Add :math:`g \bar T \sum_v w_v^\beta`."""
+        total: FloatArray = weighted_dispersion + _times_powers(self, "guard", weights)[:, 0]
+        return total
+
 
 class ClusterPowerWeights(WeightRule):
     r"""One weight per cluster and feature, optionally with smoothed dispersions (AWK [1]_, [2]_).
 
     .. math:: w_{kv} = \Big[\sum_u \big(D_{kv} / D_{ku}\big)^{1/(\beta-1)}\Big]^{-1}, \qquad
-              D_{kv} = \sum_{i \in S_k} (y_{iv} - c_{kv})^2 + c
+              D_{kv} = \sum_{i \in S_k} (y_{iv} - c_{kv})^2 + c + \frac{g}{K M} \sum_v T_v
 
     minimizes :math:`\sum_k \sum_v w_{kv}^\beta D_{kv}`.
 
@@ -126,6 +158,10 @@ class ClusterPowerWeights(WeightRule):
         iteration. "refresh" computes this mean again in each iteration; the objective may then rise
         a little. "inside" is the mean variance of the features, added for every row,
         :math:`D_{kv} + n_k c`, also in the assignment. A number is used as it is.
+    guard : float, default=0.0
+        The multiple g of a cluster's share of the mean scatter that is added to every dispersion.
+        Unlike `smoothing` it has no unit and is known before the first iteration. 0 is the
+        published criterion.
 
     References
     ----------
@@ -137,16 +173,24 @@ class ClusterPowerWeights(WeightRule):
 
     memoryless = True
 
-    _constraints: ClassVar = {"beta": BETA, "smoothing": SMOOTHING}
+    _constraints: ClassVar = {"beta": BETA, "smoothing": SMOOTHING, "guard": GUARD}
 
-    def __init__(self, beta: Any = 2.0, smoothing: Any = 0.0) -> None:
+    def __init__(self, beta: Any = 2.0, smoothing: Any = 0.0, guard: Any = 0.0) -> None:
         self.beta = beta
         self.smoothing = smoothing
+        self.guard = guard
 
     @property
     def monotone(self) -> bool:  # type: ignore[override]
         """Whether the constant stays the same, so that the objective never rises."""
         return not self._is("refresh")
+
+    @property
+    def in_core(self) -> CoreRule:
+        """The rule as the compiled core knows it."""
+        word = isinstance(self.smoothing, str)
+        kind = 1 + ("frozen", "refresh", "inside").index(self.smoothing) if word else 0
+        return CoreRule(3, kind, False, self.monotone, True, False, self.beta)
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Check the parameters."""
@@ -155,16 +199,18 @@ class ClusterPowerWeights(WeightRule):
         return self
 
     def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
-        """Return equal weights, and the constant if it is known before the first pass."""
+        """Return equal weights, the guard, and the constant if it is known already."""
         weights = super().initial(n_starts, n_clusters, table)
+        memory: dict[str, Any] = {}
+        guard = _guard(self, table, n_clusters)
+        if not isinstance(self.smoothing, str):
+            memory["constant"] = self.smoothing + guard  # both stay as they are
+        else:
+            memory["guard"] = guard
         if self._is("inside"):
             variance = table.scatter[table.varying] / table.mass
-            constant: Any = _or_default(variance.mean())
-        elif isinstance(self.smoothing, str):
-            return weights
-        else:
-            constant = self.smoothing
-        return Weights(weights.values, {"constant": np.broadcast_to(constant, (n_starts, 1, 1))})
+            memory["constant"] = _or_default(variance.mean())
+        return with_memory(weights, **memory)
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> Weights:
         """Return the weights that minimize the criterion for fixed labels and centers."""
@@ -173,7 +219,8 @@ class ClusterPowerWeights(WeightRule):
             memory["constant"] = _or_default(_mean(dispersion, context.table))
         constant = memory["constant"]
         added = constant * context.mass[..., None] if self._is("inside") else constant
-        return Weights(power(dispersion + added, self.beta, context.table), memory)
+        guarded = dispersion + added + memory.get("guard", 0.0)
+        return Weights(power(guarded, self.beta, context.table), memory)
 
     def effective(self, weights: Weights) -> Effective:
         r"""Return :math:`w_{kv}^\beta`."""
@@ -183,26 +230,41 @@ class ClusterPowerWeights(WeightRule):
         r"""Return :math:`c \sum_v w_{kv}^\beta` if the constant is inside, else zero."""
         if not self._is("inside"):
             return super().offsets(weights)
-        return self._constant_term(weights)
+        return _times_powers(self, "constant", weights)
 
     def objective(
         self, weighted_dispersion: FloatArray, weights: Weights, context: WeightContext
     ) -> FloatArray:
-        r"""Add :math:`c \sum_k \sum_v w_{kv}^\beta` if the constant is outside."""
-        if self._is("inside"):
-            return weighted_dispersion
-        total: FloatArray = weighted_dispersion + self._constant_term(weights).sum(axis=-1)
+        r"""Add :math:`\sum_k \sum_v w_{kv}^\beta` times the guard, and c if it is outside."""
+        total: FloatArray = weighted_dispersion
+        total = total + _times_powers(self, "guard", weights).sum(axis=-1)
+        if not self._is("inside"):
+            total = total + _times_powers(self, "constant", weights).sum(axis=-1)
         return total
 
     def _is(self, smoothing: str) -> bool:
         return isinstance(self.smoothing, str) and self.smoothing == smoothing
 
-    def _constant_term(self, weights: Weights) -> FloatArray:
-        if "constant" not in weights.memory:
-            return np.zeros(weights.values.shape[:2])
-        values, scale = self.effective(weights)
-        term: FloatArray = values.sum(axis=-1) * scale[:, None]
-        return weights.memory["constant"][..., 0] * term
+
+def _guard(rule: Any, table: Description, n_parts: int = 1) -> Any:
+    """Return what the guard adds to dispersions; nothing for beta = 0, which is K-Means."""
+    return np.where(np.equal(rule.beta, 0), 0.0, guard_of(rule.guard, table, n_parts))
+
+
+def with_memory(weights: Weights, **constants: Any) -> Weights:
+    """Return weights that remember constants, one value per start; no guard if all are zero."""
+    shape = (len(weights.values), 1, 1)
+    memory = {name: np.broadcast_to(one, shape) for name, one in constants.items()}
+    if "guard" in memory and not memory["guard"].any():
+        del memory["guard"]
+    return Weights(weights.values, memory)
+
+
+def _times_powers(rule: WeightRule, name: str, weights: Weights) -> FloatArray:
+    r"""Return a constant times :math:`\sum_v w_{kv}^\beta`; 0 before it is known."""
+    values, scale = rule.effective(weights)
+    powers: FloatArray = values.sum(axis=-1) * scale[:, None]
+    return weights.memory[name][..., 0] * powers if name in weights.memory else 0.0 * powers
 
 
 def _mean(dispersion: FloatArray, table: Description) -> FloatArray:

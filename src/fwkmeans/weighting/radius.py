@@ -8,7 +8,7 @@ import numpy as np
 
 from fwkmeans.typing import FloatArray, WeightContext
 from fwkmeans.weighting.base import WeightRule
-from fwkmeans.weighting.power import SMOOTHING
+from fwkmeans.weighting.power import GUARD, SMOOTHING
 from fwkmeans.weighting.simplex import share
 
 
@@ -25,20 +25,26 @@ class RadiusWeights(WeightRule):
     ----------
     smoothing : {"frozen", "refresh", "inside"} or float, default=0.0
         The constant; any value but 0 makes the weights equal.
+    guard : float, default=0.0
+        A constant in units of the mean scatter; any value but 0 makes the weights equal.
     """
 
     memoryless = True  # not monotone: the largest distance may stay the same before it falls
 
-    _constraints: ClassVar = {"smoothing": SMOOTHING}
+    _constraints: ClassVar = {"smoothing": SMOOTHING, "guard": GUARD}
 
-    def __init__(self, smoothing: Any = 0.0) -> None:
+    def __init__(self, smoothing: Any = 0.0, guard: Any = 0.0) -> None:
         self.smoothing = smoothing
+        self.guard = guard
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
         """Return the weights that minimize the largest weighted radius."""
         table = context.table
         equal = np.broadcast_to(share(table.varying), dispersion.shape)
-        if isinstance(self.smoothing, str) or np.all(self.smoothing > 0):
+        if isinstance(self.smoothing, str):
+            return equal
+        constant = np.add(self.smoothing, self.guard)
+        if np.all(constant > 0):
             return equal
         zero = table.varying & (dispersion <= 0)
         radius = np.where(table.varying & ~zero, dispersion, np.inf)
@@ -47,4 +53,4 @@ class RadiusWeights(WeightRule):
         weights = inverse / np.where(total > 0, total, 1.0)
         some = zero.any(axis=-1, keepdims=True)
         weights = np.where(some, share(zero | ~some), weights)
-        return np.where(np.asarray(self.smoothing) > 0, equal, weights)
+        return np.where(constant > 0, equal, weights)

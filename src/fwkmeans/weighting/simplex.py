@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fwkmeans._core.functions import exp, log
 from fwkmeans.typing import BoolArray, Description, FloatArray
 
 FLOOR = 1e-24  # of the total scatter: a deviation of 1e-12
@@ -18,7 +19,7 @@ TIE = 1e-12  # relative
 
 def softmax(logits: FloatArray) -> FloatArray:
     """Return exp(logits) normalized over the last axis; -inf gives zero."""
-    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    weights = exp(logits - logits.max(axis=-1, keepdims=True))
     normalized: FloatArray = weights / weights.sum(axis=-1, keepdims=True)
     return normalized
 
@@ -76,15 +77,26 @@ def entropy(dispersion: FloatArray, gamma: Any, table: Description) -> FloatArra
     return weights
 
 
+def guard_of(guard: Any, table: Description, n_parts: int = 1) -> Any:
+    r"""Return the guard as a dispersion: this multiple of the mean scatter of the features.
+
+    .. math:: c = g \frac{1}{P M} \sum_v T_v
+
+    where P is 1 for weights that all clusters share and K for weights of each cluster, because a
+    cluster has one K-th of the rows on average.
+    """
+    return np.multiply(guard, table.scatter.sum() / (n_parts * table.varying.sum()))
+
+
 def sum_x_log_x(weights: FloatArray) -> FloatArray:
     r"""Return :math:`\sum_v w_v \log w_v` over the last axis, with 0 log 0 = 0."""
-    total: FloatArray = (weights * np.log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)
+    total: FloatArray = (weights * log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)
     return total
 
 
 def _power_formula(dispersion: FloatArray, beta: FloatArray, table: Description) -> FloatArray:
     tiny = np.finfo(np.float64).tiny
-    logits = np.log(np.maximum(dispersion, tiny)) / (1.0 - beta)
+    logits = log(np.maximum(dispersion, tiny)) / (1.0 - beta)
     return softmax(np.where(table.varying, logits, -np.inf))
 
 

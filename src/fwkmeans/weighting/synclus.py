@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.base import clone
 
-from fwkmeans._support.checks import BOOLEAN
+from fwkmeans._support.checks import BOOLEAN, at_least_zero
 from fwkmeans.typing import (
     Description,
     Effective,
@@ -74,14 +74,20 @@ class StressWeights(WeightRule):
         attract weight. The terms with :math:`\bar T` then drop out, and A becomes
         :math:`A - 4 T T^\top`. With one group, the stress is 1 minus the squared correlation of
         :math:`d` and :math:`a^*`.
+    guard : float, default=0.0
+        The diagonal of every :math:`A_{tt}` is multiplied by 1 + g, as if the distances in every
+        feature had a part of their own. This keeps the weights from resting on a few features. 0 is
+        the published criterion; for large g, :math:`w_v` is proportional to
+        :math:`g_v / A_{vv}`, about the inverse variance.
     gram : tuple of arrays, default=None
         A of each group, in the units of `units_of`; `observe` computes it.
 
     Notes
     -----
-    F never rises. It has no unit, so `tol` compares its fall with how far it would fall, to first
-    order, if the weighted dispersion vanished. With sample weights, the sums over pairs have
-    weights :math:`s_i s_j`, and :math:`n_k` and N are sums of weights.
+    F never rises while as many clusters have rows. It has no unit, so `tol` compares its fall with
+    how far it would fall, to first order, if the weighted dispersion vanished. With sample
+    weights, the sums over pairs have weights :math:`s_i s_j`, and :math:`n_k` and N are sums of
+    weights.
 
     References
     ----------
@@ -94,18 +100,20 @@ class StressWeights(WeightRule):
     monotone = True
     operations = ("cross_products",)
 
-    _constraints: ClassVar = {"centred": BOOLEAN}
+    _constraints: ClassVar = {"centred": BOOLEAN, "guard": at_least_zero()}
 
     def __init__(
         self,
         groups: Any = None,
         group_weights: Any = None,
         centred: bool = False,
+        guard: float = 0.0,
         gram: Any = None,
     ) -> None:
         self.groups = groups
         self.group_weights = group_weights
         self.centred = centred
+        self.guard = guard
         self.gram = gram
 
     def observe(self, source: Source, table: Description) -> Self:
@@ -125,6 +133,13 @@ class StressWeights(WeightRule):
             raise ValueError(
                 f"group_weights={np.round(shares, 6).tolist()} (scaled to sum to one) leave no "
                 "group with weight that has a feature that varies. Give such a group a weight."
+            )
+        with np.errstate(over="ignore"):
+            variances = np.append(table.scatter / table.mass, units_of(table) ** 2)
+        if not np.isfinite(variances).all():
+            raise ValueError(
+                "The squares of X overflow. Rescale X, for example with "
+                "fwkmeans.preprocessing.RangeStandardizer, and fit again."
             )
         observed: Self = clone(self).set_params(
             groups=groups, group_weights=shares, gram=pair_gram(source, table, members)
@@ -213,7 +228,7 @@ class StressWeights(WeightRule):
         squared = between**2 / max(filled - 1, 1) + (0.0 if self.centred else total**2)
         scaled = weights * units_of(table) ** 2 / unit
         size = 0.0
-        for number, gram in enumerate(self._centered_gram(table)):
+        for number, gram in enumerate(self._grams(table)):
             z = scaled[groups == number]
             size += float(shares[number] * ((gram * z).sum(axis=-1) * z).sum())
         if squared <= 0:  # there is nothing that a line could explain
@@ -228,7 +243,7 @@ class StressWeights(WeightRule):
     def _problems(self, table: Description) -> list[tuple[IntArray, NonnegativeQuadratic]]:
         groups = self._groups(table.scatter.size)
         problems = []
-        for number, gram in enumerate(self._centered_gram(table)):
+        for number, gram in enumerate(self._grams(table)):
             members = np.flatnonzero(groups == number)
             varying = table.scatter[members] > 0
             if varying.any():
@@ -236,19 +251,22 @@ class StressWeights(WeightRule):
                 problems.append((members[varying], quadratic))
         return problems
 
-    def _centered_gram(self, table: Description) -> list[FloatArray]:
+    def _grams(self, table: Description) -> list[FloatArray]:
         if self.gram is None:
             raise ValueError(
                 "StressWeights has not seen the rows; call observe(source, table) first."
             )
-        if not self.centred:
-            return list(self.gram)
-        groups = self._groups(table.scatter.size)
-        spread = table.scatter / table.mass / units_of(table) ** 2
-        parts = (spread[groups == number] for number in range(len(self.gram)))
-        return [
-            gram - 4.0 * np.outer(part, part) for gram, part in zip(self.gram, parts, strict=True)
-        ]
+        grams = list(self.gram)
+        if self.centred:
+            groups = self._groups(table.scatter.size)
+            spread = table.scatter / table.mass / units_of(table) ** 2
+            parts = (spread[groups == number] for number in range(len(self.gram)))
+            grams = [
+                gram - 4.0 * np.outer(part, part) for gram, part in zip(grams, parts, strict=True)
+            ]
+        if not self.guard:
+            return grams
+        return [gram + np.diag(self.guard * np.diag(gram)) for gram in grams]
 
     def _groups(self, n_features: int) -> IntArray:
         if self.groups is None:

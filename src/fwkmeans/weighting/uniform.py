@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fwkmeans.typing import Effective, FloatArray, WeightContext, Weights
+from fwkmeans.typing import CoreRule, Effective, FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule
 
 
@@ -19,6 +19,7 @@ class UniformWeights(WeightRule):
     shared = True
     monotone = True
     memoryless = True
+    in_core = CoreRule(0, 0, True, True, True, True)
 
     def update(self, dispersion: FloatArray, context: WeightContext) -> FloatArray:
         """Return the weights unchanged."""

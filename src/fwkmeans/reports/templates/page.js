@@ -55,7 +55,33 @@
       return sign * order || a.at - b.at;
     });
     body.append(...rows.map((one) => one.row));
+    cut(table);
   };
+
+  // ---- long tables begin short
+  const cut = (table) => {
+    const most = table.classList.contains("is-whole") ? Infinity : Number(table.dataset.most || Infinity);
+    Array.from(table.tBodies[0].rows).forEach((row, at) => row.classList.toggle("beyond", at >= most));
+  };
+  for (const button of document.querySelectorAll("button[data-more]")) {
+    const table = document.getElementById(button.dataset.more);
+    cut(table);
+    button.setAttribute("aria-expanded", "false");
+    button.addEventListener("click", () => {
+      const whole = table.classList.toggle("is-whole");
+      button.setAttribute("aria-expanded", String(whole));
+      button.textContent = whole ? "Show fewer" : button.dataset.text;
+      cut(table);
+    });
+  }
+
+  // ---- tables that do not fit say that they scroll
+  const markScrolling = () => {
+    for (const box of document.querySelectorAll(".scroll")) {
+      box.classList.toggle("scrolls", box.scrollWidth > box.clientWidth + 1);
+    }
+  };
+  window.addEventListener("resize", markScrolling);
   for (const table of document.querySelectorAll("table.sortable")) {
     const headers = Array.from(table.tHead.rows[table.tHead.rows.length - 1].cells);
     headers.forEach((header, column) => {
@@ -88,6 +114,7 @@
     target.classList.toggle("is-hidden", !shown);
     button.setAttribute("aria-expanded", String(shown));
     button.querySelector(".verb").textContent = shown ? "Hide" : "Show";
+    markScrolling();
   };
   for (const button of toggles) {
     button.setAttribute("aria-controls", button.dataset.toggle);
@@ -138,4 +165,87 @@
       if (layer) layer.classList.toggle("is-hidden", !shown);
     });
   }
+
+  // ---- the map: which row a point is, and other axes
+  const picture = document.getElementById("map-picture");
+  const given = document.getElementById("map-data");
+  if (picture && given) {
+    const data = JSON.parse(given.textContent);
+    const points = Array.from(picture.querySelectorAll("use"));
+    const home = points.map((point) => [Number(point.getAttribute("x")), Number(point.getAttribute("y"))]);
+    const box = picture.viewBox.baseVal;
+    const tip = document.getElementById("map-tip");
+    const shown = (column, value) => {
+      if (value === null) return "–";
+      return column.categories ? column.categories[value] : value.toLocaleString("en", { maximumSignificantDigits: 4, useGrouping: Math.abs(value) >= 10000 });
+    };
+    const tell = (point) => {
+      const i = Number(point.dataset.i);
+      const lines = [`Cluster ${data.labels[i]}`];
+      for (const column of data.columns.slice(0, 5)) lines.push(`${column.name}: ${shown(column, column.values[i])}`);
+      if (data.silhouette[i] !== null && data.silhouette[i] < 0) lines.push("nearer to another cluster");
+      const title = document.createElement("strong");
+      title.textContent = data.names[i];
+      tip.replaceChildren(title, ...lines.map((text) => {
+        const line = document.createElement("span");
+        line.textContent = text;
+        return line;
+      }));
+      tip.hidden = false;
+      const stage = tip.parentElement.getBoundingClientRect();
+      const place = point.getBoundingClientRect();
+      const right = place.right - stage.left + 10;
+      tip.style.left = `${Math.max(0, right + tip.offsetWidth > stage.width ? place.left - stage.left - tip.offsetWidth - 10 : right)}px`;
+      tip.style.top = `${Math.max(0, Math.min(place.top - stage.top - 10, stage.height - tip.offsetHeight))}px`;
+    };
+    picture.addEventListener("pointerover", (event) => {
+      const point = event.target.closest("use");
+      if (point) tell(point);
+      else tip.hidden = true;
+    });
+    picture.addEventListener("pointerleave", () => { tip.hidden = true; });
+    const margin = 44;
+    const selects = Array.from(document.querySelectorAll("select[data-axis]"));
+    const label = (id, text) => { document.getElementById(`map-${id}`).textContent = text; };
+    const axisOf = (select) => {
+      const axis = select.dataset.axis;
+      const column = select.value === "" ? null : data.columns[Number(select.value)];
+      const size = axis === "x" ? box.width : box.height;
+      label(`${axis}-name`, column ? column.name.slice(0, 60) : "");
+      if (!column) {
+        label(`${axis}-low`, "");
+        label(`${axis}-high`, "");
+        return points.map((point, at) => home[at][axis === "x" ? 0 : 1]);
+      }
+      const values = points.map((point) => column.values[Number(point.dataset.i)]);
+      const known = values.filter((value) => value !== null);
+      let low = Infinity, high = -Infinity;
+      for (const value of known) { low = Math.min(low, value); high = Math.max(high, value); }
+      const loose = column.categories ? 0.5 : 0;  // points of a category lie side by side
+      label(`${axis}-low`, known.length ? shown(column, low) : "");
+      label(`${axis}-high`, known.length ? shown(column, high) : "");
+      low -= loose; high += loose;
+      const width = high > low ? high - low : 1;
+      return values.map((value, at) => {
+        if (value === null) return null;
+        const shaken = column.categories ? value + (((at * 0.61803398875) % 1) - 0.5) * 0.6 : value;
+        const share = (shaken - low) / width;
+        return axis === "x" ? margin + share * (size - 2 * margin) : size - margin - share * (size - 2 * margin);
+      });
+    };
+    const redraw = () => {
+      const [x, y] = selects.map(axisOf);
+      points.forEach((point, at) => {
+        const missing = x[at] === null || y[at] === null;
+        point.classList.toggle("is-hidden", missing);
+        if (missing) return;
+        point.setAttribute("x", x[at].toFixed(1));
+        point.setAttribute("y", y[at].toFixed(1));
+      });
+      tip.hidden = true;
+      announce("The map was redrawn.");
+    };
+    for (const select of selects) select.addEventListener("change", redraw);
+  }
+  markScrolling();
 })();

@@ -1,0 +1,190 @@
+// A pass that reads only the rows whose label can have changed. Distances are roots of weighted squares,
+// so they obey the triangle inequality in the weights of a cluster, and bounds of the last pass bound
+// the distances of this one (DESIGN: with alpha = max w'/w and delta = |c' - c| in the new weights, an
+// upper bound u becomes sqrt(alpha) u + delta). Labels and sums are those of the plain pass, to the bit.
+#pragma once
+#include "statistics.hpp"
+
+namespace fwk {
+namespace FWK_ISA {
+namespace {
+
+// The undecided rows of a block, packed for a race in F: that of the table, or float for double.
+template <class F>
+struct Undecided {
+    Scratch<F> rows;
+    std::int32_t* places;  // (block) where they are in the block
+    F* zeros;              // (M)
+
+    Undecided(std::uintptr_t memory, index m, index k, index most)
+        : rows(reinterpret_cast<void*>(memory), m, k, false) {
+        std::uintptr_t cursor = rows.end;
+        const auto take = [&cursor](index bytes) {
+            const std::uintptr_t taken = cursor;
+            cursor += std::uintptr_t(round_up(bytes, 64));
+            return taken;
+        };
+        places = reinterpret_cast<std::int32_t*>(take(most * 4));
+        rows.upper = reinterpret_cast<float*>(take(most * 4));
+        rows.lower = reinterpret_cast<float*>(take(most * 4));
+        rows.lengths = reinterpret_cast<F*>(take(block_rows<F>(m) * index(sizeof(F))));
+        zeros = reinterpret_cast<F*>(take(m * index(sizeof(F))));
+        end = cursor;
+    }
+    std::uintptr_t end;
+};
+
+template <class T>
+std::size_t bounded_bytes(const Rows<T>& table, index n_clusters) {
+    const std::size_t first = scratch_bytes<T>(table, n_clusters, false);
+    const index m = table.n_features, most = block_rows<T>(m);
+    const std::uintptr_t same = Undecided<T>(first, m, n_clusters, most).end,
+                         single = Undecided<float>(first, m, n_clusters, most).end;
+    return std::size_t(same > single ? same : single);
+}
+
+// Moves the bounds of n rows along with weights and centers; writes the rows that stay undecided.
+inline index move_bounds(const Bounds& bounds, index first, index n, const std::int32_t* labels,
+                         std::int32_t* places) {
+    float *upper = bounds.upper + first, *lower = bounds.lower + first;
+    unsigned char open[MAX_BLOCK];
+    for (index i = 0; i < n; ++i) {
+        const index own = labels[i] < 0 ? 0 : labels[i];
+        const float most = upper[i] * bounds.grow[own] + bounds.add[own];
+        const float least = lower[i] * bounds.shrink[own] - bounds.subtract[own];
+        upper[i] = most;
+        lower[i] = least > 0 ? least : 0;
+        open[i] = !(most < least);
+    }
+    index n_open = 0;
+    for (index i = 0; i < n; ++i) {
+        places[n_open] = std::int32_t(i);
+        n_open += open[i];
+    }
+    return n_open;
+}
+
+constexpr index AHEAD = 12;  // rows
+
+// Packs the undecided rows. A block of double has no more rows than one of float.
+template <class T, class F>
+void pack_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, index m, const F* shift) {
+    constexpr bool same = sizeof(T) == sizeof(F);
+    Scratch<F>& rows = open.rows;
+    rows.n_rows = n_open;
+    rows.first = 0;
+    rows.levels = nullptr;
+    rows.n_categorical = 0;
+    rows.ahead = nullptr;
+    rows.rows = rows.staged;
+    rows.row_stride = m;
+    if (same && n_open == block.n_rows) {
+        rows.rows = reinterpret_cast<const F*>(block.rows);
+        rows.row_stride = block.row_stride;
+    } else if (same) {
+        for (index p = 0; p < n_open; ++p)
+            __builtin_memcpy(rows.staged + p * m, block.row(open.places[p]), m * sizeof(T));
+    } else {
+        for (index p = 0; p < n_open; ++p) {
+            const T* row = block.row(open.places[p]);
+            if (p + AHEAD < n_open) {  // rows are far apart: they must be asked for in time
+                const T* later = block.row(open.places[p + AHEAD]);
+                for (index v = 0; v < m; v += index(64 / sizeof(T))) __builtin_prefetch(later + v, 0, 2);
+            }
+            F* staged = rows.staged + p * m;
+            for (index v = 0; v < m; ++v) staged[v] = F(load<T>(row + v) - T(shift[v]));
+        }
+    }
+    pack(rows, m, same ? shift : open.zeros);
+}
+
+// Assigns the undecided rows; returns how many the race could not decide.
+template <class T, class F>
+index race_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, const Start<T>& exactly,
+                     const Starts& starts, const char* prepared, double unit) {
+    const index m = starts.n_features;
+    pack_undecided(block, open, n_open, m, shift_of<F>(starts, prepared));
+    const auto nearest = [&](index p) { return exactly.nearest(block.row(open.places[p]), nullptr); };
+    if (!starts.expanded) return race_block<F, false>(open.rows, starts, prepared, unit, nearest);
+    measure_rows(open.rows, m);
+    if (open.rows.upper) measure_lengths(open.rows, m, starts.weights);
+    return race_block<F, true>(open.rows, starts, prepared, unit, nearest);
+}
+
+// New labels go to block.labels, the rows that have changed to block.chosen; returns their number.
+template <class T, class F>
+index find_changes(const Rows<T>& table, Scratch<T>& block, const Undecided<F>& open,
+                   const std::int32_t* labels, const Bounds& bounds, const Sums& out) {
+    index n_changed = 0;
+    for (index p = 0; p < open.rows.n_rows; ++p) {
+        const index i = open.places[p];
+        bounds.upper[block.first + i] = open.rows.upper[p];
+        bounds.lower[block.first + i] = open.rows.lower[p];
+        const std::int32_t now = open.rows.labels[p], before = labels[i];
+        if (now == before) continue;
+        block.labels[i] = now;
+        block.chosen[n_changed++] = std::int32_t(i);
+        if (table.sample_weight && !(table.sample_weight[block.first + i] > 0)) continue;
+        *out.fingerprint += key_of(index(table.first_row) + block.first + i) *
+                            std::uint64_t(std::int64_t(now) - std::int64_t(before));
+    }
+    *out.changed += n_changed;
+    return n_changed;
+}
+
+template <class T, Cells C>
+void sum_changes(Scratch<T>& block, const double* sample_weight, const Starts& starts,
+                 std::int32_t* labels, index n_changed, bool update, const Sums& out) {
+    const index k = starts.n_clusters;
+    if (update && n_changed > 0) {
+        sort_by_label(block, k, labels, n_changed, true);
+        accumulate_sorted<T, C, true>(block, sample_weight, starts, 0, out);
+        sort_by_label(block, k, block.labels, n_changed, true);
+        accumulate_sorted<T, C, false>(block, sample_weight, starts, 0, out);
+    }
+    for (index p = 0; p < n_changed; ++p) labels[block.chosen[p]] = block.labels[block.chosen[p]];
+    if (update) return;
+    sort_by_label(block, k, labels, block.n_rows, false);
+    accumulate_sorted<T, C, false>(block, sample_weight, starts, 0, out);
+}
+
+template <class T, class F>
+void accumulate_bounded(const Rows<T>& table, index begin, index end, const Starts& starts,
+                        const char* prepared, void* scratch, const LastLabels& known,
+                        const Bounds& bounds, const Sums& out, Cancel cancel) {
+    const index k = starts.n_clusters, m = starts.n_features;
+    Scratch<T> block(scratch, m, k, false);
+    Undecided<F> open(block.end, m, k, block_rows<T>(m));
+    for (index v = 0; v < m; ++v) open.zeros[v] = 0;
+    const Start<T> exactly(table, starts, 0);
+    for_each_block(table, begin, end, block, cancel, [&] {
+        std::int32_t* labels = known.labels + block.first;
+        const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
+        const index n_open =
+            bounds.upper ? move_bounds(bounds, block.first, block.n_rows, labels, open.places) : 0;
+        index n_changed = 0;
+        if (n_open > 0) {
+            *bounds.doubtful += race_undecided(block, open, n_open, exactly, starts, prepared, bounds.unit);
+            n_changed = find_changes(table, block, open, labels, bounds, out);
+        }
+        if (s)
+            sum_changes<T, Cells::weighted>(block, s, starts, labels, n_changed, known.update[0], out);
+        else
+            sum_changes<T, Cells::plain>(block, s, starts, labels, n_changed, known.update[0], out);
+    });
+}
+
+template <class T>
+void accumulate_bounded(const Rows<T>& table, index begin, index end, const Starts& starts,
+                        const char* prepared, bool single, void* scratch, const LastLabels& known,
+                        const Bounds& bounds, const Sums& out, Cancel cancel) {
+    if (single)
+        accumulate_bounded<T, float>(table, begin, end, starts, prepared, scratch, known, bounds, out,
+                                     cancel);
+    else
+        accumulate_bounded<T, T>(table, begin, end, starts, prepared, scratch, known, bounds, out, cancel);
+}
+
+}  // namespace
+}  // namespace FWK_ISA
+}  // namespace fwk

@@ -1,0 +1,117 @@
+"""Rows on a GPU as a block has them: a tensor, and buffers that its kernels use again."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fwkmeans.typing import FloatArray
+
+_PASSES = 4  # recorded passes of different sizes
+
+
+class DeviceRows:
+    """A float32 or float64 matrix of PyTorch on a device, used in place.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor of shape (n, M)
+        The rows.
+    """
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self.doubtful = (0, 0)  # rows of the last pass that products, and exact ones, left open
+        self._staging: Any = None
+        self._buffers: dict[str, Any] = {}
+        self._outgrown: list[Any] = []  # buffers that a recorded pass may still use
+        self._passes: dict[Any, tuple[Any, Any]] = {}
+        self._copies: dict[int, tuple[Any, Any]] = {}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and columns."""
+        return int(self.tensor.shape[0]), int(self.tensor.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the cells."""
+        return np.dtype(np.float32 if self.tensor.element_size() == 4 else np.float64)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def kernels(self) -> ModuleType:
+        """The kernels for such rows."""
+        from fwkmeans._core.device import kernels
+
+        return kernels
+
+    def on_device(self, array: NDArray[Any] | None) -> Any:
+        """Return the copy of an array of the host on the device; it is kept while both live."""
+        if array is None:
+            return None
+        import torch
+
+        known = self._copies.get(id(array))
+        if known is not None and known[0]() is array:
+            return known[1]
+        tensor = torch.as_tensor(np.ascontiguousarray(array)).to(self.tensor.device)
+        self._copies = {id(array): (weakref.ref(array), tensor)}
+        return tensor
+
+    def buffer(self, name: str, n: int, dtype: Any) -> Any:
+        """Return n cells of memory on the device, whose contents are left from the last use."""
+        import torch
+
+        kept = self._buffers.get(name)
+        if kept is None or kept.numel() < n or kept.dtype != dtype:
+            self._outgrown.append(kept)
+            kept = torch.empty(n, dtype=dtype, device=self.tensor.device)
+            self._buffers[name] = kept
+        return kept[:n]
+
+    def staged(self, n: int) -> Any:
+        """Return n float64 cells on the host, from which a copy to the device need not wait.
+
+        What was there must have arrived: every kernel ends by waiting for its result.
+        """
+        import torch
+
+        if self._staging is None or self._staging.numel() < n:
+            pinned = self.tensor.device.type == "cuda"
+            self._staging = torch.empty(n, dtype=torch.float64, pin_memory=pinned)
+        return self._staging[:n]
+
+    def no_labels(self, n_starts: int) -> Any:
+        """Return labels that no row can have."""
+        import torch
+
+        shape = (n_starts, len(self))
+        return torch.full(shape, -1, dtype=torch.int32, device=self.tensor.device)
+
+    def mass_of(self, labels: Any, sample_weight: FloatArray | None, n_clusters: int) -> FloatArray:
+        """Return the sum of the weights of each cluster, always in the same order."""
+        import torch
+
+        weight = self.on_device(sample_weight)
+        if weight is None:
+            counts = torch.bincount(labels, minlength=n_clusters)
+            return np.asarray(counts.to(torch.float64).cpu().numpy())
+        none = torch.zeros((), dtype=torch.float64, device=weight.device)
+        sums = [torch.where(labels == k, weight, none).sum() for k in range(n_clusters)]
+        return np.asarray(torch.stack(sums).cpu().numpy())
+
+    def kept(self, key: Any, weight: Any, make: Callable[[], Any]) -> Any:
+        """Return what was made under a key; the last few are kept, with the weights they use."""
+        if key not in self._passes:
+            while len(self._passes) >= _PASSES:
+                del self._passes[next(iter(self._passes))]
+            self._passes[key] = (make(), weight)
+        return self._passes[key][0]

@@ -1,0 +1,596 @@
+// The whole alternating loop of a start: what _engine/loop.py does for a batch with NumPy, for squared
+// distances, means and the weight rules of rules.hpp. Both give the same bits. On a table of a hundred
+// rows an iteration takes a microsecond here, and a hundred or two there.
+#pragma once
+#include <cstring>
+#include <functional>
+#include <unordered_map>
+
+#include "dispatch.hpp"
+#include "pool.hpp"
+#include "rules.hpp"
+
+namespace fwk {
+
+// Whether squares of such differences are numbers in float, and not too small to tell rows apart.
+inline bool fits_single(double difference) { return difference > 1e-12 && difference < 1e15; }
+
+// What all starts share.
+template <class T>
+struct Problem {
+    Rows<T> rows;
+    index n_starts, n_clusters, n_segments;
+    Rule rule;
+    const double* shift;      // (M) subtracted while rows are packed
+    const double* magnitude;  // (M) largest absolute value
+    const double* span;       // (M) range
+    const double* initial;    // (M) weights of a cluster that was moved
+    index max_iter;
+    double tol;
+    bool updates;  // sum only the rows that change, where few do
+
+    // Whether bounds tell which rows keep their label: offsets do not obey a triangle inequality, and
+    // a small race is faster than bounds.
+    bool bounded() const {
+        const bool offsets = (rule.kind == RuleKind::entropy && rule.option) ||
+                             (rule.kind == RuleKind::cluster_power && rule.smoothing == Smoothing::inside);
+        const bool worthwhile = rows.n_rows >= 512 && n_clusters * rows.n_features >= 32;
+        return (updates || worthwhile) && n_clusters > 1 && !offsets;
+    }
+};
+
+// How a start ended, see _engine/loop.py.
+struct Ended {
+    std::vector<double> history;
+    double objective = 0;
+    bool converged = false, has_empty = false;
+    bool given_up = false;  // sums overflow: _engine/loop.py says how such a start ends
+};
+
+// One pass for one start: sums over all segments, added in their order. With a team its threads take the
+// segments, else the calling thread does.
+template <class T>
+class Passes {
+   public:
+    using CancelOf = std::function<Cancel(int)>;
+    Passes(const Problem<T>& problem, int n_threads, int worker, const CancelOf& cancel_of)
+        : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), n_threads_(n_threads),
+          worker_(worker), cancel_of_(cancel_of),
+          bytes_(((problem.bounded() ? kernels<T>().bounded_bytes(problem.rows, k_)
+                                     : kernels<T>().scratch_bytes(problem.rows, k_, false)) +
+                  63) /
+                 64 * 64),
+          size_(2 * k_ + 2 * k_ * m_ + 2),
+          n_parts_(n_threads > 1 ? problem.n_segments : 1),
+          scratch_(new char[bytes_ * n_threads + 64]), parts_(size_ * n_parts_), total_(size_),
+          doubtful_(problem.n_segments) {}
+
+    // Sums of the rows (or of those that change); the labels are replaced if they are kept.
+    // With bounds the fingerprint is the change of it.
+    void accumulate(const Starts& starts, std::int32_t* labels, bool update, const Bounds* bounds = nullptr) {
+        prepare(starts, bounds && single_);
+        std::fill(doubtful_.begin(), doubtful_.end(), 0);
+        const unsigned char flag = update;
+        const LastLabels known{labels, problem_.rows.n_rows, &flag};
+        if (n_threads_ == 1) {
+            for (index segment = 0; segment < problem_.n_segments; ++segment) {
+                sum_segment(starts, known, bounds, segment, segment ? parts_.data() : total_.data(), worker_, 0);
+                if (segment) add(parts_.data());
+            }
+            return;
+        }
+        Pool::of_this_process().run(problem_.n_segments, n_threads_, [&](index segment, int worker) {
+            sum_segment(starts, known, bounds, segment, parts_.data() + segment * size_, worker, worker);
+        });
+        std::copy(parts_.begin(), parts_.begin() + size_, total_.begin());
+        for (index segment = 1; segment < problem_.n_segments; ++segment)
+            add(parts_.data() + segment * size_);
+    }
+
+    // The row farthest from its own center, among eligible clusters; -1 if there is none.
+    std::int64_t farthest(const Starts& starts, const unsigned char* eligible, double& distance) {
+        prepare(starts);
+        std::vector<double> distances(problem_.n_segments, 0.0);
+        std::vector<std::int64_t> rows(problem_.n_segments, -1);
+        const auto search = [&](index segment, int worker, int place) {
+            const index n = problem_.rows.n_rows;
+            const Farthest part{eligible, &distances[segment], &rows[segment]};
+            kernels<T>().farthest(problem_.rows, n * segment / problem_.n_segments,
+                                  n * (segment + 1) / problem_.n_segments, starts, 0, 1, prepared_.data(),
+                                  scratch(place), part, cancel_of_(worker));
+        };
+        if (n_threads_ == 1)
+            for (index segment = 0; segment < problem_.n_segments; ++segment) search(segment, worker_, 0);
+        else
+            Pool::of_this_process().run(problem_.n_segments, n_threads_,
+                                        [&](index segment, int worker) { search(segment, worker, worker); });
+        std::int64_t row = -1;
+        distance = 0;
+        for (index segment = 0; segment < problem_.n_segments; ++segment)
+            if (distances[segment] > distance) distance = distances[segment], row = rows[segment];
+        return row;
+    }
+
+    // In single precision as long as that decides most rows, see `accumulate_bounded`.
+    void race_in_single(bool single) { single_ = single; }
+    std::int64_t n_doubtful() const {
+        std::int64_t sum = 0;
+        for (const std::int64_t n : doubtful_) sum += n;
+        return sum;
+    }
+
+    Sums total() { return of(total_.data()); }
+    bool cancelled() {
+        const Cancel cancel = cancel_of_(worker_);
+        return cancel.poll(cancel.state);
+    }
+
+   private:
+    Sums of(double* memory) const {
+        double* ones = memory + 2 * k_ + 2 * k_ * m_;
+        return {memory,
+                reinterpret_cast<std::int64_t*>(memory + k_),
+                memory + 2 * k_,
+                memory + 2 * k_ + k_ * m_,
+                nullptr,
+                nullptr,
+                reinterpret_cast<std::uint64_t*>(ones),
+                reinterpret_cast<std::int64_t*>(ones + 1)};
+    }
+    void* scratch(int place) {
+        const auto address = reinterpret_cast<std::uintptr_t>(scratch_.get());
+        return reinterpret_cast<void*>((address + 63) / 64 * 64 + bytes_ * place);
+    }
+    void prepare(const Starts& starts, bool single = false) {
+        const std::size_t bytes = kernels<T>().prepared_bytes(starts);
+        if (prepared_.size() < bytes) prepared_.resize(bytes);
+        if (single)
+            kernels<float>().prepare(starts, 0, prepared_.data());
+        else
+            kernels<T>().prepare(starts, 0, prepared_.data());
+    }
+    void sum_segment(const Starts& starts, const LastLabels& known, const Bounds* bounds, index segment,
+                     double* memory, int worker, int place) {
+        std::memset(memory, 0, size_ * sizeof(double));
+        const index n = problem_.rows.n_rows, begin = n * segment / problem_.n_segments,
+                    end = n * (segment + 1) / problem_.n_segments;
+        if (bounds) {
+            Bounds own = *bounds;
+            own.doubtful = &doubtful_[segment];
+            kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, prepared_.data(), single_,
+                                            scratch(place), known, own, of(memory), cancel_of_(worker));
+        } else
+            kernels<T>().accumulate(problem_.rows, begin, end, starts, 0, 1, prepared_.data(),
+                                    scratch(place), known, of(memory), cancel_of_(worker));
+    }
+    void add(double* memory) {
+        const Sums part = of(memory), sum = of(total_.data());
+        for (index j = 0; j < k_; ++j) sum.mass[j] += part.mass[j], sum.rows[j] += part.rows[j];
+        for (index i = 0; i < 2 * k_ * m_; ++i) sum.sums[i] += part.sums[i];
+        *sum.fingerprint += *part.fingerprint;
+        *sum.changed += *part.changed;
+    }
+
+    const Problem<T>& problem_;
+    index k_, m_;
+    int n_threads_, worker_;
+    const CancelOf& cancel_of_;
+    std::size_t bytes_;
+    index size_, n_parts_;
+    std::unique_ptr<char[]> scratch_;
+    std::vector<char> prepared_;
+    std::vector<double> parts_, total_;
+    std::vector<std::int64_t> doubtful_;  // rows of each segment that a race could not decide
+    bool single_ = false;
+};
+
+// Runs starts one after the other; its memory serves them all.
+template <class T>
+class Loop {
+   public:
+    Loop(const Problem<T>& problem, int n_threads, int worker, const typename Passes<T>::CancelOf& cancel_of)
+        : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), passes_(problem, n_threads, worker, cancel_of),
+          rule_(problem.rule, k_, m_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_), reference_(k_ * m_),
+          mass_(k_), sums_(k_ * m_), squares_(k_ * m_), peak_mass_(k_), peak_squares_(k_ * m_), rows_(k_) {
+        if (problem.updates || problem.bounded()) labels_.resize(problem.rows.n_rows);
+        if (!problem.bounded()) return;
+        upper_.resize(problem.rows.n_rows);
+        lower_.resize(problem.rows.n_rows);
+        tables_.resize(4 * k_);
+        double squares = 0;
+        for (index v = 0; v < m_; ++v) squares += problem.span[v] * problem.span[v];
+        int exponent;
+        std::frexp(squares, &exponent);
+        unit_ = std::ldexp(1.0, -exponent / 2);
+    }
+
+    // IN and OUT: centers (K, M), weights (K, M), constant of the smoothing (NaN: none yet).
+    Ended run(index start, double* centers, double* weights, double* constant) {
+        Ended ended;
+        begin(start, centers, weights, *constant);
+        for (index iteration = 1; iteration <= problem_.max_iter; ++iteration) {
+            if (!count()) return give_up(ended);
+            bool hopeless = false;
+            if (!relocate(hopeless)) return give_up(ended);
+            move_centers();
+            if (!disperse()) return give_up(ended);
+            rule_.update(dispersion_.data(), mass_.data(), weighting_, next_);
+            if (!problem_.rule.shared)
+                for (index j = 0; j < k_; ++j)
+                    if (rows_[j] == 0)
+                        std::copy(problem_.initial, problem_.initial + m_, next_.values.begin() + j * m_);
+            rule_.set_effective(next_);
+            double unit;
+            const double objective = rule_.objective(dispersion_.data(), mass_.data(), next_, unit);
+            if (!std::isfinite(objective)) return give_up(ended);
+            ended.history.push_back(objective);
+            ended.converged = stops(ended.history, unit);
+            const bool circle = !ended.converged && best_of_circle(ended.history);
+            centers_.swap(moved_);
+            std::swap(weighting_, next_);
+            last_print_ = fingerprint_;
+            has_print_ = true;
+            if (ended.converged || circle || iteration == problem_.max_iter) {
+                ended.objective = objective;
+                ended.has_empty = hopeless;
+                break;
+            }
+        }
+        std::copy(centers_.begin(), centers_.end(), centers);
+        std::copy(weighting_.values.begin(), weighting_.values.end(), weights);
+        if (weighting_.has_constant) *constant = weighting_.constant;
+        return ended;
+    }
+
+   private:
+    static constexpr double CENTER_REST = 1e-13, WEIGHT_REST = 1e-12;
+    static constexpr double MANY = 0.3;
+    static constexpr int OLD = 16;
+
+    static Ended& give_up(Ended& ended) {
+        ended.given_up = true;
+        return ended;
+    }
+
+    void begin(index start, const double* centers, const double* weights, double constant) {
+        centers_.assign(centers, centers + k_ * m_);
+        weighting_.values.assign(weights, weights + k_ * m_);
+        weighting_.has_constant = constant == constant;
+        weighting_.constant = weighting_.has_constant ? constant : 0;
+        rule_.set_start(start);
+        rule_.set_effective(weighting_);
+        std::fill(labels_.begin(), labels_.end(), -1);
+        std::fill(upper_.begin(), upper_.end(), std::numeric_limits<float>::infinity());
+        std::fill(lower_.begin(), lower_.end(), 0.0f);
+        bound_centers_.clear();
+        double widest = 0;
+        for (index v = 0; v < m_; ++v) widest = std::max(widest, problem_.span[v]);
+        passes_.race_in_single(sizeof(T) == 8 && fits_single(widest));
+        fingerprint_ = 0;
+        prints_.clear();
+        has_print_ = has_total_ = false;
+        age_ = 0;
+    }
+
+    Starts starts_of(const double* reference) const {
+        return {1,
+                k_,
+                m_,
+                rule_.n_own() != k_ || k_ == 1,
+                centers_.data(),
+                weighting_.effective.data(),
+                weighting_.offsets.data(),
+                reference,
+                problem_.shift,
+                nullptr,
+                nullptr,
+                0,
+                0,
+                nullptr,
+                false,
+                rule_.n_own() != k_ || k_ == 1};
+    }
+
+    // ---- _engine/statistics.py ----
+
+    // Assigns all rows; sums all of them, or only those that change. False if interrupted.
+    bool count() {
+        const bool update = problem_.updates && can_update();
+        if (!update) return count_all();
+        const Sums part = pass(true);
+        for (index j = 0; j < k_; ++j) {
+            mass_[j] += part.mass[j];
+            rows_[j] += part.rows[j];
+            if (rows_[j] <= 0) mass_[j] = 0;
+            for (index i = j * m_; i < (j + 1) * m_; ++i) {
+                const double square = squares_[i] + part.squares[i];
+                sums_[i] = rows_[j] > 0 ? sums_[i] + part.sums[i] : 0;
+                squares_[i] = rows_[j] > 0 && square > 0 ? square : 0;
+            }
+        }
+        changed_ = *part.changed;
+        ++age_;
+        if (lost_digits()) return count_all();
+        return !passes_.cancelled();
+    }
+
+    // Assigns rows and sums all of them or those that change, about the reference.
+    Sums pass(bool update) {
+        const Starts starts = starts_of(reference_.data());
+        if (!problem_.bounded()) {
+            passes_.accumulate(starts, problem_.updates ? labels_.data() : nullptr, update);
+            fingerprint_ = *passes_.total().fingerprint;
+        } else {
+            const Bounds bounds = moved_bounds();
+            passes_.accumulate(starts, labels_.data(), update, &bounds);
+            fingerprint_ += *passes_.total().fingerprint;
+            if (passes_.n_doubtful() > problem_.rows.n_rows / 50) passes_.race_in_single(false);
+            bound_centers_ = centers_;
+            bound_weights_ = weighting_.effective;
+        }
+        return passes_.total();
+    }
+
+    // Sums all rows about another reference; labels stay.
+    void sum_about(const double* reference) {
+        const Bounds none{};
+        if (problem_.bounded())
+            passes_.accumulate(starts_of(reference), labels_.data(), false, &none);
+        else
+            passes_.accumulate(starts_of(reference), nullptr, false);
+    }
+
+    // What the bounds of the last pass must be multiplied by, and what is added, to hold for the centers
+    // and weights of this one; a little more, for all that is rounded.
+    Bounds moved_bounds() {
+        float *grow = tables_.data(), *add = grow + k_, *shrink = add + k_, *subtract = shrink + k_;
+        const Bounds bounds{upper_.data(), lower_.data(), grow, add, shrink, subtract, unit_, nullptr};
+        if (bound_centers_.empty()) {  // the first pass: nothing is known
+            for (index j = 0; j < k_; ++j) grow[j] = shrink[j] = 1, add[j] = subtract[j] = 0;
+            return bounds;
+        }
+        // the lowest and second lowest shrinking, the largest and second largest step
+        double least = INF, less = INF, most = 0, more = 0;
+        shrinking_.resize(k_);
+        steps_.resize(k_);
+        for (index j = 0; j < k_; ++j) {
+            const index own = rule_.n_own() == 1 ? 0 : j * m_;
+            double alpha = 0, beta = INF, delta = 0;
+            for (index v = 0; v < m_; ++v) {
+                const double before = bound_weights_[own + v], now = weighting_.effective[own + v];
+                const double step = centers_[j * m_ + v] - bound_centers_[j * m_ + v];
+                delta += now * step * step;
+                if (before > 0) {
+                    alpha = std::max(alpha, now / before);
+                    beta = std::min(beta, now / before);
+                } else if (now > 0) {
+                    alpha = INF;  // a weight that leaves zero: nothing is known
+                }
+            }
+            steps_[j] = std::sqrt(delta) * unit_ * (1 + 1e-6) + 1e-30;
+            shrinking_[j] = std::sqrt(beta) * (1 - 1e-6);
+            grow[j] = float(std::sqrt(alpha) * (1 + 1e-6));
+            add[j] = float(steps_[j] * (1 + 1e-6));
+            if (shrinking_[j] < least) less = least, least = shrinking_[j];
+            else less = std::min(less, shrinking_[j]);
+            if (steps_[j] > most) more = most, most = steps_[j];
+            else more = std::max(more, steps_[j]);
+        }
+        for (index j = 0; j < k_; ++j) {
+            shrink[j] = float((shrinking_[j] == least ? less : least) * (1 - 1e-6));
+            subtract[j] = float((steps_[j] == most ? more : most) * (1 + 1e-6));
+        }
+        return bounds;
+    }
+
+    // Assigns and sums all rows, about the centers.
+    bool count_all() {
+        reference_ = centers_;
+        const Sums part = pass(false);
+        std::copy(part.mass, part.mass + k_, mass_.begin());
+        std::copy(part.rows, part.rows + k_, rows_.begin());
+        std::copy(part.sums, part.sums + k_ * m_, sums_.begin());
+        std::copy(part.squares, part.squares + k_ * m_, squares_.begin());
+        changed_ = *part.changed;
+        has_total_ = true;
+        age_ = 0;
+        peak_mass_ = mass_;
+        peak_squares_ = squares_;
+        return !passes_.cancelled();
+    }
+
+    bool can_update() const {
+        if (!has_total_ || age_ >= OLD) return false;
+        if (!(double(changed_) <= MANY * double(problem_.rows.n_rows))) return false;
+        for (index j = 0; j < k_; ++j)
+            for (index i = j * m_; i < (j + 1) * m_; ++i) {
+                const double step = centers_[i] - reference_[i];
+                if (step * step * mass_[j] > 0.9 * squares_[i]) return false;
+            }
+        return true;
+    }
+
+    bool lost_digits() {
+        bool lost = false;
+        for (index j = 0; j < k_; ++j) {
+            peak_mass_[j] = std::max(peak_mass_[j], mass_[j]);
+            lost |= mass_[j] < 1e-4 * peak_mass_[j] && rows_[j] > 0;
+            for (index i = j * m_; i < (j + 1) * m_; ++i) {
+                peak_squares_[i] = std::max(peak_squares_[i], squares_[i]);
+                lost |= squares_[i] < 1e-4 * peak_squares_[i] && rows_[j] > 0;
+            }
+        }
+        return lost;
+    }
+
+    // ---- _engine/empty.py ----
+
+    // Moves empty clusters to far rows; `hopeless` if one stays empty. False if interrupted.
+    bool relocate(bool& hopeless) {
+        for (index round = 0; round < k_; ++round) {
+            const auto empty = std::find(rows_.begin(), rows_.end(), 0);
+            if (empty == rows_.end()) return true;
+            std::vector<unsigned char> several(k_);
+            for (index j = 0; j < k_; ++j) several[j] = rows_[j] > 1 || mass_[j] > 1.0;
+            double distance;
+            const std::int64_t far = passes_.farthest(starts_of(centers_.data()), several.data(), distance);
+            if (passes_.cancelled()) return false;
+            std::vector<double> row(m_);
+            const T* cells = problem_.rows.data +
+                             (far < 0 ? 0 : far - problem_.rows.first_row) * problem_.rows.row_stride;
+            for (index v = 0; v < m_; ++v) row[v] = double(cells[v * problem_.rows.column_stride]);
+            if (!(distance > rounding(row.data()))) {
+                hopeless = true;
+                return true;
+            }
+            const index cluster = empty - rows_.begin();
+            std::copy(row.begin(), row.end(), centers_.begin() + cluster * m_);
+            if (!problem_.rule.shared)
+                std::copy(problem_.initial, problem_.initial + m_, weighting_.values.begin() + cluster * m_);
+            rule_.set_effective(weighting_);
+            if (!count_all()) return false;
+        }
+        return true;
+    }
+
+    // What the dissimilarity of a row to an equal center can be by rounding (Minkowski.rounding).
+    double rounding(const double* row) const {
+        std::vector<double> costs(m_), levels(m_);
+        double best = INF, level = 0;
+        for (index j = 0; j < k_; ++j) {
+            const double* w = weighting_.effective.data() + (rule_.n_own() == 1 ? 0 : j * m_);
+            for (index v = 0; v < m_; ++v) {
+                const double apart = std::fabs(row[v] - centers_[j * m_ + v]);
+                const double ulps = 1e-13 * problem_.span[v] + 1e-15 * problem_.magnitude[v];
+                costs[v] = w[v] * (apart * apart);
+                levels[v] = w[v] * (ulps * ulps);
+            }
+            const double cost = sum_of(costs.data(), m_) + weighting_.offsets[j];
+            if (j == 0 || cost < best) best = cost, level = sum_of(levels.data(), m_);
+        }
+        return level;
+    }
+
+    // ---- centers and dispersions ----
+
+    void move_centers() {
+        for (index j = 0; j < k_; ++j)
+            for (index v = 0; v < m_; ++v) {
+                const index i = j * m_ + v;
+                double mean = centers_[i];
+                if (mass_[j] > 0) mean = reference_[i] + sums_[i] / mass_[j];
+                // steps of a few ulps are undone
+                const bool still = std::fabs(mean - centers_[i]) <= 1e-15 * problem_.magnitude[v];
+                moved_[i] = still ? centers_[i] : mean;
+            }
+    }
+
+    // Dispersions about the new centers; false if they are not finite. Where a center has moved so far
+    // that digits cancel, rows are summed about the new one (Minkowski.dispersion).
+    bool disperse() {
+        std::vector<index>& lost = lost_;
+        lost.clear();
+        for (index j = 0; j < k_; ++j)
+            for (index v = 0; v < m_; ++v) {
+                const index i = j * m_ + v;
+                const double step = moved_[i] - reference_[i];
+                double ulps = 2e-15 * std::fabs(moved_[i]);
+                ulps += 1.2e-16 * double(rows_[j]) * std::fabs(step);
+                const double known = mass_[j] * (ulps * ulps), cancels = step * step * mass_[j];
+                double dispersion = squares_[i] - cancels;
+                const double residue = 2.0 * step * (sums_[i] - mass_[j] * step);
+                if (std::fabs(residue) > 1e-13 * std::fabs(dispersion)) dispersion -= residue;
+                if (cancels > 1e5 * dispersion && 1e-14 * cancels > known) lost.push_back(i);
+                known_[i] = known;
+                dispersion_[i] = dispersion;
+            }
+        if (!lost.empty()) {
+            sum_about(moved_.data());
+            for (const index i : lost) dispersion_[i] = passes_.total().squares[i];
+        }
+        bool finite = true;
+        for (index i = 0; i < k_ * m_; ++i) {
+            if (dispersion_[i] <= known_[i] || !problem_.rule.varying[i % m_]) dispersion_[i] = 0;
+            finite &= std::isfinite(dispersion_[i]);
+        }
+        return finite && !(!lost.empty() && passes_.cancelled());
+    }
+
+    // ---- stopping ----
+
+    bool stops(const std::vector<double>& history, double unit) const {
+        const bool same = has_print_ && fingerprint_ == last_print_;
+        if (same && at_rest()) return true;
+        if (!problem_.rule.monotone || history.size() < 2 || !(problem_.tol > 0)) return false;
+        const double fall = std::fabs(history[history.size() - 2] - history.back());
+        return fall <= problem_.tol * unit && (unit > 0 || same);
+    }
+
+    bool at_rest() const {
+        const double limit = problem_.rule.monotone ? WEIGHT_REST : std::max(problem_.tol, WEIGHT_REST);
+        for (index j = 0; j < k_; ++j)
+            for (index v = 0; v < m_; ++v) {
+                const index i = j * m_ + v;
+                if (!(std::fabs(moved_[i] - centers_[i]) <= CENTER_REST * problem_.span[v])) return false;
+                if (!(std::fabs(next_.values[i] - weighting_.values[i]) <= limit)) return false;
+            }
+        return true;
+    }
+
+    // Whether the labels came before the last iteration and this is the lowest point since then.
+    bool best_of_circle(const std::vector<double>& history) {
+        if (problem_.rule.monotone || !problem_.rule.memoryless) return false;
+        const index now = index(history.size()) - 1;
+        index earlier = -1;
+        for (index at = now - 2; at >= 0 && earlier < 0; --at)
+            if (prints_[at] == fingerprint_) earlier = at;
+        prints_.push_back(fingerprint_);
+        if (earlier < 0) return false;
+        const double best = *std::min_element(history.begin() + earlier + 1, history.end());
+        return history[now] - best <= 1e-12 * std::fabs(best);
+    }
+
+    const Problem<T>& problem_;
+    index k_, m_;
+    Passes<T> passes_;
+    RuleOfStart rule_;
+    Weighting weighting_, next_;
+    std::vector<double> centers_, moved_, dispersion_, known_, reference_, mass_, sums_, squares_, peak_mass_,
+        peak_squares_;
+    std::vector<double> bound_centers_, bound_weights_, shrinking_, steps_;
+    std::vector<float> upper_, lower_, tables_;
+    double unit_ = 1;
+    std::vector<std::int64_t> rows_;
+    std::vector<index> lost_;
+    std::vector<std::int32_t> labels_;
+    std::vector<std::uint64_t> prints_;
+    std::uint64_t fingerprint_ = 0, last_print_ = 0;
+    std::int64_t changed_ = 0;
+    bool has_print_ = false, has_total_ = false;
+    int age_ = 0;
+};
+
+// Runs all starts: side by side if there are enough of them, else one after the other by a team.
+// centers and weights (R, K, M), constants (R) are replaced by the results.
+template <class T>
+std::vector<Ended> run_starts(const Problem<T>& problem, int n_threads,
+                              const typename Passes<T>::CancelOf& cancel_of, double* centers,
+                              double* weights, double* constants) {
+    const index r = problem.n_starts, size = problem.n_clusters * problem.rows.n_features;
+    std::vector<Ended> ended(r);
+    const auto run = [&](Loop<T>& loop, index start) {
+        ended[start] = loop.run(start, centers + start * size, weights + start * size, constants + start);
+    };
+    if (n_threads == 1 || (problem.n_segments > 1 && r < 2 * n_threads)) {
+        Loop<T> loop(problem, problem.n_segments > 1 ? n_threads : 1, 0, cancel_of);
+        for (index start = 0; start < r; ++start) run(loop, start);
+        return ended;
+    }
+    std::vector<std::unique_ptr<Loop<T>>> loops;  // made before threads start: none of them may throw
+    for (int worker = 0; worker < n_threads; ++worker)
+        loops.emplace_back(new Loop<T>(problem, 1, worker, cancel_of));
+    Pool::of_this_process().run(r, n_threads, [&](index start, int worker) { run(*loops[worker], start); });
+    return ended;
+}
+
+}  // namespace fwk

@@ -1,0 +1,311 @@
+// Weight rules for one start, operation for operation what fwkmeans/weighting does with NumPy, so that
+// both give the same bits: sums are taken in NumPy's order, and NumPy's side calls `exp` and `log` of
+// this library (functions.py). Compiled without fused multiply-adds.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace fwk {
+
+// The order in which NumPy sums neighbors: eight sums side by side, halves above 128.
+inline double sum_of(const double* x, index n) {
+    if (n < 8) {
+        double sum = 0;
+        for (index i = 0; i < n; ++i) sum += x[i];
+        return sum;
+    }
+    if (n > 128) {
+        const index half = n / 2 - n / 2 % 8;
+        return sum_of(x, half) + sum_of(x + half, n - half);
+    }
+    double part[8];
+    for (int j = 0; j < 8; ++j) part[j] = x[j];
+    index i = 8;
+    for (; i < n - n % 8; i += 8)
+        for (int j = 0; j < 8; ++j) part[j] += x[i + j];
+    double sum = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+    for (; i < n; ++i) sum += x[i];
+    return sum;
+}
+
+// out[v] = sum over k of x[k][v], as NumPy sums over an axis that is not the last.
+inline void sum_over_clusters(const double* x, index k, index m, double* out) {
+    if (m == 1) {
+        out[0] = sum_of(x, k);
+        return;
+    }
+    std::fill(out, out + m, 0.0);
+    for (index j = 0; j < k; ++j)
+        for (index v = 0; v < m; ++v) out[v] += x[j * m + v];
+}
+
+enum class RuleKind : int { fixed, entropy, shared_power, cluster_power, self_adjusting };
+enum class Smoothing : int { number, frozen, refresh, inside };
+
+// A weight rule and what it must know about the table; shared by all starts.
+struct Rule {
+    RuleKind kind;
+    Smoothing smoothing;      // of cluster powers
+    bool shared;              // one weight per feature
+    bool monotone, memoryless;
+    bool option;              // fixed: ones in the dissimilarity; entropy: mean dispersions; FWSA: safeguard
+    const double* parameter;  // (R) gamma or beta
+    const unsigned char* varying;  // (M)
+    const double* scatter;         // (M)
+};
+
+constexpr double INF = std::numeric_limits<double>::infinity();
+
+// The weights of a start, and what decides its labels: weights x scale, see _engine/state.py.
+struct Weighting {
+    std::vector<double> values;     // (K, M)
+    std::vector<double> effective;  // (K or 1, M)
+    std::vector<double> offsets;    // (K)
+    double scale = 1, constant = 0;
+    bool has_constant = false;
+};
+
+class RuleOfStart {
+   public:
+    RuleOfStart(const Rule& rule, index k, index m) : rule_(rule), k_(k), m_(m), row_(m), by_cluster_(k) {
+        for (index v = 0; v < m; ++v) n_varying_ += rule.varying[v] != 0;
+    }
+    void set_start(index start) { parameter_ = rule_.parameter[start]; }
+    index n_own() const { return rule_.shared ? 1 : k_; }
+
+    // Sets what decides the labels from the values.
+    void set_effective(Weighting& w) {
+        const index n = n_own() * m_;
+        double scale = 1;
+        w.effective.resize(n);
+        if (rule_.kind == RuleKind::fixed && rule_.option) {
+            std::fill(w.effective.begin(), w.effective.end(), 1.0);
+        } else if (is_power()) {
+            scale = raise(w.values.data(), n, w.effective.data());
+        } else {
+            std::copy(w.values.begin(), w.values.begin() + n, w.effective.begin());
+        }
+        set_offsets(w);
+        int exponent;
+        std::frexp(*std::max_element(w.effective.begin(), w.effective.end()), &exponent);
+        w.scale = std::ldexp(scale, exponent);
+        const double unit = std::ldexp(1.0, -exponent);
+        for (double& value : w.effective) value *= unit;
+        for (double& offset : w.offsets) offset /= w.scale;
+    }
+
+    // The new values from the dispersions (K, M); `before` and `after` may not be the same.
+    void update(const double* dispersion, const double* mass, const Weighting& before, Weighting& after) {
+        after.constant = before.constant;
+        after.has_constant = before.has_constant;
+        after.values.resize(k_ * m_);
+        if (rule_.kind == RuleKind::fixed) {
+            after.values = before.values;
+        } else if (rule_.kind == RuleKind::entropy) {
+            for (index j = 0; j < k_; ++j)
+                entropy(dispersion + j * m_, rule_.option ? parameter_ * mass[j] : parameter_,
+                        after.values.data() + j * m_);
+        } else if (rule_.kind == RuleKind::cluster_power) {
+            if (!after.has_constant || rule_.smoothing == Smoothing::refresh) {
+                const double mean = sum_of_rows(dispersion) / double(k_ * n_varying_);
+                after.constant = mean > 0 ? mean : 0.01;
+                after.has_constant = true;
+            }
+            for (index j = 0; j < k_; ++j) {
+                const double added = rule_.smoothing == Smoothing::inside ? after.constant * mass[j]
+                                                                          : after.constant;
+                for (index v = 0; v < m_; ++v) row_[v] = dispersion[j * m_ + v] + added;
+                power(row_.data(), after.values.data() + j * m_);
+            }
+        } else {
+            sum_over_clusters(dispersion, k_, m_, row_.data());
+            if (rule_.kind == RuleKind::shared_power)
+                power(row_.data(), after.values.data());
+            else
+                adjust(row_.data(), before.values.data(), after.values.data());
+            for (index j = 1; j < k_; ++j)
+                std::copy(after.values.begin(), after.values.begin() + m_, after.values.begin() + j * m_);
+        }
+    }
+
+    // Returns the objective; `part` is what rows add without their offsets, the unit of `tol`.
+    double objective(const double* dispersion, const double* mass, const Weighting& w, double& part) {
+        double weighted;
+        if (n_own() == 1) {
+            sum_over_clusters(dispersion, k_, m_, row_.data());
+            for (index v = 0; v < m_; ++v) row_[v] = w.effective[v] * row_[v];
+            weighted = sum_of(row_.data(), m_);
+        } else {
+            for (index j = 0; j < k_; ++j) {
+                for (index v = 0; v < m_; ++v) row_[v] = w.effective[j * m_ + v] * dispersion[j * m_ + v];
+                by_cluster_[j] = sum_of(row_.data(), m_);
+            }
+            weighted = sum_of(by_cluster_.data(), k_);
+        }
+        part = w.scale * weighted;
+        for (index j = 0; j < k_; ++j) by_cluster_[j] = w.offsets[j] * mass[j];
+        const double by_rows = part + w.scale * sum_of(by_cluster_.data(), k_);
+        if (rule_.kind == RuleKind::entropy && !rule_.option) {
+            entropy_terms(w.values.data());
+            return by_rows + sum_of(by_cluster_.data(), k_);
+        }
+        if (rule_.kind == RuleKind::cluster_power && rule_.smoothing != Smoothing::inside) {
+            constant_terms(w);
+            return by_rows + sum_of(by_cluster_.data(), k_);
+        }
+        if (rule_.kind == RuleKind::self_adjusting) {
+            for (index v = 0; v < m_; ++v) row_[v] = w.values[v] * rule_.scatter[v];
+            const double total = sum_of(row_.data(), m_);
+            return total > 0 ? by_rows / total : 0.0;
+        }
+        return by_rows;
+    }
+
+   private:
+    static constexpr double TIE = 1e-12, FLOOR = 1e-24, NOTHING = 1e-12;
+
+    bool is_power() const {
+        return rule_.kind == RuleKind::shared_power || rule_.kind == RuleKind::cluster_power;
+    }
+
+    // Powers of the values relative to the largest, which is returned.
+    double raise(const double* values, index n, double* out) const {
+        double largest = -INF;
+        for (index i = 0; i < n; ++i) {
+            out[i] = values[i] > 0 ? std::log(values[i]) * parameter_ : -INF;
+            largest = std::max(largest, out[i]);
+        }
+        for (index i = 0; i < n; ++i) out[i] = std::exp(out[i] - largest);
+        return std::exp(largest);
+    }
+
+    void set_offsets(Weighting& w) {
+        w.offsets.assign(k_, 0.0);
+        if (rule_.kind == RuleKind::entropy && rule_.option) {
+            entropy_terms(w.values.data());
+            w.offsets = by_cluster_;
+        } else if (rule_.kind == RuleKind::cluster_power && rule_.smoothing == Smoothing::inside) {
+            constant_terms(w);
+            w.offsets = by_cluster_;
+        }
+    }
+
+    // by_cluster = gamma sum_v w log w
+    void entropy_terms(const double* values) {
+        for (index j = 0; j < k_; ++j) {
+            for (index v = 0; v < m_; ++v) {
+                const double w = values[j * m_ + v];
+                row_[v] = w * (w > 0 ? std::log(w) : 0.0);
+            }
+            by_cluster_[j] = parameter_ * sum_of(row_.data(), m_);
+        }
+    }
+
+    // by_cluster = constant sum_v w^beta
+    void constant_terms(const Weighting& w) {
+        if (!w.has_constant) {
+            std::fill(by_cluster_.begin(), by_cluster_.end(), 0.0);
+            return;
+        }
+        powers_.resize(k_ * m_);
+        const double scale = raise(w.values.data(), k_ * m_, powers_.data());
+        for (index j = 0; j < k_; ++j)
+            by_cluster_[j] = w.constant * (sum_of(powers_.data() + j * m_, m_) * scale);
+    }
+
+    double sum_of_rows(const double* dispersion) {
+        for (index j = 0; j < k_; ++j) by_cluster_[j] = sum_of(dispersion + j * m_, m_);
+        return sum_of(by_cluster_.data(), k_);
+    }
+
+    // exp(out) normalized; -inf gives zero.
+    void softmax(double* out) const {
+        double largest = -INF;
+        for (index v = 0; v < m_; ++v) largest = std::max(largest, out[v]);
+        for (index v = 0; v < m_; ++v) out[v] = std::exp(out[v] - largest);
+        const double total = sum_of(out, m_);
+        for (index v = 0; v < m_; ++v) out[v] = out[v] / total;
+    }
+
+    template <class Marked>
+    void share(Marked marked, double* out) const {
+        index n = 0;
+        for (index v = 0; v < m_; ++v) n += marked(v);
+        for (index v = 0; v < m_; ++v) out[v] = marked(v) ? 1.0 / double(n) : 0.0;
+    }
+
+    double lowest(const double* dispersion) const {
+        double lowest = INF;
+        for (index v = 0; v < m_; ++v)
+            if (rule_.varying[v]) lowest = std::min(lowest, dispersion[v]);
+        return lowest;
+    }
+
+    void vertex(const double* dispersion, double* out) const {
+        const double limit = lowest(dispersion) * (1.0 + TIE);
+        share([&](index v) { return rule_.varying[v] && dispersion[v] <= limit; }, out);
+    }
+
+    void entropy(const double* dispersion, double gamma, double* out) const {
+        if (!(gamma > 0)) return vertex(dispersion, out);
+        const double least = lowest(dispersion);
+        for (index v = 0; v < m_; ++v)
+            out[v] = (least - (rule_.varying[v] ? dispersion[v] : INF)) / gamma;
+        softmax(out);
+    }
+
+    void power(const double* dispersion, double* out) const {
+        const double beta = parameter_;
+        if (beta == 1) return vertex(dispersion, out);
+        if (!(beta > 1) && !(beta < 0))
+            return share([&](index v) { return rule_.varying[v] != 0; }, out);
+        const auto zero = [&](index v) { return rule_.varying[v] && dispersion[v] <= 0; };
+        if (beta > 1)
+            for (index v = 0; v < m_; ++v)
+                if (zero(v)) return share(zero, out);
+        for (index v = 0; v < m_; ++v) {
+            const double floor = beta < 0 ? FLOOR * rule_.scatter[v] : dispersion[v];
+            const double d = std::max(std::max(dispersion[v], floor), std::numeric_limits<double>::min());
+            out[v] = rule_.varying[v] ? std::log(d) / (1.0 - beta) : -INF;
+        }
+        softmax(out);
+    }
+
+    // FWSA: halfway from the weights before to the separations of the features.
+    void adjust(const double* within, const double* before, double* out) {
+        std::vector<double> between(m_), target(m_), terms(m_);
+        bool separated = false, pure = false;
+        for (index v = 0; v < m_; ++v) {
+            between[v] = std::max(rule_.scatter[v] - within[v], 0.0);
+            separated |= between[v] > NOTHING * rule_.scatter[v];
+            pure |= rule_.varying[v] && within[v] <= 0;
+            target[v] = (rule_.varying[v] ? between[v] : 0.0) / (within[v] <= 0 ? 1.0 : within[v]);
+        }
+        const double total = sum_of(target.data(), m_);
+        for (double& share : target) share = share / (total > 0 ? total : 1.0);
+        if (pure)
+            share([&](index v) { return rule_.varying[v] && within[v] <= 0; }, target.data());
+        if (!separated) std::copy(before, before + m_, target.begin());
+        const auto separation = [&](const double* w) {
+            for (index v = 0; v < m_; ++v) terms[v] = w[v] * within[v];
+            const double below = sum_of(terms.data(), m_);
+            for (index v = 0; v < m_; ++v) terms[v] = w[v] * between[v];
+            const double above = sum_of(terms.data(), m_);
+            return below > 0 ? above / below : INF;
+        };
+        if (rule_.option && !(separation(target.data()) >= separation(before)))
+            std::copy(before, before + m_, target.begin());
+        for (index v = 0; v < m_; ++v) out[v] = (before[v] + target[v]) / 2.0;
+    }
+
+    const Rule& rule_;
+    index k_, m_, n_varying_ = 0;
+    double parameter_ = 0;
+    std::vector<double> row_, by_cluster_, powers_;
+};
+
+}  // namespace fwk

@@ -1,0 +1,50 @@
+"""The rows of a table with what a model says of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fwkmeans._support.text import distinct_names
+from fwkmeans.cli.columns import Chosen
+from fwkmeans.typing import FloatArray, LabelArray
+
+#: Columns that are added to a table.
+ADDED = ("cluster", "distance", "confidence")
+
+
+def with_clusters(chosen: Chosen, model: Any, rows: Any) -> dict[str, list[Any]]:
+    """Return the columns of the table, and cluster, distance and confidence of each row.
+
+    `rows` is what the model was fitted to. Names that the table has already get a number.
+    """
+    columns = {name: chosen.table[name].to_pylist() for name in chosen.table.column_names}
+    labels = model.labels_
+    distances = np.asarray(model.transform(rows), dtype=np.float64)
+    own = distances[np.arange(labels.size), labels]
+    if hasattr(model, "predict_proba"):
+        confidence = model.predict_proba(rows).max(axis=1)
+    else:
+        confidence = margins(distances, labels)
+    shown = [float(f"{one:.6g}") for one in own]
+    values = (labels.tolist(), shown, [round(float(one), 4) for one in confidence])
+    names = distinct_names(ADDED, "{}_{}", taken=columns)
+    return columns | dict(zip(names, values, strict=True))
+
+
+def margins(distances: FloatArray, labels: LabelArray) -> FloatArray:
+    """Return how clearly each row is in its cluster: 0 between two clusters, 1 at its center.
+
+    This is the simplified silhouette: the distance to the nearest other center less that to the
+    own one, as a share of the former.
+    """
+    own = distances[np.arange(labels.size), labels]
+    if distances.shape[1] < 2:
+        return np.ones(labels.size)
+    others = distances.copy()
+    others[np.arange(labels.size), labels] = np.inf
+    nearest = others.min(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = (nearest - own) / nearest
+    return np.asarray(np.clip(np.nan_to_num(share, nan=0.0, neginf=0.0), 0.0, 1.0))

@@ -1,0 +1,44 @@
+"""The warning about a column that has nearly all the weight of a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fwkmeans._support.text import count
+from fwkmeans._support.warn import warn_user
+from fwkmeans.estimators.shares import counted_weights
+from fwkmeans.exceptions import DominantColumnWarning
+from fwkmeans.typing import Description
+
+__all__ = ["MOST", "warn_of_dominant_column"]
+
+#: The largest share of a cluster's weight that one column can have without a warning.
+MOST = 0.9
+
+
+def warn_of_dominant_column(estimator: Any, table: Description) -> None:
+    """Warn if one of several columns has more than 90 % of the weight of a cluster."""
+    if table.varying.sum() < 2:
+        return
+    weights = counted_weights(estimator)
+    largest = weights.max(axis=1)
+    where = np.flatnonzero(largest > MOST)
+    if not where.size:
+        return
+    worst = int(where[np.argmax(largest[where])])
+    column = int(weights[worst].argmax())
+    names = getattr(estimator, "feature_names_in_", None)
+    name = column if names is None else repr(str(names[column]))
+    clusters = f"cluster {worst}"
+    if where.size == len(weights) and (weights.argmax(axis=1) == column).all():
+        clusters = "every cluster"
+    elif where.size > 1:
+        clusters += f" ({count(where.size - 1, 'other cluster')} also rest on one column)"
+    warn_user(
+        f"Column {name} has {largest[worst]:.0%} of the weight in {clusters}, so it alone decides "
+        "which rows belong there. If it hardly varies, leave it out; otherwise choose parameters "
+        "that spread the weights, such as a larger guard, beta, p or gamma.",
+        DominantColumnWarning,
+    )

@@ -1,0 +1,187 @@
+"""The loop in the core and the loop in Python: the same steps, to the bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fwkmeans import FeatureWeightedKMeans, KMeans
+from fwkmeans._core import compiled
+from fwkmeans._engine import Recipe, alternate, alternate_in_python, bind_parts
+from fwkmeans._engine.in_core import alternate_in_core
+from fwkmeans._init import Seeds, initial_weights, random_entities
+from fwkmeans.centers import MeanCenter
+from fwkmeans.dissimilarities import SquaredEuclidean
+from fwkmeans.sources import MemorySource, describe
+from fwkmeans.weighting import (
+    ClusterPowerWeights,
+    EntropyWeights,
+    FixedWeights,
+    SelfAdjustingWeights,
+    SharedPowerWeights,
+    UniformWeights,
+)
+
+pytestmark = pytest.mark.skipif(compiled is None, reason="needs the compiled core")
+
+RULES = [
+    UniformWeights(),
+    FixedWeights(),
+    EntropyWeights(),
+    EntropyWeights(gamma=0.0),
+    EntropyWeights(gamma=1e-3),
+    EntropyWeights(dispersion="mean"),
+    SharedPowerWeights(),
+    SharedPowerWeights(beta=1.0),
+    SharedPowerWeights(beta=0.0),
+    SharedPowerWeights(beta=-1.5),
+    ClusterPowerWeights(),
+    ClusterPowerWeights(beta=1.3, smoothing="frozen"),
+    ClusterPowerWeights(beta=3.0, smoothing="refresh"),
+    ClusterPowerWeights(smoothing="inside"),
+    ClusterPowerWeights(beta=-1.0, smoothing=0.2),
+    SelfAdjustingWeights(),
+    SelfAdjustingWeights(safeguard=True),
+]
+
+
+def _tables() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    blobs = rng.normal(size=(400, 3)) + 4.0 * rng.integers(0, 3, (400, 1))
+    wide = rng.normal(size=(300, 21)) * rng.random(21)
+    return {
+        "blobs": blobs,
+        "wide": wide,
+        "single": wide.astype(np.float32),
+        "strided": np.asfortranarray(wide)[::2, ::3],
+        "one column": rng.normal(size=(200, 1)),
+        "few values": rng.integers(0, 3, (90, 3)).astype(np.float64),  # ties, empty clusters
+        "constant": np.column_stack([blobs, np.ones(400)]),
+        "far": blobs + 1e7,
+        "very wide": rng.normal(size=(60, 300)),
+        "segments": rng.normal(size=(5000, 4)) + 3.0 * rng.integers(0, 4, (5000, 1)),
+    }
+
+
+TABLES = _tables()
+
+
+def _problem(X, rule, n_clusters, n_starts, sample_weight=None, n_threads=1):
+    source = MemorySource(X, sample_weight, n_threads)
+    table, _ = describe(source)
+    recipe, table = bind_parts(Recipe(SquaredEuclidean(), MeanCenter(), rule), source, table)
+    recipe = recipe._replace(weighting=recipe.weighting.bind(table, n_clusters))
+    seeds, starts = Seeds(1), range(n_starts)
+    centers = random_entities(source, n_clusters, seeds, starts, table)
+    how = "random" if isinstance(rule, FixedWeights) else "uniform"
+    weights = initial_weights(how, recipe.weighting, n_clusters, table, seeds, starts)
+    return source, recipe, table, centers, weights
+
+
+def _assert_same(one, other):
+    for name, a, b in zip(one._fields, one, other, strict=True):
+        if name != "weights":
+            np.testing.assert_array_equal(a, b, err_msg=name)
+    np.testing.assert_array_equal(one.weights.values, other.weights.values)
+    assert one.weights.memory.keys() == other.weights.memory.keys()
+    for key, values in one.weights.memory.items():
+        np.testing.assert_array_equal(values, other.weights.memory[key])
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_core_and_python_give_the_same_bits(rule, name):
+    problem = _problem(TABLES[name], rule, 5, 4)
+    assert alternate_in_core(*problem, max_iter=60, tol=1e-6) is not None
+    _assert_same(
+        alternate(*problem, max_iter=60, tol=1e-6),
+        alternate_in_python(*problem, max_iter=60, tol=1e-6),
+    )
+
+
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+@pytest.mark.parametrize("n_clusters", [1, 11])
+def test_same_bits_with_sample_weights_and_any_number_of_clusters(rule, n_clusters):
+    X = TABLES["blobs"]
+    weight = np.random.default_rng(2).random(len(X)) * (np.arange(len(X)) % 7 > 0)
+    problem = _problem(X, rule, n_clusters, 3, weight)
+    for stop in ({"max_iter": 40, "tol": 0.0}, {"max_iter": 3, "tol": 1e-3}):
+        _assert_same(alternate(*problem, **stop), alternate_in_python(*problem, **stop))
+
+
+@pytest.mark.parametrize(
+    "rule", [UniformWeights(), EntropyWeights(), ClusterPowerWeights()], ids=repr
+)
+def test_same_bits_where_only_rows_that_change_are_summed(rule):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(20_500, 4)) + 2.0 * rng.integers(0, 5, (20_500, 1))
+    problem = _problem(X, rule, 6, 2)
+    expected = alternate_in_python(*problem, max_iter=60, tol=1e-7)
+    assert expected.n_iter.max() > 20  # full recounts in between
+    _assert_same(alternate(*problem, max_iter=60, tol=1e-7), expected)
+
+
+@pytest.mark.parametrize("n_starts", [1, 12])  # a team for one start; starts side by side
+def test_same_bits_for_any_number_of_threads_and_any_batch(n_starts):
+    X = TABLES["segments"]
+    problem = _problem(X, EntropyWeights(), 4, n_starts, n_threads=3)
+    together = alternate(*problem, max_iter=50, tol=1e-6)
+    _, recipe, table, centers, weights = problem
+    for start in {0, n_starts - 1}:
+        one = np.asarray([start])
+        alone = (MemorySource(X), recipe, table, centers[one], weights.take(one))
+        run = alternate(*alone, max_iter=50, tol=1e-6)
+        np.testing.assert_array_equal(run.centers[0], together.centers[start])
+        n_iter = together.n_iter[start]
+        np.testing.assert_array_equal(run.history[0], together.history[start, :n_iter])
+
+
+_THREE = np.asarray([0.0, 1.0, 30.0]).reshape(3, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        EntropyWeights(gamma=_THREE),
+        SharedPowerWeights(beta=_THREE),
+        ClusterPowerWeights(beta=1.0 + _THREE, smoothing=_THREE),
+    ],
+    ids=lambda rule: type(rule).__name__,
+)
+def test_a_parameter_may_have_one_value_for_each_start(rule):
+    problem = _problem(TABLES["blobs"], rule, 3, 3)
+    _assert_same(
+        alternate(*problem, max_iter=50, tol=1e-6),
+        alternate_in_python(*problem, max_iter=50, tol=1e-6),
+    )
+
+
+def test_a_start_whose_sums_overflow_ends_as_in_python():
+    X = TABLES["blobs"].copy()
+    source, recipe, table, centers, weights = _problem(X, UniformWeights(), 3, 3)
+    centers[1] = 1e200  # squares overflow
+    problem = (source, recipe, table, centers, weights)
+    with np.errstate(all="ignore"):
+        expected = alternate_in_python(*problem, max_iter=20, tol=1e-6)
+        _assert_same(alternate(*problem, max_iter=20, tol=1e-6), expected)
+
+
+class _Doubled(EntropyWeights):
+    def update(self, dispersion, context):
+        return super().update(2.0 * dispersion, context)
+
+
+def test_a_rule_that_derives_from_a_known_one_runs_in_python():
+    X = TABLES["blobs"]
+    assert alternate_in_core(*_problem(X, _Doubled(1.0), 3, 2), max_iter=9, tol=0.0) is None
+    own = FeatureWeightedKMeans(3, weighting=_Doubled(1.0), random_state=0).fit(X)
+    known = FeatureWeightedKMeans(3, weighting=EntropyWeights(0.5), random_state=0).fit(X)
+    np.testing.assert_allclose(own.feature_weights_, known.feature_weights_, rtol=1e-9)
+
+
+def test_verbose_fits_report_every_iteration(caplog):
+    X = TABLES["blobs"]
+    told = KMeans(3, verbose=2, n_init=1, random_state=0).fit(X)
+    assert sum("iteration" in record.message for record in caplog.records) == told.n_iter_
+    silent = KMeans(3, n_init=1, random_state=0).fit(X)
+    np.testing.assert_array_equal(told.cluster_centers_, silent.cluster_centers_)

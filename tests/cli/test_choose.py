@@ -1,0 +1,86 @@
+"""Numbers of clusters and algorithms compared, and one of them recommended."""
+
+from __future__ import annotations
+
+import shlex
+
+import numpy as np
+import pytest
+from sklearn.metrics import silhouette_score
+
+from fwkmeans import AutoKMeans, KMeans
+from fwkmeans.cli.numbers import best_of, decide_auto, some_rows, vote
+from fwkmeans.datasets import load_uci
+from fwkmeans.preprocessing import RangeStandardizer
+
+FAST = ("-a", "k-means", "-a", "wk-means", "-k", "2:4", "--starts", 2)
+
+
+def test_numbers_are_scored_as_python_scores_them(run, iris_path):
+    found = run("choose", iris_path, "--drop", "class", *FAST, "--no-plot", "--json").json
+    rows = RangeStandardizer().fit_transform(load_uci("iris").data)
+    assert found["numbers"] == [2, 3, 4]
+    for one in found["algorithms"]:
+        assert sum(one["sizes"]) == 150
+    number = found["recommended"]["n_clusters"]
+    labels = KMeans(number, n_init=2, random_state=0).fit(rows).labels_
+    expected = silhouette_score(rows, labels, metric="manhattan")
+    (kmeans,) = (one for one in found["algorithms"] if one["name"] == "K-Means")
+    assert kmeans["silhouette"] == pytest.approx(expected)
+    assert found["recommended"]["algorithm"] in {"K-Means", "WK-Means"}
+    assert found["tendency"]["verdict"] == "clear"
+
+
+def test_text_ends_in_a_command_that_runs(run, iris_path, tmp_path):
+    text = run("choose", iris_path, "--drop", "class", *FAST, "--plot", "p.svg").out
+    assert (tmp_path / "p.svg").read_text("utf-8").count("<svg") == 1
+    assert "Recommended: " in text
+    assert "confidence: " in text
+    (command,) = (line for line in text.splitlines() if line.startswith("  fwkmeans fit"))
+    assert "clusters by" in run(*shlex.split(command)[1:]).out
+
+
+def test_auto_k_means_is_one_of_them(run, iris_path, monkeypatch):
+    monkeypatch.setattr("fwkmeans.cli.choose.AUTO_DRAWS", 1)
+    arguments = ("choose", iris_path, "--drop", "class", "-k", "3", "-a", "auto", "--json")
+    found = run(*arguments, "--no-plot").json
+    assert found["recommended"]["algorithm"] == "AutoKMeans"
+    sizes = np.bincount(AutoKMeans(3).fit_predict(load_uci("iris").data))
+    assert found["algorithms"][0]["sizes"] == sorted(sizes.tolist(), reverse=True)
+
+
+def test_what_cannot_be_done_is_said_before_any_work(refuse, iris_path):
+    assert "ends in .png, .svg or .pdf" in refuse("choose", iris_path, "--plot", "p.html")
+    assert "There is no folder" in refuse("choose", iris_path, "--plot", "no/p.png")
+    assert "no such column" in refuse("choose", iris_path, "--drop", "nothing")
+
+
+def test_votes():
+    scores = {
+        "silhouette": {2: 0.5, 3: 0.4, 4: 0.3},
+        "gap": {2: 1.0, 3: 2.0, 4: 1.0},
+        "stability": {2: 1.0, 3: 0.96, 4: 0.5},
+    }
+    assert [best_of(name, own) for name, own in scores.items()] == [2, 3, 3]
+    assert vote(scores) == (3, {"silhouette": 2, "gap": 3, "stability": 3})
+    del scores["stability"]
+    assert vote(scores)[0] == 2  # the first of two
+
+
+@pytest.mark.parametrize(
+    ("clusters", "number"), [("auto", 3), ((2, 8), 3), ((4, 8), 4), ((2, 2), 2), ((9, 12), 9)]
+)
+def test_ranges_bound_the_number_that_auto_k_means_finds(clusters, number):
+    options = type("Options", (), {"clusters": clusters})
+    assert decide_auto({1: 0.0, 2: 5.0, 3: 9.0, 4: 8.0, 5: 7.0}, options).n_clusters == number
+
+
+def test_rows_are_filled_as_the_encoder_fills_them():
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"a": [1, None, 4, 9], "b": ["x", "y", "y", None], "c": [1.0, None, 2.0, 5.0]})
+    assert some_rows(table, 0).to_pydict() == {
+        "a": [1.0, 4.0, 4.0, 9.0],
+        "b": ["x", "y", "y", "y"],
+        "c": [1.0, 2.0, 2.0, 5.0],
+    }
+    assert some_rows(table, 0, most=2).num_rows == 2
