@@ -1,8 +1,9 @@
 """AutoKMeans beside K-Means and its relatives, without labels: ARI on the survey's tables.
 
 Every procedure has one setting for all tables and is told the number of clusters; starts are chosen
-by the objective. ``--found`` also lets AutoKMeans find the number of clusters. The tables are the
-13 of the survey and its Gaussian clusters, each without and with noise, and two of scikit-learn.
+by the objective. ``--found`` also lets AutoKMeans find the number of clusters; ``--families`` shows
+what each of its families of mixtures reaches alone. The tables are the 13 of the survey and its
+Gaussian clusters, each without and with noise, and two of scikit-learn.
 
     python benchmarks/auto_kmeans.py --draws 4 --found
 """
@@ -10,6 +11,7 @@ by the objective. ``--found`` also lets AutoKMeans find the number of clusters. 
 import argparse
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits
@@ -17,8 +19,10 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from fwkmeans import AutoKMeans, EWKMeans, KMeans, WKMeans
+from fwkmeans._mixture import FAMILIES
 from fwkmeans.datasets import add_noise_features, list_uci, load_uci, make_survey_gaussians
 from fwkmeans.datasets.gaussians import SURVEY_CONFIGURATIONS
+from fwkmeans.estimators import auto
 from fwkmeans.preprocessing import TableEncoder
 
 warnings.simplefilter("ignore")
@@ -51,6 +55,14 @@ def gaussians(X, n_clusters):
         n_clusters, covariance_type="diag", n_init=5, reg_covar=1e-2, random_state=0
     )
     return model.fit(rows).predict(rows)
+
+
+def one_family(X, n_clusters, *, family):
+    auto.FAMILIES = (family,)
+    try:
+        return AutoKMeans(n_clusters).fit(X).labels_
+    finally:
+        auto.FAMILIES = FAMILIES
 
 
 PROCEDURES = {
@@ -86,7 +98,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=2, help="of noise and of Gaussians")
     parser.add_argument("--found", action="store_true", help="look for the number, too")
+    parser.add_argument("--families", action="store_true", help="each family of mixtures alone")
     options = parser.parse_args()
+    if options.families:
+        for family in FAMILIES:
+            PROCEDURES[f"  {family.name}"] = partial(one_family, family=family)
     scores, seconds, found = {}, [], []
     for group, name, X, y, n_clusters in tables(options.draws):
         row = {}

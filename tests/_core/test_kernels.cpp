@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "dispatch.hpp"
+#include "sparse_dispatch.hpp"
 
 namespace {
 
@@ -358,6 +358,108 @@ struct Problem {
     }
 };
 
+// The kernels of sparse rows against the same loops; buffers are as large as they say, to the byte.
+template <class T>
+void test_sparse(const Shape& shape) {
+    constexpr double exact = 1e-9;
+    const char* type = sizeof(T) == 8 ? "sparse float64" : "sparse float32";
+    const fwk::SparseKernels<T>& kernels = fwk::sparse_kernels<T>();
+    const Index n = shape.n, m = shape.m, k = shape.k;
+    std::mt19937_64 random{2};
+    const auto uniform = [&] { return double(random() >> 11) / 9007199254740992.0; };
+    const auto draw = [&](Index size) {
+        std::vector<double> drawn(size);
+        for (double& x : drawn) x = uniform();
+        return drawn;
+    };
+    std::vector<double> y(n * m, 0.0), s = draw(n);
+    std::vector<T> values;
+    std::vector<std::int32_t> columns;
+    std::vector<std::int64_t> begins{0};
+    for (Index i = 0; i < n; ++i) {
+        for (Index v = 0; v < m; ++v) {
+            if (uniform() > 0.3 || i % 9 == 8) continue;  // some rows are empty
+            values.push_back(shape.gaps && uniform() < 0.2 ? std::numeric_limits<T>::quiet_NaN()
+                                                           : T(uniform()));
+            columns.push_back(std::int32_t(v));
+            y[i * m + v] = double(values.back());
+        }
+        begins.push_back(std::int64_t(values.size()));
+    }
+    if (!shape.weighted) s.assign(n, 1.0);
+    const std::vector<double> centers = draw(k * m), offsets = draw(k), shift(m);
+    const std::vector<double> weights = draw((shape.shared ? 1 : k) * m);
+    const fwk::SparseRows<T> rows{values.data(),
+                                  columns.data(),
+                                  begins.data(),
+                                  n,
+                                  m,
+                                  shape.weighted ? s.data() : nullptr,
+                                  0,
+                                  shape.gaps,
+                                  false};
+    const fwk::Starts starts{1,           k,       m, shape.shared, centers.data(), weights.data(),
+                             offsets.data(), centers.data(), shift.data(), nullptr, nullptr, 0, 0,
+                             nullptr,     false};
+    const fwk::Cancel cancel{[](void*) { return false; }, nullptr};
+    std::vector<double> prepared(kernels.prepared_bytes(starts) / 8);
+    for (Index task = 0; task < kernels.prepare_tasks(starts); ++task)
+        kernels.prepare(starts, 0, task, prepared.data());
+    std::vector<double> scratch(kernels.assign_bytes(k, m) / 8), own(n);
+    std::vector<std::int32_t> labels(n);
+    kernels.assign(rows, 0, n, starts, 0, prepared.data(), scratch.data(), false, labels.data(),
+                   own.data(), cancel);
+    const auto d = [&](Index i, Index j) {
+        double sum = 0;
+        for (Index v = 0; v < m; ++v) {
+            const double t = y[i * m + v] - centers[j * m + v];
+            if (t == t) sum += weights[(shape.shared ? 0 : j * m) + v] * t * t;
+        }
+        return sum;
+    };
+    std::vector<T> distances(n * k);
+    kernels.distances(rows, 0, n, starts, prepared.data(), scratch.data(), distances.data(), cancel);
+    std::vector<std::vector<std::int64_t>> listed(k);
+    for (Index i = 0; i < n; ++i) {
+        double best = INF;
+        for (Index j = 0; j < k; ++j) {
+            const double cost = d(i, j) + offsets[j], root = std::sqrt(d(i, j));
+            best = cost < best ? cost : best;
+            check(std::abs(distances[i * k + j] - root) <= (sizeof(T) == 8 ? 1e-9 : 1e-6), shape,
+                  type, "a distance", distances[i * k + j], root);
+        }
+        const double cost = d(i, labels[i]) + offsets[labels[i]];
+        check(cost <= best * (1 + 1e-12), shape, type, "the cost of a label", cost, best);
+        check(std::abs(own[i] - d(i, labels[i])) <= exact * (1 + own[i]), shape, type,
+              "the own dissimilarity", own[i], d(i, labels[i]));
+        listed[labels[i]].push_back(i);
+    }
+    scratch.resize(kernels.sums_bytes(m) / 8);
+    for (Index j = 0; j < k; ++j) {
+        std::vector<double> mean(centers.begin() + j * m, centers.begin() + (j + 1) * m), sums(m),
+            squares(m), observed(m);
+        double mass = 0;
+        std::int64_t n_rows = 0;
+        kernels.accumulate(rows, listed[j].data(), Index(listed[j].size()), false, mean.data(),
+                           scratch.data(),
+                           {&mass, &n_rows, sums.data(), squares.data(),
+                            shape.gaps ? observed.data() : nullptr},
+                           cancel);
+        check(n_rows == std::int64_t(listed[j].size()), shape, type, "the number of rows",
+              double(n_rows), double(listed[j].size()));
+        for (Index v = 0; v < m; ++v) {
+            double first = 0, second = 0;
+            for (const std::int64_t i : listed[j]) {
+                const double t = y[i * m + v] - mean[v];
+                if (t == t) first += s[i] * t, second += s[i] * t * t;
+            }
+            check(std::abs(sums[v] - first) <= exact, shape, type, "a sum", sums[v], first);
+            check(std::abs(squares[v] - second) <= exact * (1 + second), shape, type,
+                  "a sum of squares", squares[v], second);
+        }
+    }
+}
+
 // Every bit that x86-64-v3 and v4 promise the compiler is asked for.
 void test_levels() {
     const auto level = [](fwk::Processor found, double wanted) {
@@ -400,6 +502,9 @@ int main() {
                                              at % 7 == 0,   at % 11 == 0};
                         Problem<double>(shape).test();
                         Problem<float>(shape).test();
+                        if (power != 0 || n_categorical) continue;
+                        test_sparse<double>(shape);
+                        test_sparse<float>(shape);
                     }
     std::printf("%s: %d checks, %d failures\n", fwk::kernels<double>().name, n_checks, n_failures);
     return n_failures != 0;

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, stats
 
 from fwkmeans._mixture import (
@@ -10,6 +10,7 @@ from fwkmeans._mixture import (
     Sample,
     correlated_groups,
     fit_family,
+    leads,
     learn_encoding,
     log_joint,
     m_step,
@@ -18,13 +19,14 @@ from fwkmeans._mixture import (
 from fwkmeans._mixture.blocks import block_null, fit_block, free_parameters
 from fwkmeans._mixture.fitting import TOLERANCE
 from fwkmeans._mixture.sample import EXPONENTS
+from fwkmeans._mixture.singles import expected_variance, moments, variances
 from fwkmeans._mixture.structure import NOISE, SPEC, TIED, VOL, Group, Structure
 from fwkmeans._tabular.layout import Layout
 
 TYPES = [TIED, VOL, SPEC]
 
 
-def sample_of(numbers, codes=None, weight=None, *, compress=False):
+def sample_of(numbers, codes=None, weight=None, *, compress=False, coarse=False):
     numbers = np.asarray(numbers, dtype=float)
     n_rows = len(numbers)
     weight = np.ones(n_rows) if weight is None else weight
@@ -38,7 +40,7 @@ def sample_of(numbers, codes=None, weight=None, *, compress=False):
     levels = np.where(codes >= 0, codes + offsets[:-1], -1).astype(np.int32)
     levels = levels if codes.shape[1] else None
     encoding = learn_encoding(numbers, levels, layout, weight, compress=compress)
-    return Sample(encoding.encode(numbers, levels), encoding, weight)
+    return Sample(encoding.encode(numbers, levels), encoding, weight, coarse=coarse)
 
 
 def blobs(rng, n_rows=120, gap=4.0):
@@ -137,6 +139,94 @@ def test_no_other_shape_scores_better(rng, kind):
         assert score < best
 
 
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_prior_of_a_shape_counts_like_three_rows(rng, kind):
+    """It is that of three rows a shape that are spread as expected, and 0 at its own center."""
+    sample = sample_of(blobs(rng)[0])
+    columns = np.array([0, 2, 3])
+    numbers, weighted = sample.rows.numbers[:, columns], memberships(rng, 120)
+    block, prior = fit_block(sample, columns, kind, np.inf, numbers, weighted, None)
+    expected = np.diag(sample.variance[columns] * 3 ** (-2 / 5) + sample.kernel[columns])
+    total = 0.0
+    for k in range(1 if kind == TIED else 3):
+        root = np.linalg.inv(block.whitening[k if kind == SPEC else 0])
+        shape = root @ root.T * block.volume[k]
+        ratio = np.linalg.solve(shape, expected)
+        total += -1.5 * (np.trace(ratio) - np.linalg.slogdet(ratio)[1] - 3)
+    assert prior == pytest.approx(total)
+    assert prior < 0
+
+
+def test_a_large_group_may_have_volumes_of_its_own(rng):
+    """A tight and a wide cluster around one center, in twenty columns that depend on each other."""
+    labels = np.arange(300) % 2
+    mixing = np.eye(20) + 0.3 * rng.normal(size=(20, 20))
+    numbers = rng.normal(size=(300, 20)) @ mixing * np.where(labels, 4.0, 1.0)[:, None]
+    fit = fit_family(sample_of(numbers), labels, 2, FAMILIES[0])
+    assert [group.type for group in fit.structure.groups] == [VOL]
+    assert (fit.labels == labels).mean() > 0.98
+
+
+def test_the_kernel_of_a_coarse_sample_is_a_tenth_of_the_range(rng):
+    X = np.column_stack([rng.normal(size=200), np.r_[100.0, rng.normal(size=199)]])
+    fine, coarse = sample_of(X), sample_of(X, coarse=True)
+    assert_allclose(coarse.kernel, np.maximum(fine.kernel, 0.01))
+    assert fine.kernel[1] < 0.01  # one far value makes the others small in units of the range
+    assert_array_equal(fine.rows.numbers, coarse.rows.numbers)
+
+
+def test_the_kernel_covers_the_steps_of_a_rounded_column():
+    kernel = sample_of(np.arange(400.0)[:, None] % 3).kernel
+    assert_allclose(kernel, 0.5**2 / 12)  # a uniform distribution as wide as a step
+
+
+def test_no_other_variance_of_a_column_scores_better(rng):
+    """Common and own variances of single columns, by a search for the highest criterion."""
+    sample = sample_of(blobs(rng, 60)[0])
+    weighted = memberships(rng, 60)
+    mass, means, scatter = moments(sample, weighted)
+    common, common_score, own, own_score = variances(sample, 3, (mass, means, scatter))
+    expected = expected_variance(sample, 3)
+    for v in range(5):
+
+        def score(log_variance, k, v=v):
+            n, spread = mass[k, v].sum(), scatter[k, v].sum() + mass[k, v].sum() * sample.kernel[v]
+            value = np.exp(log_variance)
+            prior = -1.5 * (log_variance - np.log(expected[v]) + expected[v] / value - 1)
+            return -0.5 * (n * (log_variance + np.log(2 * np.pi)) + spread / value) + prior
+
+        found = [
+            optimize.minimize_scalar(
+                lambda at, k=k: -score(at, k), bounds=(-9, 1), method="bounded"
+            )
+            for k in ([0, 1, 2], [0], [1], [2])
+        ]
+        assert_allclose(common[v], np.exp(found[0].x), rtol=1e-4)
+        assert_allclose(common_score[v], -found[0].fun, rtol=1e-6)
+        assert_allclose(own[:, v], [np.exp(one.x) for one in found[1:]], rtol=1e-4)
+        assert_allclose(own_score[v], -sum(one.fun for one in found[1:]), rtol=1e-6)
+
+
+def test_a_category_leads_noise_by_its_likelihood_less_its_price(rng):
+    codes = np.arange(90)[:, None] % 3
+    labels = np.where(rng.random(90) < 0.7, codes[:, 0], rng.integers(0, 3, 90))
+    (lead,) = leads(sample_of(np.zeros((90, 0)), codes), np.eye(3)[labels])[1]
+    counts = np.array(
+        [[((labels == k) & (codes[:, 0] == c)).sum() for c in range(3)] for k in range(3)]
+    )
+    raised = counts + 1 / 3  # one more row of each cluster
+    likelihood = (raised * np.log(raised / raised.sum(axis=1, keepdims=True))).sum()
+    assert_allclose(lead, likelihood - 90 * np.log(1 / 3) - 0.5 * 2 * 2 * np.log(90))
+
+
+def test_a_weak_link_between_two_groups_does_not_pay_for_all_their_correlations(rng):
+    hidden = np.linalg.qr(rng.normal(size=(400, 10)))[0] * 20
+    hidden[:, 1] = 0.3 * hidden[:, 0] + np.sqrt(1 - 0.3**2) * hidden[:, 1]
+    numbers = np.repeat(hidden[:, :2], 4, axis=1) + 0.3 * hidden[:, 2:]
+    found = correlated_groups(sample_of(numbers), np.ones((400, 1)))
+    assert sorted(group.tolist() for group in found) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
 def test_parameters_are_counted():
     assert free_parameters(3, TIED, 4) == 4 * 3 + 6
     assert free_parameters(3, VOL, 4) == 4 * 3 + 6 + 3
@@ -227,7 +317,8 @@ def test_the_criterion_rises(rng, family, gaps):
     numbers = np.column_stack([numbers, rng.uniform(size=(120, 2)), rng.standard_t(2, size=120)])
     numbers[rng.random(numbers.shape) < gaps] = np.nan
     codes = (labels[:, None] + (rng.random((120, 2)) < 0.3)) % 3
-    sample = sample_of(numbers, codes, rng.uniform(0.5, 2, 120), compress=family.compress)
+    weight = rng.uniform(0.5, 2, 120)
+    sample = sample_of(numbers, codes, weight, compress=family.compress, coarse=family.coarse)
     fit = fit_family(sample, rng.permutation(labels), 3, family)
     steps = np.diff(fit.history)
     if gaps:

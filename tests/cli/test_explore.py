@@ -40,7 +40,7 @@ def server(tmp_path_factory):
         lines = stream.read().splitlines()
     named = [f"flower {i},{line}" if i else f"name,{line}" for i, line in enumerate(lines)]
     path.write_text("\n".join(named) + "\n", "utf-8")
-    chosen = read_columns(str(path), Format(), Roles(id="name", labels="class"), "iris.csv")
+    chosen = read_columns(str(path), Format(), Roles(id=["name"], labels="class"), "iris.csv")
     with Server(Explorer(chosen, "iris.csv", FitOptions(3))) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()

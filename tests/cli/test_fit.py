@@ -172,7 +172,7 @@ def test_stdin_and_stdout(run, iris_path, iris):
     with open(iris_path, encoding="utf-8") as stream:
         text = stream.read()
     arguments = ("fit", "-", "-k", 3, "-a", "kmeans", "--drop", "class", "--out", "-")
-    done = run(*arguments, "--labels-only", stdin=text)
+    done = run(*arguments, "--only-labels", stdin=text)
     header, *rows = done.out.splitlines()
     model = make_pipeline(RangeStandardizer(), KMeans(3, random_state=0)).fit(iris.data)
     assert header == "cluster"
@@ -181,7 +181,7 @@ def test_stdin_and_stdout(run, iris_path, iris):
 
 
 def test_labels_as_other_files(run, mixed, tmp_path):
-    common = ("fit", mixed, "-k", 2, "--id", "key", "--labels-only")
+    common = ("fit", mixed, "-k", 2, "--id", "key", "--only-labels")
     run(*common, "--out", "l.parquet")
     run(*common, "--out", "l.tsv")
     table = pyarrow.parquet.read_table(tmp_path / "l.parquet")
@@ -447,3 +447,13 @@ def test_any_table_gives_a_result_or_a_sentence(rows, sep, name):
     if result.exit_code:
         assert result.stderr.startswith("Error: ")
         assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_rows_are_named_by_a_key_or_by_a_column_of_names(run, write):
+    lines = [f"flower {i},{i % 7},{(i * 3) % 5}" for i in range(30)]
+    path = write("t.csv", "who,a,b\n" + "\n".join(lines) + "\n")
+    for options in ((), ("--id", "who")):
+        found = run("fit", path, "-k", 2, "-a", "k-means", *options, "--json").json
+        assert found["map"]["names"][:2] == ["flower 0", "flower 1"]
+    found = run("fit", path, "-k", 2, "-a", "k-means", "--drop", "who", "--json").json
+    assert found["map"]["names"][:2] == ["row 1", "row 2"]

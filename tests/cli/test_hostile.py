@@ -111,7 +111,7 @@ def test_keys_never_have_the_name_of_an_output(run, refuse, write):
     path = write("t.csv", rows_of(cluster=lambda i: f"k{i}", distance_1=lambda i: f"d{i}"))
     run("fit", path, "-k", 2, "--id", "cluster", "--model", "m.fwk")
     for arguments in (
-        ("fit", path, "-k", 2, "--out", "o.csv", "--labels-only", "--id", "cluster"),
+        ("fit", path, "-k", 2, "--out", "o.csv", "--only-labels", "--id", "cluster"),
         ("predict", "m.fwk", path, "--id", "cluster"),
         ("predict", "m.fwk", path, "--distances", "--id", "distance_1"),
     ):

@@ -206,22 +206,8 @@ def large(tmp_path_factory):
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        (
-            "fit",
-            (
-                "-a",
-                "ew",
-                "--starts",
-                500,
-                "--out",
-                "l.csv",
-                "--model",
-                "m.fwk",
-                "--report",
-                "r.html",
-            ),
-        ),
-        ("compare", ("--starts", 200, "--out", "l.csv")),
+        ("fit", ("-a", "fg", "--starts", 500, "--out", "l.csv", "--report", "r.html")),
+        ("compare", ("-a", "fg", "--starts", 500, "--out", "l.csv")),
     ],
 )
 @pytest.mark.parametrize("moment", ["importing", "reading", "fitting"])

@@ -47,7 +47,7 @@ def test_the_confidence_of_auto_k_means_is_a_probability(run, iris_path):
 
 def test_labels_alone(run, iris_path):
     arguments = ("fit", iris_path, "-k", 3, "-a", "k-means", "--id", "class", "-o", "t.csv")
-    run(*arguments, "--labels-only")
+    run(*arguments, "--only-labels")
     assert list(columns_of("t.csv")) == ["class", "cluster"]
 
 

@@ -316,7 +316,7 @@ def test_dates_are_used_if_asked_for(dates, run, write, tmp_path):
     lines = [f"{i % 3 + i / 60},{day},k{i},g{i % 4}" for i, day in enumerate(days)]
     path = write("t.csv", "a,born,k,g\n" + "\n".join(lines) + "\n")
     arguments = ("fit", path, "-k", 2, "-a", "K-Means", "--dates", dates, "--id", "k,g")
-    arguments += ("--labels-only",)
+    arguments += ("--only-labels",)
     run(*arguments, "-m", "m.fwk", "-o", "fitted.csv")
     run("predict", "m.fwk", path, "--id", "k,g", "-o", "predicted.csv")
     fitted, predicted = columns_of("fitted.csv"), columns_of("predicted.csv")

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from fwkmeans import AutoKMeans
+from fwkmeans._mixture import FAMILIES
 from fwkmeans.datasets import add_noise_features, load_uci, make_survey_gaussians
 from fwkmeans.estimators import auto
 from fwkmeans.exceptions import FewerClustersWarning
@@ -205,6 +206,55 @@ def test_it_has_all_eight_characteristics():
         "n_jobs",
         "verbose",
     ]
+
+
+def agreeing(monkeypatch, agreement):
+    """Let the families agree with each other as given."""
+    monkeypatch.setattr(auto, "mean_agreement", lambda partitions: np.array(agreement))
+
+
+@pytest.mark.parametrize(
+    ("agreement", "place"),
+    [([0.9, 0.91, 0.915, 0.8, 0.7], 0), ([0.8, 0.85, 0.9, 0.89, 0.9], 2), ([0, 0, 0, 0, 0.5], 4)],
+)
+def test_of_families_that_agree_about_equally_the_first_is_taken(monkeypatch, agreement, place):
+    agreeing(monkeypatch, agreement)
+    model = AutoKMeans(2).fit(np.random.default_rng(0).normal(size=(30, 2)))
+    assert model.chosen_ == FAMILIES[place].name == list(model.candidates_)[place]
+    assert [about["agreement"] for about in model.candidates_.values()] == agreement
+
+
+def test_labels_are_those_of_the_mixture_that_was_chosen(monkeypatch):
+    """Also if it is a coarse one: probabilities, groups and noise come from the same model."""
+    agreeing(monkeypatch, [0, 0, 0, 0, 1])
+    frame, labels = mixed_table(np.random.default_rng(0))
+    model = AutoKMeans(3).fit(frame)
+    assert model.chosen_ == "coarse single features"
+    assert all(len(columns) == 1 for columns in model.groups_.values())
+    assert_array_equal(model.predict_proba(frame).argmax(axis=1), model.labels_)
+    assert adjusted_rand_score(labels, model.labels_) > 0.95
+
+
+def test_a_start_that_keeps_its_clusters_is_preferred(monkeypatch):
+    """A mixture of higher criterion whose clusters died out does not win."""
+    numbers = np.random.default_rng(0).normal(size=(40, 2))
+
+    def fit(sample, labels, n_clusters, family):
+        member = np.eye(3)[labels if labels[1] else 0 * labels]
+        return FakeFit(member, 1.0 if labels[1] else 2.0)
+
+    model = AutoKMeans(3)
+    given = model._opened(numbers, None, reset=True)
+    search = auto._Search(model._table_of(given.source), 1)
+    monkeypatch.setattr(auto, "fit_family", fit)
+    kept = np.arange(40) % 3
+    monkeypatch.setattr(search._starts, "partitions", lambda n_clusters: [0 * kept, kept])
+    assert search._best(FAMILIES[0], 3).criterion == 1.0
+
+
+class FakeFit:
+    def __init__(self, member, criterion):
+        self.labels, self.criterion = member.argmax(axis=1), criterion
 
 
 @pytest.mark.parametrize("far", [1e30, 1e200, -1e300])

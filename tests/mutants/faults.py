@@ -1572,10 +1572,44 @@ among(
     "_mixture/blocks.py",
     ("mixture-shape-parameters", "off by one", "size * (size + 1) // 2", "size * (size - 1) // 2"),
     ("mixture-volume-forgotten", "forgotten factor", "+ size * np.log(volume)", ""),
+    ("mixture-prior-grows", "wrong constant", "prior = PRIOR_ROWS", "prior = size + 2.0"),
+    (
+        "mixture-blur-in-volume",
+        "forgotten factor",
+        "kernel).sum(axis=1) / volume",
+        "kernel).sum(axis=1)",
+    ),
+    ("mixture-prior-of-one", "forgotten sum", "else log_prior.sum())", "else log_prior[0])"),
+)
+among(
+    "_mixture/sample.py",
+    ("mixture-never-coarse", "hard-coded", "COARSE**2 if self.coarse else 0.0", "0.0"),
+    ("mixture-kernel-of-steps", "forgotten factor", "step**2 / 12", "step**2"),
+)
+among(
+    "_mixture/structure.py",
+    (
+        "mixture-price-of-levels",
+        "off by one",
+        "0.5 * (n_clusters - 1) * free",
+        "0.5 * n_clusters * free",
+    ),
+    ("mixture-price-of-a-group", "forgotten factor", "len(joined) * len(others) * price", "price"),
 )
 among(
     "_mixture/singles.py",
     ("mixture-kernel-forgotten", "forgotten case", "(means**2 + kernel)", "(means**2)"),
+    ("mixture-common-of-own", "swapped", "(total + PRIOR_ROWS)\n", "total\n"),
+)
+among(
+    "estimators/auto.py",
+    ("auto-last-of-near", "swapped", "max() - CLOSE))[0]", "max() - CLOSE))[-1]"),
+    (
+        "auto-small-clusters-win",
+        "swapped",
+        "int((sizes >= least).sum()), fit.criterion",
+        "0, fit.criterion",
+    ),
 )
 among(
     "_mixture/parameters.py",

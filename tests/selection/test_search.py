@@ -509,7 +509,7 @@ def test_a_category_counts_as_one_column(p, df_module, rng):
     assert search.best_score_ == pytest.approx(expected)
 
 
-def test_missing_cells_can_be_scored_by_labels_only(table):
+def test_missing_cells_can_be_scored_by_only_labels(table):
     X, _ = table
     X = X.copy()
     X[::7, 1] = np.nan
@@ -520,7 +520,7 @@ def test_missing_cells_can_be_scored_by_labels_only(table):
         LabelFreeSearch(model, {"beta": [2.0, 4.0]}).fit(X)
 
 
-def test_files_can_be_scored_by_labels_only(table, tmp_path):
+def test_files_can_be_scored_by_only_labels(table, tmp_path):
     X, _ = table
     np.save(tmp_path / "rows.npy", X)
     path = str(tmp_path / "rows.npy")

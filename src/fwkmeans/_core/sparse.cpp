@@ -537,8 +537,6 @@ void accumulate(const SparseRows<T>& rows, const std::int64_t* listed, index n_l
     if (canceled) accumulate_twice(by, changes, reference, out);
 }
 
-using Four = Vector<double, 4>;
-
 template <class T>
 void describe(const SparseRows<T>& rows, index begin, index end, const double* reference,
               void* scratch, const Moments& out, Cancel cancel) {
@@ -565,7 +563,9 @@ void describe(const SparseRows<T>& rows, index begin, index end, const double* r
             out.missing[v] += y != y;
             if (!(s > 0)) continue;
             const double t = y == y ? y - reference[v] : 0, st = s * t;
-            store(stored + 4 * v, load<Four>(stored + 4 * v) + Four{st, st * t, s, 1});
+            double* sums = stored + 4 * v;
+            store(sums, load<Two>(sums) + Two{st, st * t});
+            store(sums + 2, load<Two>(sums + 2) + Two{s, 1});
             if (!(y == y)) continue;
             out.observed[v] += s;
             if (y < out.minimum[v]) out.minimum[v] = y;

@@ -2,35 +2,9 @@
 // come first, segment by segment; then each cluster of each start is summed by one thread, in the
 // order of its rows. Results are bitwise the same for any number of threads.
 #pragma once
-#include "sparse.hpp"
+#include "sparse_dispatch.hpp"
 
 namespace fwk {
-
-template <class T>
-const SparseKernels<T>& sparse_kernels();
-#ifdef FWK_X86
-template <>
-inline const SparseKernels<double>& sparse_kernels() {
-    const SparseKernels<double>* all[] = {&baseline::sparse_f64, &x86_64_v3::sparse_f64,
-                                          &x86_64_v4::sparse_f64};
-    return *all[instruction_set()];
-}
-template <>
-inline const SparseKernels<float>& sparse_kernels() {
-    const SparseKernels<float>* all[] = {&baseline::sparse_f32, &x86_64_v3::sparse_f32,
-                                         &x86_64_v4::sparse_f32};
-    return *all[instruction_set()];
-}
-#else
-template <>
-inline const SparseKernels<double>& sparse_kernels() {
-    return baseline::sparse_f64;
-}
-template <>
-inline const SparseKernels<float>& sparse_kernels() {
-    return baseline::sparse_f32;
-}
-#endif
 
 namespace {
 
@@ -137,7 +111,7 @@ void sparse_assign_and_accumulate(In<T> values, nb::tuple block, nb::tuple assig
                                   std::optional<Out<double>> observed,
                                   Out<std::uint64_t> fingerprint, Out<std::int64_t> changed) {
     const SparseInput<T> input(values, block);
-    const Assigning by(assigning);
+    const Assigning by(assigning, input.rows.gaps);
     const Starts& starts = by.starts;
     const SparseRows<T>& table = input.rows;
     const index r = starts.n_starts, k = starts.n_clusters, m = starts.n_features, n = table.n_rows;
@@ -184,7 +158,7 @@ template <class T>
 void sparse_farthest(In<T> values, nb::tuple block, nb::tuple assigning, In<std::uint8_t> eligible,
                      Out<double> distance, Out<std::int64_t> row) {
     const SparseInput<T> input(values, block);
-    const Assigning by(assigning);
+    const Assigning by(assigning, input.rows.gaps);
     const index r = by.starts.n_starts, k = by.starts.n_clusters, n = input.rows.n_rows;
     std::vector<std::int32_t> labels(r * n);
     std::vector<double> own(r * n);
@@ -205,7 +179,7 @@ void sparse_farthest(In<T> values, nb::tuple block, nb::tuple assigning, In<std:
 template <class T>
 double sparse_assign(In<T> values, nb::tuple block, nb::tuple assigning, Out<std::int32_t> labels) {
     const SparseInput<T> input(values, block);
-    const Assigning by(assigning);
+    const Assigning by(assigning, input.rows.gaps);
     const index n = input.rows.n_rows;
     std::vector<double> own(n);
     label_sparse(input, by.starts, false, labels.data(), own.data());
@@ -224,7 +198,7 @@ double sparse_assign(In<T> values, nb::tuple block, nb::tuple assigning, Out<std
 template <class T>
 void sparse_distances(In<T> values, nb::tuple block, nb::tuple assigning, Out<T> out) {
     const SparseInput<T> input(values, block);
-    const Assigning by(assigning);
+    const Assigning by(assigning, input.rows.gaps);
     const std::vector<double> prepared = prepare_sparse<T>(by.starts, input.n_threads);
     const index k = by.starts.n_clusters;
     Scratch scratch(input.n_threads, sparse_kernels<T>().assign_bytes(k, by.starts.n_features));

@@ -13,7 +13,7 @@ import numpy as np
 
 from fwkmeans._engine.empty import relocate_empty_clusters, without_rows
 from fwkmeans._engine.loop import _as_weights, _beyond_rounding, _read_only, evaluate
-from fwkmeans._engine.recipe import Recipe
+from fwkmeans._engine.recipe import Recipe, _with_category_scale
 from fwkmeans._engine.state import assignment_of
 from fwkmeans.typing import (
     Assignment,
@@ -70,12 +70,18 @@ def describe_stream(
         mass=float(whole.mass[0, 0]),
         minimum=np.minimum(before.minimum, table.minimum),
         maximum=layout.features(maximum, several.astype(np.float64)),
+        category_scale=None,
+    )
+    recipe = recipe._replace(
+        dissimilarity=recipe.dissimilarity.bind(table), center=recipe.center.bind(table)
     )
     centers = recipe.center.update(_without_unseen(whole, table), everything, source)
     scatter = recipe.dissimilarity.dispersion(whole, everything, centers, source, table)
     none = np.zeros(layout.categorical.size)
     mean = layout.features(layout.points(centers[0, 0]), none)
-    return table._replace(mean=mean, center=centers[0, 0], scatter=scatter[0, 0]), whole
+    table = table._replace(mean=mean, center=centers[0, 0], scatter=scatter[0, 0])
+    weight = getattr(recipe.dissimilarity, "category_weight", 1.0)
+    return _with_category_scale(table, weight), whole
 
 
 def advance(

@@ -9,7 +9,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import gammaln
 
 from fwkmeans._mixture.sample import Sample
-from fwkmeans._mixture.singles import LOG_2PI, expected_variance
+from fwkmeans._mixture.singles import LOG_2PI, PRIOR_ROWS, expected_variance
 from fwkmeans.typing import FloatArray, IntArray
 
 INFINITE = float("inf")
@@ -80,7 +80,7 @@ def fit_block(
     n_clusters, size = weighted.shape[1], len(columns)
     kernel = sample.kernel[columns]
     expected = expected_variance(sample, n_clusters)[columns]
-    prior = size + 2.0
+    prior = PRIOR_ROWS
     counted = weighted if tail_weights is None else weighted * tail_weights
     mass, counted_mass = weighted.sum(axis=0), counted.sum(axis=0)
     means = (counted.T @ numbers) / np.maximum(counted_mass, 1e-12)[:, None]

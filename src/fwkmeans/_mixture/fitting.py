@@ -27,16 +27,20 @@ class Family(NamedTuple):
     types: tuple[str, ...]
     tails: tuple[float, ...]
     grouping: bool = True
+    coarse: bool = False  # whether small differences are blurred
 
 
+_ALL, _NORMAL = (TIED, VOL, SPEC), (INFINITE,)
 #: Mixtures that fail on different tables.
 FAMILIES = (
-    Family("normal", False, (TIED, VOL, SPEC), (INFINITE,)),
-    Family("normal, compressed", True, (TIED, VOL, SPEC), (INFINITE,)),
-    Family("heavy-tailed", True, (TIED, VOL, SPEC), (3.0, 8.0, INFINITE)),
-    Family("tied", True, (TIED,), (3.0, 8.0, INFINITE)),
-    Family("single features", True, (TIED, VOL, SPEC), (INFINITE,), grouping=False),
+    Family("normal", False, _ALL, _NORMAL),
+    Family("normal, compressed", True, _ALL, _NORMAL),
+    Family("coarse", False, _ALL, _NORMAL, coarse=True),
+    Family("coarse, compressed", True, _ALL, _NORMAL, coarse=True),
+    Family("coarse single features", True, _ALL, _NORMAL, grouping=False, coarse=True),
 )
+#: The one whose criterion tells the number of clusters.
+COUNTING = Family("tied", True, (TIED,), (3.0, 8.0, INFINITE))
 
 
 class Fit(NamedTuple):

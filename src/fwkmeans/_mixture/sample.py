@@ -10,6 +10,8 @@ from fwkmeans.typing import BoolArray, FloatArray, IntArray
 
 #: Columns with at most so many values are rounded: the kernel covers the steps between them.
 FEW_VALUES = 15
+#: Width of the kernel of coarse samples, in units of a column's range.
+COARSE = 0.1
 #: Exponents of the generalized normal distributions that noise may follow (2: normal).
 EXPONENTS = (0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0)
 #: Three points and weights that integrate over a normal kernel.
@@ -27,10 +29,15 @@ class Sample:
         Their encoding.
     weight : ndarray of shape (n_rows,)
         Positive weights.
+    coarse : bool
+        Whether the kernel is at least a tenth of a column's range wide. Differences that are small
+        in units of the range then count little, as they do for K-Means.
     """
 
-    def __init__(self, rows: Rows, encoding: Encoding, weight: FloatArray) -> None:
-        self.rows, self.encoding = rows, encoding
+    def __init__(
+        self, rows: Rows, encoding: Encoding, weight: FloatArray, *, coarse: bool = False
+    ) -> None:
+        self.rows, self.encoding, self.coarse = rows, encoding, coarse
         self.n_rows = rows.n_rows
         self.weight: FloatArray = weight * (self.n_rows / weight.sum())
         self.log_n = float(np.log(self.n_rows))
@@ -64,7 +71,8 @@ class Sample:
 
     def _kernel(self) -> FloatArray:
         """Return the variance of the normal kernel in each column."""
-        kernel = self.variance * self.n_rows**-0.4
+        least = COARSE**2 if self.coarse else 0.0  # numbers are in units of their range
+        kernel = np.maximum(self.variance * self.n_rows**-0.4, least)
         for v in range(self.n_numbers):
             values = self._column(v)[0]
             distinct = np.unique(values)
@@ -107,11 +115,12 @@ def fixed_sample(weight: FloatArray, most: int) -> IntArray:
     return np.sort(np.random.RandomState(0).choice(here, most, replace=False))
 
 
-def encoded_sample(table: Table, at: IntArray, *, compress: bool) -> Sample:
+def encoded_sample(table: Table, at: IntArray, *, compress: bool, coarse: bool = False) -> Sample:
     """Return some rows of a table, encoded by what they tell of it."""
     part = table.take(at)
     encoding = learn_encoding(*part, compress=compress)
-    return Sample(encoding.encode(part.numbers, part.levels), encoding, part.weight)
+    rows = encoding.encode(part.numbers, part.levels)
+    return Sample(rows, encoding, part.weight, coarse=coarse)
 
 
 def _generalized_normal(points: FloatArray, weight: FloatArray, p: float, center: float) -> float:

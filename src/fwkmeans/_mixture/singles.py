@@ -8,7 +8,7 @@ from fwkmeans._mixture.sample import Sample
 from fwkmeans.typing import FloatArray
 
 LOG_2PI = float(np.log(2 * np.pi))
-#: Rows that the prior of a variance counts for.
+#: Rows that the prior of a variance, or of the shape of a group, counts for.
 PRIOR_ROWS = 3.0
 
 Moments = tuple[FloatArray, FloatArray, FloatArray]

@@ -53,6 +53,10 @@ class Use(NamedTuple):
     n_missing: int
 
 
+#: Share of different texts from which on a column that was left out names the rows.
+NAMING = 0.9
+
+
 class Chosen(NamedTuple):
     """The columns to cluster by, and those beside them."""
 
@@ -64,6 +68,20 @@ class Chosen(NamedTuple):
     n_missing: int  # cells
     uses: list[Use]  # of all columns of the table
     table: Any  # pyarrow.Table, as it was read, or as it is written in its file
+
+    @property
+    def row_names(self) -> list[Any] | None:
+        """The first key, or the first column of text that was left out as it names the rows."""
+        if self.ids:
+            return next(iter(self.ids.values()))
+        for one in self.uses:
+            known = one.column in self.table.column_names and one.column in self.left_out
+            if known and one.n_values > NAMING * self.table.num_rows:
+                values = self.table[one.column]
+                if str(values.type) == "string":
+                    names: list[Any] = values.to_pylist()
+                    return names
+        return None
 
 
 def read_columns(path: str, how: Format, roles: Roles, name: str, *, keep: bool = False) -> Chosen:

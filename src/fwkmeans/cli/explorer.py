@@ -137,7 +137,7 @@ class Explorer:
             features,
             rows,
             classes=self.chosen.classes,
-            row_names=next(iter(self.chosen.ids.values()), None),
+            row_names=self.chosen.row_names,
             title=f"{count(n_clusters, 'cluster')} in {self.name}",
             random_state=self.options.seed,
         )

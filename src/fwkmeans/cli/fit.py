@@ -64,7 +64,7 @@ from fwkmeans.cli.workbook import profile_rows
     text="Write the table with the cluster of each row, its distance and confidence, to a .csv, "
     ".tsv, .parquet or .xlsx file (- for stdout).",
 )
-@click.option("--labels-only", is_flag=True, help="In --out only keys (--id) and clusters.")
+@click.option("--only-labels", is_flag=True, help="In --out only keys (--id) and clusters.")
 @file_option("-m", "--model", text="Write the model, for predict and report (.fwk).")
 @file_option("-r", "--report", text="Write a report (.html, or .pdf by a browser).")
 @safe_option
@@ -78,7 +78,7 @@ def fit(
     roles: Roles,
     show_columns: bool,
     out: str | None,
-    labels_only: bool,
+    only_labels: bool,
     model: str | None,
     report: str | None,
     spreadsheet_safe: bool,
@@ -101,7 +101,7 @@ def fit(
     check_out(out)
     check_model(model)
     check_report(report)
-    if out is not None and labels_only:
+    if out is not None and only_labels:
         check_keys(roles.id, ["cluster"])
     name = table_name(table)
     chosen = read_columns(table, how, roles, name, keep=out is not None and is_text(out))
@@ -119,7 +119,7 @@ def fit(
             chosen.features,
             rows,
             classes=chosen.classes,
-            row_names=next(iter(chosen.ids.values()), None),
+            row_names=chosen.row_names,
             title=f"{count(len(set(pipeline[-1].labels_.tolist())), 'cluster')} in {name}",
             with_map=report is not None or as_json,
             random_state=options.seed,
@@ -128,13 +128,13 @@ def fit(
     if out is not None:
         write_columns(
             chosen.ids | {"cluster": pipeline[-1].labels_.tolist()}
-            if labels_only
+            if only_labels
             else with_clusters(chosen, pipeline[-1], rows),
             out,
             spreadsheet_safe=spreadsheet_safe,
             profiles=profile_rows(summary),
         )
-        written["labels" if labels_only else "table"] = out
+        written["labels" if only_labels else "table"] = out
     if model is not None:
         from fwkmeans.persistence import save_model
 

@@ -45,7 +45,7 @@ _HEADINGS = ("Options", "Results", "Columns", "Details", "How the table is writt
 _SECTIONS = {
     **dict.fromkeys(
         (
-            *("out", "labels_only", "model", "report", "plot", "no_plot", "as_json"),
+            *("out", "only_labels", "model", "report", "plot", "no_plot", "as_json"),
             *("distances", "spreadsheet_safe"),
         ),
         "Results",

@@ -11,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwkmeans._engine import Recipe
 from fwkmeans._mixture import (
+    COUNTING,
     FAMILIES,
+    Family,
     Fit,
     Sample,
     Table,
@@ -54,6 +56,8 @@ ROWS_AT_A_TIME = 20_000
 MOST_CLUSTERS, PATIENCE = 12, 2
 #: A candidate whose smallest cluster has less than this share of N / K is passed over.
 SMALLEST = 0.2
+#: Mean agreements that differ by less are equal, and the first family is taken: the least blurred.
+CLOSE = 0.02
 
 
 @documented(
@@ -109,7 +113,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         The criterion for every number of clusters that was tried.
     candidates_ : dict
         For each family of mixtures: its ``criterion`` and its ``agreement``, the mean adjusted Rand
-        index with the others. The one with the highest agreement was chosen.
+        index with the others. The one with the highest agreement was chosen, or the first that is
+        at most 0.02 behind.
     chosen_ : str
         Its name.
     inertia_ : float
@@ -146,11 +151,12 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
 
     No one mixture is right for all tables, and their criteria do not tell which: a rich one may
     spend a cluster on a few odd rows and score best. So five families are fitted (normal groups on
-    plain and on compressed columns, heavy-tailed groups, groups with a common spread, and single
-    features), each from several partitions (Ward's in two scalings, and what K-Means and EW-KM
-    reach from it), and the one is taken that agrees most with the others. This choice, and that of
-    starts without tiny clusters, maximize no common criterion. The number of clusters is that of
-    the highest criterion of the family with common spreads.
+    plain and on compressed columns, both again with differences below a tenth of a column's range
+    blurred, and blurred single features), each from several partitions (Ward's in two scalings,
+    and what K-Means and EW-KM reach from them), and the one is taken that agrees most with the
+    others; of some that agree about equally the least blurred. This choice, and that of starts
+    without tiny clusters, maximize no common criterion. The number of clusters is that of the
+    highest criterion of a sixth family, whose groups have common spreads and may be heavy-tailed.
 
     A table of more than 2000 rows is studied on a fixed sample of as many; then the chosen mixture
     is fitted to all rows.
@@ -407,17 +413,16 @@ class _Search:
         self._table = table
         here = fixed_sample(table.weight, SAMPLE_ROWS)
         self.n_rows = here.size
-        self._samples = {
-            compress: encoded_sample(table, here, compress=compress) for compress in (False, True)
-        }
-        self._starts = Starts(self._samples[False], n_jobs)
+        self._here = here
+        self._samples: dict[tuple[bool, bool], Sample] = {}
+        self._starts = Starts(self._sample_for(FAMILIES[0]), n_jobs)
         self._tried: dict[tuple[str, int], Fit] = {}
 
     def criteria(self, most: int) -> dict[int, float]:
-        """Return the criterion of the family "tied" for numbers of clusters, until it falls."""
+        """Return the criterion of the counting family for numbers of clusters, until it falls."""
         found: dict[int, float] = {}
         for n_clusters in range(1, most + 1):
-            found[n_clusters] = self._best("tied", n_clusters).criterion
+            found[n_clusters] = self._best(COUNTING, n_clusters).criterion
             logger.info("%d clusters: criterion %.6g", n_clusters, found[n_clusters])
             if n_clusters - max(found, key=lambda n: found[n]) >= PATIENCE:
                 break
@@ -425,32 +430,41 @@ class _Search:
 
     def chosen(self, n_clusters: int) -> tuple[str, dict[str, dict[str, float]]]:
         """Return the family whose mixture agrees most with the others, and what is known of all."""
-        fits = {family.name: self._best(family.name, n_clusters) for family in FAMILIES}
+        fits = {family.name: self._best(family, n_clusters) for family in FAMILIES}
         agreement = mean_agreement([fit.labels for fit in fits.values()])
         about = {
             name: {"criterion": fit.criterion, "agreement": float(value)}
             for (name, fit), value in zip(fits.items(), agreement, strict=True)
         }
-        best = list(fits)[int(np.argmax(agreement))]
-        logger.info("the family %r agrees most with the others (%.2f)", best, agreement.max())
+        near = np.flatnonzero(~(agreement < agreement.max() - CLOSE))[0]
+        best = list(fits)[int(near)]
+        logger.info("the family %r agrees most with the others (%.2f)", best, agreement[near])
         return best, about
 
     def on_all_rows(self, name: str, n_clusters: int) -> tuple[Sample, Fit]:
         """Return the mixture of a family, fitted to all rows."""
-        sample, fit = self._samples[_FAMILY[name].compress], self._best(name, n_clusters)
+        family = next(family for family in FAMILIES if family.name == name)
+        sample, fit = self._sample_for(family), self._best(family, n_clusters)
         everything = self._table.take(np.flatnonzero(self._table.weight > 0))
         if len(everything.weight) == self.n_rows:
             return sample, fit
         rows = sample.encoding.encode(everything.numbers, everything.levels)
-        full = Sample(rows, sample.encoding, everything.weight)
+        full = Sample(rows, sample.encoding, everything.weight, coarse=family.coarse)
         return full, polish(full, fit, max_iter=30)
 
-    def _best(self, name: str, n_clusters: int) -> Fit:
+    def _sample_for(self, family: Family) -> Sample:
+        key = (family.compress, family.coarse)
+        if key not in self._samples:
+            self._samples[key] = encoded_sample(
+                self._table, self._here, compress=family.compress, coarse=family.coarse
+            )
+        return self._samples[key]
+
+    def _best(self, family: Family, n_clusters: int) -> Fit:
         """Return the best mixture of a family over all starts."""
-        key = (name, n_clusters)
+        key = (family.name, n_clusters)
         if key not in self._tried:
-            family = _FAMILY[name]
-            sample = self._samples[family.compress]
+            sample = self._sample_for(family)
             fits = [
                 fit_family(sample, labels, n_clusters, family)
                 for labels in self._starts.partitions(n_clusters)
@@ -461,9 +475,6 @@ class _Search:
             ]
             self._tried[key] = max(large or fits, key=lambda fit: fit.criterion)
         return self._tried[key]
-
-
-_FAMILY = {family.name: family for family in FAMILIES}
 
 
 def _means(numbers: NDArray[np.floating], member: FloatArray, otherwise: FloatArray) -> FloatArray:

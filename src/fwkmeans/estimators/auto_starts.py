@@ -44,9 +44,10 @@ class Starts:
         """Return different partitions of the rows into so many clusters."""
         if n_clusters == 1:
             return [np.zeros(len(self._weight), dtype=np.int32)]
-        found = [self._ward(self._by_range, n_clusters)]
+        by_range = self._ward(self._by_range, n_clusters)
         by_variance = self._ward(self._by_variance, n_clusters)
-        found.append(by_variance)
+        found = [by_range, by_variance]
+        found += self._refined(self._by_range, by_range, n_clusters)[:1]
         found += self._refined(self._by_variance, by_variance, n_clusters)
         if self._numbers is not None:
             alone = self._ward(self._numbers, n_clusters)

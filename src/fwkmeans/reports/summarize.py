@@ -314,7 +314,9 @@ def _row_names(row_names: Any, n_rows: int) -> Callable[[int], str]:
         raise ValueError(
             f"row_names has {len(names)} names; expected {n_rows}: one for each row of X."
         )
-    return lambda row: shortened(printable(names[row]), 60)
+    return lambda row: (
+        f"row {row + 1}" if names[row] is None else shortened(printable(names[row]), 60)
+    )
 
 
 def _place(columns: Sequence[Column], name: str) -> int:

@@ -165,6 +165,8 @@ def on_device(source: BlockSource, device: Any) -> BlockSource:
     torch = require("torch", "Rows on a device", "gpu")
     if isinstance(source, DeviceSource | StreamedSource):
         return source
+    if source.sparse:
+        raise TypeError("X is sparse, which cannot be used on a device. Leave device out.")
     check_triton(torch.empty(0, device=device))
     if not source.layout.is_numeric:
         raise TypeError(
