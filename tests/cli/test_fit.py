@@ -207,7 +207,8 @@ def test_reports_are_written(run, iris_path, tmp_path):
 def test_the_number_of_clusters_can_be_found(run, iris_path, iris):
     for arguments in ((), ("-k", "auto"), ("-k", "2:5", "-a", "wk")):
         done = run("fit", iris_path, *arguments, "--drop", "class", "--json").json
-        assert done["n_clusters"] == done["number"]["chosen"] in (2, 3)
+        most = 5 if "wk" in arguments else 3
+        assert 2 <= done["n_clusters"] == done["number"]["chosen"] <= most
         assert done["number"]["tendency"]["verdict"] == "clear"
     assert set(done["number"]["scores"]) == {"silhouette", "gap", "stability"}
     assert list(map(int, done["number"]["scores"]["silhouette"])) == [2, 3, 4, 5]
