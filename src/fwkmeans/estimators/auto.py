@@ -457,12 +457,10 @@ class _Search:
                 for labels in self._starts.partitions(n_clusters)
             ]
             least = SMALLEST * self.n_rows / n_clusters
-
-            def merit(fit: Fit) -> tuple[int, float]:
-                sizes = np.bincount(fit.labels, minlength=n_clusters)
-                return int((sizes >= least).sum()), fit.criterion
-
-            self._tried[key] = max(fits, key=merit)
+            large = [
+                fit for fit in fits if np.bincount(fit.labels, minlength=n_clusters).min() >= least
+            ]
+            self._tried[key] = max(large or fits, key=lambda fit: fit.criterion)
         return self._tried[key]
 
 
