@@ -1604,12 +1604,7 @@ among(
 among(
     "estimators/auto.py",
     ("auto-last-of-near", "swapped", "max() - CLOSE))[0]", "max() - CLOSE))[-1]"),
-    (
-        "auto-small-clusters-win",
-        "swapped",
-        "int((sizes >= least).sum()), fit.criterion",
-        "0, fit.criterion",
-    ),
+    ("auto-small-clusters-win", "forgotten case", "max(large or fits,", "max(fits,"),
 )
 among(
     "_mixture/parameters.py",
