@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -90,6 +91,8 @@ BRIEF = {"GL08", "PR01", "RT01", "YD01"}
 def modules() -> list[str]:
     found = pkgutil.walk_packages(fwkmeans.__path__, "fwkmeans.")
     names = (module.name for module in found if not module.name.endswith("._kernels"))
+    if importlib.util.find_spec("torch") is None:
+        names = (name for name in names if not name.startswith("fwkmeans._core.device."))
     return ["fwkmeans", *names]
 
 
