@@ -40,12 +40,15 @@ KEEPERS = {
     "IK-P": "IKPrototypes(3, init='random', n_init=3, max_iter=2, random_state=0)",
     "iMWK-Means": "IMWKMeans(3, p=1.5, init='random', n_init=2, max_iter=1, random_state=0)",
     "patterns": "KMeans(2, init='anomalous', max_iter=2)",
-    "weighted patterns": "IMWKMeans(2, max_iter=2)",
+    "weighted patterns": "IMWKMeans(2, init='anomalous', max_iter=2)",
 }
 KEPT_ROWS = 500_000
 
 # algorithms that look for patterns among rows in memory
-SEARCHES = {"iMWK-Means": "IMWKMeans(2, max_iter=2)", "K-Means": "KMeans(2, init='anomalous')"}
+SEARCHES = {
+    "iMWK-Means": "IMWKMeans(2, init='anomalous', max_iter=2)",
+    "K-Means": "KMeans(2, init='anomalous')",
+}
 SEARCHED_ROWS = 600_000
 
 CODE = """

@@ -13,7 +13,7 @@ import pytest
 
 from _core.problems import child_environment, python
 from fwkmeans import EWKMeans, KMeans
-from fwkmeans._support.threads import effective_n_threads
+from fwkmeans._support.threads import _n_cores, effective_n_threads
 from fwkmeans.typing import Block, Pass
 
 compiled = pytest.importorskip("fwkmeans._core.compiled")
@@ -85,7 +85,7 @@ import joblib, multiprocessing, threading
 import numpy as np
 from test_threads import fitted, table
 from fwkmeans import KMeans
-from fwkmeans._support.threads import effective_n_threads
+from fwkmeans._support.threads import _n_cores, effective_n_threads
 X = table()
 expected = fitted(X)
 
@@ -211,6 +211,7 @@ def test_joblib_threads_can_fit():
 
 def test_omp_num_threads_is_respected(monkeypatch):
     monkeypatch.setattr(joblib, "cpu_count", lambda: 6)
+    monkeypatch.setattr("fwkmeans._support.threads._n_cores", _n_cores.__wrapped__)
     for value, expected in [("1", 1), ("4", 4), ("6", 6), ("100", 6), ("0", 1), ("-3", 1)]:
         monkeypatch.setenv("OMP_NUM_THREADS", value)
         assert effective_n_threads() == expected
@@ -227,6 +228,7 @@ def test_omp_num_threads_is_respected(monkeypatch):
 
 def test_n_jobs_counts_from_both_ends(monkeypatch):
     monkeypatch.setattr(joblib, "cpu_count", lambda: 6)
+    monkeypatch.setattr("fwkmeans._support.threads._n_cores", _n_cores.__wrapped__)
     expected = {1: 1, 2: 2, 17: 17, -1: 6, -2: 5, -6: 1, -60: 1, np.int64(3): 3}
     for n_jobs, threads in expected.items():
         assert effective_n_threads(n_jobs) == threads

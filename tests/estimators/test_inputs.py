@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from fwkmeans import EWKMeans, FGKMeans, KMeans
+from fwkmeans import EWKMeans, FGKMeans, IMWKMeans, KMeans
 from laws.configurations import FEW, make_rows, name_of
 
 METHODS = ("fit", "fit_predict", "fit_transform", "predict", "transform", "score")
@@ -50,10 +50,11 @@ def test_missing_values_of_frames_are_named(method, rng, df_module):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("form", [scipy.sparse.csr_matrix, scipy.sparse.csr_array])
-def test_sparse_rows_are_refused_with_the_way_out(fitted, method, form, rng):
-    X = form(make_rows(rng, 60, 4))
+def test_sparse_rows_are_refused_with_the_way_out(method, form, rng):
+    X = make_rows(rng, 60, 4)
+    model = IMWKMeans(3, p=1.5).fit(X)
     with pytest.raises(TypeError, match=r"X is sparse.*KMeans.*X\.toarray\(\).*TruncatedSVD"):
-        call(fitted, method, X)
+        call(model, method, form(X))
 
 
 @pytest.mark.parametrize("method", METHODS)

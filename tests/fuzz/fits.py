@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from fwkmeans.exceptions import UnequalSpreadWarning
+from fwkmeans.exceptions import DominantColumnWarning, UnequalSpreadWarning
 from fwkmeans.weighting import (
     ClusterPowerWeights,
     EntropyWeights,
@@ -79,6 +79,7 @@ def check(
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UnequalSpreadWarning)
+        warnings.simplefilter("ignore", DominantColumnWarning)
         model = configuration.estimator(n_clusters, n_features, **common)
         try:
             model.fit(X, sample_weight=weight)
@@ -163,7 +164,8 @@ def objective_of(model: Any, D: Any, mass: Any) -> tuple[Any, Any] | None:
         terms = [w * D]
     elif isinstance(rule, SharedPowerWeights | ClusterPowerWeights):
         effective = np.where(w > 0, np.where(w > 0, w, 1.0) ** rule.beta, 0.0)
-        terms = [effective * D]
+        own = effective[:1] if isinstance(rule, SharedPowerWeights) else effective
+        terms = [effective * D, guard_in(model) * own]
         constant = model._memory.get("constant")
         if constant is not None:
             each = mass[:, None] if rule.smoothing == "inside" else 1.0
@@ -177,11 +179,17 @@ def objective_of(model: Any, D: Any, mass: Any) -> tuple[Any, Any] | None:
         omega = model._memory["group_weights"][0].astype(np.longdouble)
         terms = [omega[:, rule.groups] * w * D, rule.lam * x_log_x(omega), rule.eta * x_log_x(w)]
     elif isinstance(rule, SelfAdjustingWeights):
-        total = (w[0] * model._table.scatter).sum()
-        terms = [w * D / total] if total > 0 else [0 * D]
+        guard = guard_in(model)
+        total = (w[0] * model._table.scatter).sum() + 2 * guard
+        terms = [w * D / total, np.atleast_1d(guard / total)] if total > 0 else [0 * D]
     else:
         return None
     return sum(t.sum() for t in terms), sum(np.abs(t).sum() for t in terms)
+
+
+def guard_in(model: Any) -> float:
+    """Return the constant that guards weights."""
+    return float(np.ravel(model._memory.get("guard", 0.0))[0])
 
 
 def x_log_x(x: Any) -> Any:
@@ -223,10 +231,12 @@ def check_formula(model: Any, D: Any, mass: Any, p: float) -> None:
     if model.cluster_centers_.dtype != np.float64:
         return  # the public centers are rounded
     if isinstance(rule, SharedPowerWeights):
-        D = np.broadcast_to(D.sum(axis=0), D.shape)
+        D = np.broadcast_to(D.sum(axis=0) + guard_in(model), D.shape)
     elif model._memory["constant"][0] > 0:
         each = mass[:, None] if rule.smoothing == "inside" else 1.0
         D = D + model._memory["constant"][0] * each
+    if isinstance(rule, ClusterPowerWeights):
+        D = D + guard_in(model)
     centers = np.abs(np.asarray(model.cluster_centers_, dtype=np.float64))
     doubtful = 1e-6 * mass.sum() * (1e-9 * centers) ** p >= D  # may be rounding
     for k in np.flatnonzero(mass > 0):

@@ -33,10 +33,10 @@ def dispersions(model, X, p):
 @pytest.mark.parametrize(
     ("make", "p", "shared"),
     [
-        (lambda: AWKMeans(2, random_state=0), 2.0, False),
-        (lambda: WKMeans(2, random_state=0), 2.0, True),
-        (lambda: IMWKMeans(2, p=2.0, smoothing=0.0), 2.0, False),
-        (lambda: IMWKMeans(2, p=1.5, smoothing=0.0), 1.5, False),
+        (lambda: AWKMeans.as_in_survey(2, random_state=0), 2.0, False),
+        (lambda: WKMeans(2, beta=2.0, guard=0, random_state=0), 2.0, True),
+        (lambda: IMWKMeans.as_in_survey(2, p=2.0, smoothing=0.0), 2.0, False),
+        (lambda: IMWKMeans.as_in_survey(2, p=1.5, smoothing=0.0), 1.5, False),
     ],
     ids=["AWK", "WK-Means", "iMWK-Means", "iMWK-Means, p=1.5"],
 )
@@ -60,7 +60,7 @@ def test_equal_values_have_no_dispersion_wherever_they_are(rng):
         X = rng.standard_normal((60, 4))
         X[:30] += 50.0 * max(1.0, abs(value))
         X[30:, 1:3] = value
-        model = AWKMeans(2, init=X[[0, 45]]).fit(X)
+        model = AWKMeans.as_in_survey(2, init=X[[0, 45]]).fit(X)
         pure = model.feature_weights_[model.labels_[45]]
         np.testing.assert_array_equal(pure, [0.0, 0.5, 0.5, 0.0])
 

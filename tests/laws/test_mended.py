@@ -157,10 +157,10 @@ def test_a_start_without_objective_does_not_end_the_others(rng):
 
 def cell(name, p, **options):
     table = load_uci(name)
-    rows = TableEncoder(impute="median").fit_transform(table.data)
+    rows = TableEncoder(impute="median", category_weight=1).fit_transform(table.data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = IMWKMeans(table.n_clusters, p=p, **options).fit(rows)
+        model = IMWKMeans.as_in_survey(table.n_clusters, p=p, **options).fit(rows)
     return model, round(float(adjusted_rand_score(table.target, model.labels_)), 2)
 
 
@@ -170,7 +170,7 @@ def test_fewer_clusters_where_fewer_patterns_exist():
     assert cell("ecoli", 2.5)[0].n_clusters_ == 8
     X = np.array([[0.0], [0.1], [5.0]])
     with pytest.warns(ConvergenceWarning, match="2 clusters instead of n_clusters=3"):
-        IMWKMeans(3, few_patterns="accept", min_pattern_size=1).fit(X)
+        IMWKMeans(3, init="anomalous", few_patterns="accept", min_pattern_size=1).fit(X)
 
 
 @pytest.mark.parametrize(

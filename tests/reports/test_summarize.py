@@ -290,7 +290,7 @@ def test_clusters_that_repeat_a_column_are_said_to():
     rng = np.random.default_rng(0)
     place = rng.choice(["north", "south", "west"], 120)
     X = pd.DataFrame({"place": place, "rain": rng.random(120), "wind": rng.random(120)})
-    model = make_pipeline(TableEncoder(), KMeans(3, random_state=0)).fit(X)
+    model = make_pipeline(TableEncoder(category_weight=4), KMeans(3, random_state=0)).fit(X)
     summary = summarize(model, X, draws=0)
     assert summary["repeated"] == ["place"]
     assert sorted(c["repeats"][1] for c in summary["clusters"]) == ["north", "south", "west"]
@@ -468,7 +468,7 @@ def test_map_is_the_weighted_principal_components():
     Z = model[0].transform(X)
     Z = Z.to_numpy() if hasattr(Z, "to_numpy") else Z
     labels = model.predict(X)
-    weights = (model[-1].feature_weights_ ** 2)[labels].mean(axis=0)  # beta = 2
+    weights = (model[-1].feature_weights_ ** model[-1].beta)[labels].mean(axis=0)
     expected = PCA(2).fit(Z * np.sqrt(weights))
     found = summary_of("iris")["map"]
     places = expected.transform(Z * np.sqrt(weights))
@@ -604,7 +604,7 @@ def test_empty_and_tiny_clusters_are_told():
 def test_one_column_that_decides_alone_is_told():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"key": np.repeat([0.0, 1.0], 20), "rest": rng.random(40)})
-    text = warnings_of(WKMeans(2, random_state=0).fit(X), X)
+    text = warnings_of(WKMeans(2, beta=2.0, guard=0, random_state=0).fit(X), X)
     assert "one column has nearly all the weight (key)" in text
 
 

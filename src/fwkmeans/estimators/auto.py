@@ -210,6 +210,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             The rows.
+        device : str, default=None
+            AutoKMeans runs on the CPU only; anything but None is refused by `fit`.
 
         Returns
         -------
@@ -250,6 +252,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row.
+        device : str, default=None
+            AutoKMeans runs on the CPU only; anything but None is refused by `fit`.
 
         Returns
         -------

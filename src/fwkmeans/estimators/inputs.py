@@ -38,9 +38,9 @@ from fwkmeans.sources import (
     count_faults,
     count_observed,
     describe,
-    on_device,
     weigh_gaps,
 )
+from fwkmeans.sources.device import on_device
 from fwkmeans.sources.gaps import Observed
 from fwkmeans.sources.sparse import to_scipy
 from fwkmeans.typing import Description, FloatArray, Source

@@ -3,7 +3,7 @@
 from fwkmeans.sources.base import BlockSource, join_in_tree, on_block
 from fwkmeans.sources.chunks import BLOCK_BYTES, ChunkedSource, open_npy
 from fwkmeans.sources.describe import Faults, count_faults, describe, observed_mass
-from fwkmeans.sources.device import DeviceSource, StreamedSource, on_device
+from fwkmeans.sources.device import DeviceSource, StreamedSource
 from fwkmeans.sources.entities import centers_of, count_present, indicators, rows_at
 from fwkmeans.sources.gaps import count_observed, weigh_gaps
 from fwkmeans.sources.memory import MemorySource
@@ -27,7 +27,6 @@ __all__ = [
     "join_in_tree",
     "observed_mass",
     "on_block",
-    "on_device",
     "open_npy",
     "rows_at",
     "weigh_gaps",
