@@ -114,6 +114,7 @@ def test_rows_in_doubt_are_decided_exactly(where):
         np.testing.assert_array_equal(labels.cpu().numpy(), twin.assign(Block(X, None), one)[0])
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of NumPy, in the interpreter
 def test_rows_without_weight_may_hold_anything(where):
     torch = pytest.importorskip("torch")
     from fwkmeans._core.device import kernels
