@@ -157,7 +157,7 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
     >>> spaces = {"sepal": [0, 1], "petal": [2, 3], "noise": range(4, 8)}
     >>> model = ConvexKMeans(3, spaces=spaces, random_state=0).fit(X)
     >>> dict(zip(model.spaces_, model.space_weights_.tolist()))
-    {'sepal': 0.4, 'petal': 0.4, 'noise': 0.2}
+    {'sepal': 0.5, 'petal': 0.4, 'noise': 0.1}
     """
 
     traits = Traits(

@@ -69,7 +69,7 @@ class ParameterCurveDisplay:
     ...     IMWKMeans(3), X, param_name="p", param_range=[1.1, 2.0, 4.0], y=y
     ... )
     >>> display.param_range[display.best_index_], round(float(display.scores.max()), 2)
-    (1.1, 0.9)
+    (1.1, 0.76)
     """
 
     def __init__(

@@ -66,7 +66,7 @@ class PartitionAgreementDisplay:
     ... }
     >>> display = PartitionAgreementDisplay.from_predictions(partitions)
     >>> display.agreement.round(2)[0].tolist()
-    [1.0, 0.73, 0.87]
+    [1.0, 0.73, 0.74]
     """
 
     def __init__(
