@@ -47,7 +47,7 @@ plt.show()
 
 # %%
 # The model has not seen the diagnosis. Its clusters agree with it far better than chance, but far
-# from perfectly, and this depends little on the random start. With IK-P, which has no such
+# from perfectly, and this depends little on the random start. With IK-P as published, without such a
 # constant, it depends on the start, and the lowest objective is not a good guide: the more starts
 # there are, the more certainly a split along a single column wins.
 
@@ -58,7 +58,7 @@ def agreement(model, seed, **options):
     return adjusted_rand_score(heart.target, model.fit_predict(table))
 
 
-prototypes = IKPrototypes(2, zero="huang", missing="ignore")
+prototypes = IKPrototypes(2, zero="huang", guard=0, category_weight=1, missing="ignore")
 found = {}
 for each in (weighted, prototypes):
     found[each] = [agreement(each, seed) for seed in range(6)]

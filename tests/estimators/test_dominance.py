@@ -7,6 +7,7 @@ import pytest
 
 from fwkmeans import (
     AWKMeans,
+    ConvexKMeans,
     EWKMeans,
     FGKMeans,
     FWSAKMeans,
@@ -78,3 +79,9 @@ def test_the_survey_s_settings_are_one_word_away(name):
         assert model.guard == 0
     if "category_weight" in model.get_params():
         assert model.category_weight == 1
+
+
+def test_columns_of_one_space_share_its_weight(rng):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DominantColumnWarning)
+        ConvexKMeans(2, spaces=[0] * 5, spherical=[0], random_state=0).fit(rng.random((60, 5)))

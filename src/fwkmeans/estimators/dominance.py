@@ -23,6 +23,7 @@ def warn_of_dominant_column(estimator: Any, table: Description) -> None:
     if table.varying.sum() < 2:
         return
     weights = counted_weights(estimator)
+    weights = weights / weights.sum(axis=1, keepdims=True)  # columns of a space share its weight
     largest = weights.max(axis=1)
     where = np.flatnonzero(largest > MOST)
     if not where.size:
