@@ -19,11 +19,16 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans as PeerKMeans
 
-from bench_iteration import iteration_time
-from common import header
+from common import header, timed
 from fwkmeans import EWKMeans, KMeans
 
 SHAPES = [(200_000, 10, 3), (200_000, 50, 10), (200_000, 50, 50)]
+
+
+def iteration_time(make: Callable[[], Any], X: np.ndarray) -> float:
+    """Return the seconds of an iteration of a whole fit."""
+    seconds, model = timed(lambda: make().fit(X))
+    return seconds / model.n_iter_
 
 
 @contextmanager

@@ -47,8 +47,8 @@ plt.show()
 
 # %%
 # The model has not seen the diagnosis. Its clusters agree with it far better than chance, but far
-# from perfectly, and this depends little on the random start. With IK-P as published, without such a
-# constant, it depends on the start, and the lowest objective is not a good guide: the more starts
+# from perfectly, and this depends little on the random start. With IK-P as published, without such
+# a constant, it depends on the start, and the lowest objective is not a good guide: the more starts
 # there are, the more certainly a split along a single column wins.
 
 
