@@ -189,6 +189,7 @@ def console_sessions(text: str) -> list[tuple[str, str]]:
     [page for page in PAGES if console_sessions(page.read_text("utf-8"))],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
+@pytest.mark.long
 def test_commands_of_pages_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Commands run in order in one folder that has the bundled tables."""
     for needed in ("pyarrow", "jinja2", "matplotlib"):

@@ -156,6 +156,7 @@ def test_ctrl_c_ends_a_fit_and_nothing_else(fit):
         assert child.process.wait(60) == 0
 
 
+@pytest.mark.long
 def test_other_signals_do_what_their_handlers_say():
     with Child(PREPARE + LONG_PASS + OTHER_SIGNALS) as child:
         assert child.line() == "in the pass"

@@ -9,9 +9,10 @@ import pytest
 from _core.problems import python
 
 pytest.importorskip("fwkmeans._core.compiled")
-pytestmark = pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="reads /proc/self/status"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self/status"),
+]
 
 MEGABYTE = 2**20
 BLOCK = 8 * MEGABYTE

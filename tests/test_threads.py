@@ -149,6 +149,7 @@ def test_forked_children_can_fit():
     assert done == ["after a fit", "amid fits", "in a pool"]
 
 
+@pytest.mark.long
 def test_loky_workers_can_fit():
     python(PREPARE + LOKY, timeout=60)
 
@@ -170,6 +171,7 @@ print(during - before, n_threads() - before)
 
 
 @linux_only
+@pytest.mark.long
 def test_idle_threads_end():
     assert python(IDLE) == "2 1\n"
 

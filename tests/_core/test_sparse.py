@@ -236,6 +236,7 @@ def test_the_twin_takes_over_without_the_core(monkeypatch):
 
 
 @pytest.mark.parametrize("isa", ["baseline", "x86_64_v3"])
+@pytest.mark.long
 def test_every_instruction_set_equals_the_twin(isa):
     python(
         "from _core.test_sparse import SHAPES, assert_equals_twin, pair\n"

@@ -152,6 +152,7 @@ def test_changed_rows_only_are_counted_over_several_blocks(
     np.testing.assert_allclose(model.objective_history_, expected.objective_history_, rtol=1e-9)
 
 
+@pytest.mark.long
 def test_nothing_of_the_rows_is_kept_by_a_reduction(rng):
     """What goes to a worker is small: clusters x features, not rows."""
     sizes = []

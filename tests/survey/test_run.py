@@ -285,6 +285,7 @@ def test_workers_that_have_just_started_end_with_the_survey(number, tmp_path):
     assert "Warning" not in errors
 
 
+@pytest.mark.long
 def test_an_interrupted_process_leaves_a_file_to_go_on_with(tmp_path):
     """Ctrl-C in the middle of a run with several processes: exit code 130, whole units only."""
     path = tmp_path / "survey.sqlite"
