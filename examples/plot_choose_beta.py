@@ -36,10 +36,10 @@ figure.set_label(
 )
 options = {"param_name": "beta", "param_range": betas}
 blind = ParameterCurveDisplay.from_estimator(
-    WKMeans(3, random_state=0), X, scoring=silhouette, ax=above, **options
+    WKMeans(3, guard=0, random_state=0), X, scoring=silhouette, ax=above, **options
 )
 informed = ParameterCurveDisplay.from_estimator(
-    WKMeans(3, random_state=0), X, y=wine.target, ax=below, **options
+    WKMeans(3, guard=0, random_state=0), X, y=wine.target, ax=below, **options
 )
 above.set(ylabel="silhouette width", xlabel="")
 below.set(ylabel="agreement with\nthe classes (ARI)")
@@ -54,7 +54,7 @@ print(f"best beta of all:   {betas[informed.best_index_]}, its ARI {informed.sco
 print(f"default, beta = 2:  its ARI {informed.scores[betas.index(2)]:.2f}")
 for draw in (0, 2, 3):
     other = RangeStandardizer().fit_transform(add_noise_features(wine.data, random_state=draw))
-    labels = [WKMeans(3, beta=beta, random_state=0).fit_predict(other) for beta in betas]
+    labels = [WKMeans(3, beta=beta, guard=0, random_state=0).fit_predict(other) for beta in betas]
     widths = [silhouette_score(other, each, metric="manhattan") for each in labels]
     scores = [adjusted_rand_score(wine.target, each) for each in labels]
     best = int(np.argmax(widths))

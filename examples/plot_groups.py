@@ -37,9 +37,13 @@ def draw(seed):
 
 models = {
     "K-Means": KMeans(3, random_state=0),
-    "EW-KM,\nsingle columns": EWKMeans(3, gamma=1.0, random_state=0),
-    "FG-K-Means,\ngroups dealt out": FGKMeans(3, groups=dealt, lam=1.0, random_state=0),
-    "FG-K-Means,\ngroups = sources": FGKMeans(3, groups=sources, lam=1.0, random_state=0),
+    "EW-KM,\nsingle columns": EWKMeans(3, gamma=1.0, dispersion="sum", random_state=0),
+    "FG-K-Means,\ngroups dealt out": FGKMeans(
+        3, groups=dealt, lam=1.0, dispersion="sum", random_state=0
+    ),
+    "FG-K-Means,\ngroups = sources": FGKMeans(
+        3, groups=sources, lam=1.0, dispersion="sum", random_state=0
+    ),
 }
 agreement = {
     name: [adjusted_rand_score(truth, model.fit_predict(draw(seed))) for seed in range(12)]
@@ -77,7 +81,7 @@ plt.show()
 means = {name.replace("\n", " "): np.mean(scores) for name, scores in agreement.items()}
 for name, mean in means.items():
     print(f"{name:29}{mean:.2f}")
-automatic = FGKMeans(3, groups=sources, random_state=0)
+automatic = FGKMeans(3, groups=sources, dispersion="sum", random_state=0)
 scores = [adjusted_rand_score(truth, automatic.fit_predict(draw(seed))) for seed in range(12)]
 print(f"{'the same, automatic lam':29}{np.mean(scores):.2f}")
 assert abs(np.mean(scores) - means["K-Means"]) < 0.1

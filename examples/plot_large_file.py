@@ -34,7 +34,7 @@ print(f"{path.name}: {path.stat().st_size / 2**20:.0f} MB")
 # %%
 # First we cluster the whole file, with two starts. It is read block by block in every iteration.
 
-model = WKMeans(5, beta=4, n_init=2, random_state=0)
+model = WKMeans(5, beta=4, guard=0, n_init=2, random_state=0)
 whole = clone(model).fit(path)
 print(f"{whole.labels_.size} rows in {whole.n_iter_} iterations")
 

@@ -46,12 +46,15 @@ STYLES = {
 
 def models(n_clusters):
     yield "K-Means", KMeans(n_clusters, random_state=0)
-    yield "AWK", AWKMeans(n_clusters, random_state=0)
-    yield "WK-Means", WKMeans(n_clusters, random_state=0)
-    yield "WK-Means, cluster weights", WKMeans(n_clusters, weights="cluster", random_state=0)
-    yield "EW-KM", EWKMeans(n_clusters, random_state=0)
+    yield "AWK", AWKMeans(n_clusters, beta=2, guard=0, random_state=0)
+    yield "WK-Means", WKMeans(n_clusters, beta=2, guard=0, random_state=0)
+    yield (
+        "WK-Means, cluster weights",
+        WKMeans(n_clusters, beta=2, weights="cluster", random_state=0),
+    )
+    yield "EW-KM", EWKMeans(n_clusters, dispersion="sum", random_state=0)
     yield "EW-KM, mean dispersion", EWKMeans(n_clusters, dispersion="mean", random_state=0)
-    yield "FWSA", FWSAKMeans(n_clusters, random_state=0)
+    yield "FWSA", FWSAKMeans(n_clusters, guard=0, random_state=0)
 
 
 def prepare(table, n_noise, draw):
@@ -94,7 +97,7 @@ def draw_scores(ax, name):
 def draw_weights(ax, name):
     table = load_uci(name, as_frame=False)
     X = prepare(table, None, draw=0)
-    model = AWKMeans(table.n_clusters, random_state=0).fit(X)
+    model = AWKMeans(table.n_clusters, beta=2, guard=0, random_state=0).fit(X)
     weights = model.feature_weights_
     image = ax.imshow(weights.T, cmap="cividis", vmin=0, aspect="auto")
     for (k, v), weight in np.ndenumerate(weights):

@@ -23,7 +23,7 @@ print(f"{X.shape[0]} rows, {X.shape[1]} columns")
 # and a large beta makes the weights equal.
 
 betas = [1.5, 2, 4]
-models = [WKMeans(3, beta=beta, n_init=50, random_state=0).fit(X) for beta in betas]
+models = [WKMeans(3, beta=beta, guard=0, n_init=50, random_state=0).fit(X) for beta in betas]
 weights = [model.feature_weights_[0] for model in models]
 figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
 figure.set_label(

@@ -9,6 +9,7 @@ noise columns. From these we compute what the best of n starts would give, for e
 
 import numpy as np
 from matplotlib import pyplot as plt
+from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from fwkmeans import AWKMeans, KMeans, WKMeans
@@ -30,8 +31,10 @@ def best_of(objectives, agreement):
 
 
 curves = {}
-for cls in (AWKMeans, WKMeans, KMeans):
-    models = [cls(3, init="random", n_init=1, random_state=seed).fit(X) for seed in range(N_STARTS)]
+published = {"beta": 2, "guard": 0}
+for cls, settings in ((AWKMeans, published), (WKMeans, published), (KMeans, {})):
+    model = cls(3, init="random", n_init=1, **settings)
+    models = [clone(model).set_params(random_state=seed).fit(X) for seed in range(N_STARTS)]
     objectives = np.array([model.inertia_ for model in models])
     agreement = np.array([adjusted_rand_score(iris.target, model.labels_) for model in models])
     curves[cls.__name__] = best_of(objectives, agreement)

@@ -25,7 +25,7 @@ for k, place in enumerate([(0.25, 0.25), (0.75, 0.25), (0.5, 0.75)]):
 # pair shows only one cluster. On the right are the weights that AWK found. It has a weight for each
 # feature in each cluster.
 
-model = AWKMeans(3, random_state=0).fit(X)
+model = AWKMeans(3, beta=2, guard=0, random_state=0).fit(X)
 figure = plt.figure(figsize=(11, 3.2), layout="constrained")
 figure.set_label(
     "Three scatter plots of two columns each; in each of them one of three clusters is "
@@ -48,7 +48,7 @@ plt.show()
 # these weights the clusters are found:
 
 agreement = {}
-for each in (KMeans(3, random_state=0), WKMeans(3, random_state=0), model):
+for each in (KMeans(3, random_state=0), WKMeans(3, beta=2, guard=0, random_state=0), model):
     agreement[type(each).__name__] = adjusted_rand_score(truth, each.fit_predict(X))
 for name, ari in agreement.items():
     print(f"{name:9}{ari:.2f}")

@@ -449,7 +449,7 @@ def test_equivalences():
         same(ref.fit(X, "ewk", C), ref.fit(X, "ewk", C, gamma=T / (4 * m)))
         same(
             ref.fit(X, "ewk", C, dispersion="mean"),
-            ref.fit(X, "ewk", C, gamma=T / (len(X) * m), dispersion="mean"),
+            ref.fit(X, "ewk", C, gamma=T / (2 * len(X) * m), dispersion="mean"),
         )
         g = np.array([0, 0, 1, 2])
         ft, k = ref.fit(X, "fgk", C, groups=g), 3 - seed % 2
