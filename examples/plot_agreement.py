@@ -2,7 +2,7 @@
 Do the algorithms agree?
 ========================
 
-We run all algorithms of the package with their default parameters on one table, the 178 wines. None
+We run all algorithms of the package with their published parameters on one table, the 178 wines. None
 of them has seen the classes, which are the first row of the matrix.
 """
 

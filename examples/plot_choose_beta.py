@@ -51,7 +51,7 @@ plt.show()
 chosen = blind.best_index_
 print(f"beta by silhouette: {betas[chosen]}, its ARI {informed.scores[chosen]:.2f}")
 print(f"best beta of all:   {betas[informed.best_index_]}, its ARI {informed.scores.max():.2f}")
-print(f"default, beta = 2:  its ARI {informed.scores[betas.index(2)]:.2f}")
+print(f"published, beta = 2:  its ARI {informed.scores[betas.index(2)]:.2f}")
 for draw in (0, 2, 3):
     other = RangeStandardizer().fit_transform(add_noise_features(wine.data, random_state=draw))
     labels = [WKMeans(3, beta=beta, guard=0, random_state=0).fit_predict(other) for beta in betas]
