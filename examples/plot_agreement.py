@@ -2,8 +2,8 @@
 Do the algorithms agree?
 ========================
 
-We run all algorithms of the package with their published parameters on one table, the 178 wines. None
-of them has seen the classes, which are the first row of the matrix.
+We run all algorithms of the package with their published parameters on one table, the 178 wines.
+None of them has seen the classes, which are the first row of the matrix.
 """
 
 import numpy as np

@@ -5,8 +5,8 @@ How much noise does it take to break a clustering?
 We add columns of uniform noise to two tables with known classes. Plain K-Means treats all columns
 alike, so every noise column makes it worse. Feature-weighted K-Means learns which columns show the
 clusters. The figure shows five algorithms with their published parameters, and two of them also
-with a variant named in the legend. Each keeps the best of ten starts by the objective. We picked the two
-tables to show two different outcomes; ``fwkmeans demo --table NAME`` shows the others.
+with a variant named in the legend. Each keeps the best of ten starts by the objective. We picked
+the two tables to show two different outcomes; ``fwkmeans demo --table NAME`` shows the others.
 
 Run the script with the name of an image file to write the figure of the README, which is the mean
 over ten draws of the noise. Without a name it uses two draws::
