@@ -146,6 +146,7 @@ class Child:
 
 
 @pytest.mark.parametrize("fit", [LONG_PASS, MANY_ITERATIONS], ids=["long pass", "many iterations"])
+@pytest.mark.long
 def test_ctrl_c_ends_a_fit_and_nothing_else(fit):
     with Child(PREPARE + fit + FIT) as child:
         for _ in ("one thread", "two threads"):

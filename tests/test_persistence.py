@@ -559,6 +559,7 @@ def test_much_text_is_read_if_allowed(rng, tmp_path):
     assert_same(load_model(tmp_path / "m.fwk", max_json=10**6), model)
 
 
+@pytest.mark.long
 def test_loading_does_not_need_the_model_in_memory(saved, tmp_path):
     path = tmp_path / "model.fwk"
     path.write_bytes(saved[0])

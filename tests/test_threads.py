@@ -144,6 +144,7 @@ with joblib.Parallel(n_jobs=2, backend="loky", timeout=50) as parallel:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.long
 def test_forked_children_can_fit():
     done = python(PREPARE + FORK, timeout=60).splitlines()
     assert done == ["after a fit", "amid fits", "in a pool"]

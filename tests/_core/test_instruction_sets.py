@@ -114,6 +114,7 @@ def expected():
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.long
 def test_every_instruction_set_equals_the_twin(name, tmp_path):
     used = python(CODE, tmp_path / "found.npz", FWKMEANS_ISA=name).strip()
     assert used in NAMES

@@ -214,6 +214,7 @@ def test_the_number_of_clusters_can_be_found(run, iris_path, iris):
     assert list(map(int, done["number"]["scores"]["silhouette"])) == [2, 3, 4, 5]
 
 
+@pytest.mark.long
 def test_the_choice_of_the_number_is_explained(run, iris_path):
     text = run("fit", iris_path, "--drop", "class").out
     model = AutoKMeans().fit(load_uci("iris").data)

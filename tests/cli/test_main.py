@@ -156,6 +156,7 @@ def test_completion_leaves_files_to_the_shell(words):
     assert done.stdout.startswith("file,")
 
 
+@pytest.mark.long
 def test_exit_codes_and_streams_of_a_real_process(iris_path, tmp_path):
     code, out, err = finish(start("fit", iris_path, "-k", 3, "--labels", "class", "--json"))
     assert code == 0
@@ -184,6 +185,7 @@ def test_plain_terminals_get_plain_text(command, iris_path):
     assert done.stdout_bytes.isascii()
 
 
+@pytest.mark.long
 def test_a_reader_that_goes_away_is_no_traceback(iris_path):
     process = start("fit", iris_path, "-k", 3, "--json")
     process.stdout.close()
@@ -211,6 +213,7 @@ def large(tmp_path_factory):
     ],
 )
 @pytest.mark.parametrize("moment", ["importing", "reading", "fitting"])
+@pytest.mark.long
 def test_ctrl_c_leaves_nothing(command, options, moment, large, tmp_path):
     announced = [sys.executable, "-c", ANNOUNCED, moment]
     process = start(command, large, "-k", 20, *options, command=announced, cwd=tmp_path)

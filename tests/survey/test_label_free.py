@@ -33,6 +33,7 @@ def few(monkeypatch):
     monkeypatch.setattr(label_free, "OTHERS", {"AutoKMeans": fails})
 
 
+@pytest.mark.long
 def test_every_procedure_answers_on_a_small_mixed_table():
     cells = run_procedures(unit("tae", noise=1))
     assert [cell.algorithm for cell in cells] == list(PROCEDURES)

@@ -99,6 +99,7 @@ def test_a_cell_is_an_ordinary_fit_of_the_estimator(name, table, noise, whole):
         assert cell.ari.size == (1 if name == "iMWK-Means" else 4)
 
 
+@pytest.mark.long
 def test_processes_do_not_matter(whole, tmp_path):
     path, _ = whole
     run_survey(tiny(), tmp_path / "two.sqlite", n_jobs=2)
