@@ -11,6 +11,7 @@ from fwkmeans._core.functions import exp
 from fwkmeans._support.checks import at_least_zero, one_of
 from fwkmeans.typing import (
     BoolArray,
+    CoreRule,
     Description,
     Effective,
     FloatArray,
@@ -69,6 +70,12 @@ class GroupEntropyWeights(WeightRule):
         self.lam = lam
         self.eta = eta
         self.dispersion = dispersion
+
+    @property
+    def in_core(self) -> CoreRule:
+        """The rule as the compiled core knows it."""
+        mean = self.dispersion == "mean"
+        return CoreRule(5, 0, False, True, False, mean, self.eta, self.lam, self.groups)
 
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Return the rule with its groups and both strengths as numbers."""
