@@ -52,6 +52,7 @@ n_segments = _kernels.n_segments
 _SMALL = 1 << 19
 _POWER = 16  # cost of a power in multiply-adds
 _PIECE = 8192  # rows whose missing cells are counted together
+_NO_GROUPS = np.zeros(0, dtype=np.int64)
 _ITERATIONS = 10  # of a start, to tell small problems from large ones
 
 
@@ -267,9 +268,11 @@ def alternate(
     parameters = np.empty((3, n_starts))
     for row, values in zip(parameters, (rule.parameter, rule.second, guards), strict=True):
         row[:] = np.ravel(values)
-    groups = np.zeros(0, dtype=np.int64) if rule.groups is None else rule.groups
-    order = np.argsort(groups, kind="stable")
-    firsts = np.searchsorted(groups[order], np.arange(initial_groups.size + 1))
+    partition = (_NO_GROUPS, _NO_GROUPS, _NO_GROUPS)
+    if rule.groups is not None:
+        order = np.argsort(rule.groups, kind="stable")
+        firsts = np.searchsorted(rule.groups[order], np.arange(initial_groups.size + 1))
+        partition = (order, firsts, np.ascontiguousarray(rule.groups))
     objective, n_iter = np.empty(n_starts), np.empty(n_starts, dtype=np.int64)
     converged, has_empty, given_up = (np.empty(n_starts, dtype=np.bool_) for _ in range(3))
     history = _kernels.alternate(
@@ -277,7 +280,7 @@ def alternate(
         _block(block, block.rows.shape[0] * centers.size * _ITERATIONS),
         rule[:6],
         parameters,
-        (order, firsts, np.ascontiguousarray(groups)),
+        partition,
         (table.varying.view(np.uint8), *map(np.ascontiguousarray, numbers)),
         max_iter,
         float(tol),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from fwkmeans._core.functions import exp
 from fwkmeans._support.checks import at_least_zero, one_of
+from fwkmeans._support.copies import copied
 from fwkmeans.typing import (
     BoolArray,
     CoreRule,
@@ -85,12 +85,12 @@ class GroupEntropyWeights(WeightRule):
         scatter = table.scatter.sum() / parts
         n_groups = len(np.unique(groups[table.varying]))
         automatic = {"lam": scatter / n_groups, "eta": scatter / table.varying.sum()}
-        numbers: dict[str, Any] = {"groups": groups}
+        bound = copied(self)
+        bound.groups = groups
         for name, value in automatic.items():
             given = getattr(self, name)
             if isinstance(given, str) and given == "auto":
-                numbers[name] = float(value)
-        bound: Self = clone(self).set_params(**numbers)
+                setattr(bound, name, float(value))
         return bound
 
     def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
