@@ -1686,8 +1686,8 @@ among(
     (
         "core-loop-moved-cluster-keeps-weights",
         "forgotten",
-        "problem_.initial + m_, weighting_.values.begin() + cluster * m_);",
-        "problem_.initial, weighting_.values.begin() + cluster * m_);",
+        "problem_.initial + m_, weighting.values.begin() + cluster * m_);",
+        "problem_.initial, weighting.values.begin() + cluster * m_);",
         "tests/_engine/test_in_core.py",
     ),
 )
@@ -1722,6 +1722,20 @@ among(
         "forgotten",
         "FLOOR * rule_.scatter[v] : dispersion[v]",
         "0.0 : dispersion[v]",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-rule-guard-forgotten",
+        "forgotten",
+        "row_[v] += guard_;",
+        "row_[v] += 0 * guard_;",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-rule-group-weights-forgotten",
+        "forgotten factor",
+        "? omega[t] * dispersion[members[i]] : INF",
+        "? dispersion[members[i]] : INF",
         "tests/_engine/test_in_core.py",
     ),
 )
