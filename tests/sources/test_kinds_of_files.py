@@ -271,6 +271,27 @@ def test_auto_kmeans_takes_files(tmp_path, rng):
         np.testing.assert_allclose(model.predict_proba(given), expected.predict_proba(frame))
 
 
+def test_auto_kmeans_fits_some_rows_of_a_large_file_and_labels_all(tmp_path, rng, monkeypatch):
+    from fwkmeans.estimators import auto_rows
+
+    frame = mixed(rng)
+    rows = in_small_blocks(write(tmp_path, "parquet", frame))
+    monkeypatch.setattr(auto_rows, "MOST_BYTES", 150 * 8 * 4)
+    numbers_of_rows = auto_rows._numbers(N, 150)
+    assert len(set(numbers_of_rows.tolist())) == 150
+    model, again = (AutoKMeans(3).fit(rows) for _ in range(2))
+    on_these = AutoKMeans(3).fit(frame.iloc[numbers_of_rows])
+    np.testing.assert_array_equal(model.labels_, on_these.predict(frame))
+    np.testing.assert_array_equal(model.labels_, again.labels_)
+    np.testing.assert_array_equal(model.labels_, model.predict(rows))
+    assert model.inertia_ == pytest.approx(-on_these.score(frame), rel=1e-12)
+    for k in range(3):
+        own = frame[model.labels_ == k]
+        np.testing.assert_allclose(model.cluster_centers_[k, 0], own["size"].mean())
+        share = model.category_frequencies_["word"]["low"][k]
+        assert share == pytest.approx((own["word"] == "low").mean())
+
+
 # ---- functions that give blocks -----------------------------------------------------------------
 
 
