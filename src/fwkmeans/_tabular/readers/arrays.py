@@ -161,7 +161,18 @@ def open_zarr(path: Path) -> SlicedReader:
 
 
 def open_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
-    """Map a ``.npy`` file into memory, or raise an error that says what is wrong with it."""
+    """Map a ``.npy`` file into memory, or raise an error that says what is wrong with it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_rows, n_features)
+        A memory map that cannot be written to.
+    """
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file. Give the path of a .npy file.")
