@@ -24,6 +24,7 @@ from fwkmeans._mixture import (
     polish,
 )
 from fwkmeans._support.agreement import mean_agreement
+from fwkmeans._support.arrays import is_dask
 from fwkmeans._support.progress import show_progress
 from fwkmeans._support.threads import one_blas_thread
 from fwkmeans._support.warn import warn_user
@@ -218,6 +219,10 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         labels : ndarray of shape (n_samples,)
             Number of the cluster of each row; the lowest on ties.
         """
+        if is_dask(X):
+            check_is_fitted(self)
+            labels: LabelArray = self._compute_later("predict", X)
+            return labels
         return np.asarray(self._log_joint(X).argmax(axis=1), dtype=np.int32)
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -233,6 +238,10 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         probabilities : ndarray of shape (n_samples, n_clusters_)
             They sum to one in each row.
         """
+        if is_dask(X):
+            check_is_fitted(self)
+            later: FloatArray = self._compute_later("predict_proba", X, self.n_clusters_)
+            return later
         joint = self._log_joint(X)
         shares = np.exp(joint - logsumexp(joint, axis=1)[:, None])
         total = shares.sum(axis=1, keepdims=True)
