@@ -54,6 +54,7 @@ def open_collection(
     categorical = np.empty(0, dtype=np.intp)
     if reset and hasattr(estimator, "categorical_features"):
         categorical = _categorical_columns(table, estimator.categorical_features)
+        Census(table.meta, categorical)  # refuses dates at once
     numeric = np.setdiff1d(np.arange(table.meta.shape[1]), categorical)
     dtype = read_numeric(table.meta, numeric if coding is None else coding.numeric).dtype
     weights = _weights_of(sample_weight, table)

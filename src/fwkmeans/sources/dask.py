@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Self
 import dask
 import dask.array as da
 import numpy as np
+from dask._task_spec import Alias
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.sizeof import sizeof
@@ -57,10 +58,13 @@ class Pieces(NamedTuple):
     @classmethod
     def of(cls, tasks: Sequence[Delayed]) -> Pieces:
         """Return the results of these tasks."""
-        graphs = {id(one.__dask_graph__()): one.__dask_graph__() for one in tasks}  # often shared
+        graphs = [one.__dask_graph__() for one in tasks]
         graph: dict[Hashable, Any] = {}
-        for some in graphs.values():
+        for some in {id(one): one for one in graphs}.values():  # often one for all
             graph.update(some)
+        for key, task in graph.items():
+            if isinstance(task, Alias) and task.key != key:  # Dask's optimization leaves them so
+                graph[key] = task.key
         return cls(graph, [one.key for one in tasks])
 
     def mapped(self, function: Callable[..., Any], *others: Pieces) -> Pieces:
