@@ -18,6 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from fwkmeans import (
     SYNCLUS,
+    AutoKMeans,
     ConvexKMeans,
     EWKMeans,
     FeatureWeightedKMeans,
@@ -699,3 +700,11 @@ def test_categories_are_named_in_descriptions():
     texts = " ".join(c["description"] for c in summary_of("soybean")["clusters"])
     assert "always “" in texts
     assert "other rows" in texts
+
+
+def test_a_search_that_was_stopped_is_told():
+    X = load_uci("iris").data
+    model = AutoKMeans(3).fit(X)
+    assert "stopped" not in " ".join(summarize(model, X, draws=0)["warnings"])
+    model.converged_ = False
+    assert "before it converged. Rows between" in " ".join(summarize(model, X, draws=0)["warnings"])
