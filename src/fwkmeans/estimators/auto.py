@@ -21,6 +21,7 @@ from fwkmeans._mixture import (
     polish,
 )
 from fwkmeans._support.agreement import mean_agreement
+from fwkmeans._support.arrays import is_dask
 from fwkmeans._support.progress import show_progress
 from fwkmeans._support.threads import one_blas_thread
 from fwkmeans._support.warn import warn_user
@@ -214,6 +215,10 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         labels : ndarray of shape (n_samples,)
             Number of the cluster of each row; the lowest on ties.
         """
+        if is_dask(X):
+            check_is_fitted(self)
+            later: LabelArray = self._compute_later("predict", X)
+            return later
         labels: LabelArray = self._seen_by_mixture(X, None, "labels")[1].gather("labels")
         return labels
 
@@ -230,6 +235,10 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         probabilities : ndarray of shape (n_samples, n_clusters_)
             They sum to one in each row.
         """
+        if is_dask(X):
+            check_is_fitted(self)
+            later: FloatArray = self._compute_later("predict_proba", X, self.n_clusters_)
+            return later
         _, source = self._seen_by_mixture(X, None, "probabilities")
         probabilities: FloatArray = source.gather("probabilities")
         return probabilities
