@@ -18,6 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from fwkmeans import (
     SYNCLUS,
+    AutoKMeans,
     ConvexKMeans,
     EWKMeans,
     FeatureWeightedKMeans,
@@ -699,3 +700,13 @@ def test_categories_are_named_in_descriptions():
     texts = " ".join(c["description"] for c in summary_of("soybean")["clusters"])
     assert "always “" in texts
     assert "other rows" in texts
+
+
+def test_a_model_without_max_iter_may_be_cut_short(rng):
+    """AutoKMeans has nothing to set, so nothing is advised."""
+    X = rng.normal(size=(60, 2)) + 8.0 * (np.arange(60) % 2)[:, None]
+    model = AutoKMeans(2).fit(X)
+    model.converged_ = False
+    said = " ".join(summarize(model, X)["warnings"])
+    assert "before it converged." in said
+    assert "max_iter" not in said

@@ -54,8 +54,6 @@ SAMPLE_ROWS = 2000
 ROWS_AT_A_TIME = 20_000
 #: Numbers of clusters that are tried, and after how many in vain the search ends.
 MOST_CLUSTERS, PATIENCE = 12, 2
-#: A candidate whose smallest cluster has less than this share of N / K is passed over.
-SMALLEST = 0.2
 #: Mean agreements that differ by less are equal, and the first family is taken: the least blurred.
 CLOSE = 0.02
 
@@ -453,14 +451,20 @@ class _Search:
         if len(everything.weight) == self.n_rows:
             return sample, fit
         rows = sample.encoding.encode(everything.numbers, everything.levels)
-        full = Sample(rows, sample.encoding, everything.weight, coarse=family.coarse)
+        null = sample.null * (len(everything.weight) / self.n_rows)
+        full = Sample(rows, sample.encoding, everything.weight, coarse=family.coarse, null=null)
         return full, polish(full, fit, max_iter=30)
 
     def _sample_for(self, family: Family) -> Sample:
         key = (family.compress, family.coarse)
         if key not in self._samples:
-            self._samples[key] = encoded_sample(
-                self._table, self._here, compress=family.compress, coarse=family.coarse
+            other = self._samples.get((family.compress, not family.coarse))
+            self._samples[key] = (
+                Sample(other.rows, other.encoding, other.weight, coarse=family.coarse)
+                if other is not None
+                else encoded_sample(
+                    self._table, self._here, compress=family.compress, coarse=family.coarse
+                )
             )
         return self._samples[key]
 
@@ -468,16 +472,8 @@ class _Search:
         """Return the best mixture of a family over all starts."""
         key = (family.name, n_clusters)
         if key not in self._tried:
-            sample = self._sample_for(family)
-            fits = [
-                fit_family(sample, labels, n_clusters, family)
-                for labels in self._starts.partitions(n_clusters)
-            ]
-            least = SMALLEST * self.n_rows / n_clusters
-            large = [
-                fit for fit in fits if np.bincount(fit.labels, minlength=n_clusters).min() >= least
-            ]
-            self._tried[key] = max(large or fits, key=lambda fit: fit.criterion)
+            starts = self._starts.partitions(n_clusters)
+            self._tried[key] = fit_family(self._sample_for(family), starts, n_clusters, family)
         return self._tried[key]
 
 

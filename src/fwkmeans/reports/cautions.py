@@ -74,12 +74,13 @@ def _about_the_run(found: Findings) -> list[str]:
         )
     estimator = found.estimator
     if not estimator.converged_:
-        circles = estimator.n_iter_ < estimator.max_iter
+        most = getattr(estimator, "max_iter", 0)  # AutoKMeans has nothing to set
+        circles = estimator.n_iter_ < most
         why = "because it went in circles" if circles else "before it converged"
         what = "Other starts" if circles else "A larger max_iter"
         sentences.append(
-            f"The algorithm was stopped after {count(int(estimator.n_iter_), 'iteration')} {why}. "
-            f"{what} may give better clusters."
+            f"The algorithm was stopped after {count(int(estimator.n_iter_), 'iteration')} {why}."
+            + (f" {what} may give better clusters." if most else "")
         )
     return sentences
 
