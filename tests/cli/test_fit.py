@@ -239,6 +239,10 @@ def test_a_table_without_clusters_is_said_first(kind, run, write):
     for arguments in (("fit", path), ("choose", path, "-k", "2:3", "-a", "k-means", "--no-plot")):
         text = run(*arguments).out
         assert text.startswith("Nothing clusters here") == (kind != "clustered"), text
+        if arguments[0] == "fit" and kind != "clustered":
+            assert "1 cluster by AutoKMeans" in text
+            assert "What tells each cluster" not in text
+            assert "Caution" not in text
 
 
 def test_names_are_those_of_the_registry():

@@ -702,11 +702,9 @@ def test_categories_are_named_in_descriptions():
     assert "other rows" in texts
 
 
-def test_a_model_without_max_iter_may_be_cut_short(rng):
-    """AutoKMeans has nothing to set, so nothing is advised."""
-    X = rng.normal(size=(60, 2)) + 8.0 * (np.arange(60) % 2)[:, None]
-    model = AutoKMeans(2).fit(X)
+def test_a_search_that_was_stopped_is_told():
+    X = load_uci("iris").data
+    model = AutoKMeans(3).fit(X)
+    assert "stopped" not in " ".join(summarize(model, X, draws=0)["warnings"])
     model.converged_ = False
-    said = " ".join(summarize(model, X)["warnings"])
-    assert "before it converged." in said
-    assert "max_iter" not in said
+    assert "before it converged. Rows between" in " ".join(summarize(model, X, draws=0)["warnings"])

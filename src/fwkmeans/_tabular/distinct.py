@@ -50,12 +50,6 @@ def read_values(values: NDArray[Any]) -> DistinctValues:
     return distinct_values(values, "x0")
 
 
-def read_column(X: Any, v: int) -> DistinctValues:
-    """Read column `v` of a table by the fastest way its type allows."""
-    name, cells = next(_columns.each_column(X, [v]))
-    return distinct_values(cells, name)
-
-
 def distinct_values(cells: Any, name: Any) -> DistinctValues:
     """Read a column of a table: a series of a frame, or an array."""
     if not isinstance(cells, np.ndarray):

@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from sklearn.pipeline import Pipeline
 
 from fwkmeans._support.text import bar, joined
 from fwkmeans.datasets import add_noise_features
 from fwkmeans.datasets.named import NamedTable, load_named
-from fwkmeans.estimators import ALGORITHMS, AWKMeans
+from fwkmeans.estimators import ALGORITHMS, AutoKMeans
 from fwkmeans.preprocessing import TableEncoder
 
 SEED = 0  # of the starts of every algorithm
@@ -48,8 +47,9 @@ on it  share of the feature weights that the noise columns got; 50% would be the
 
 REMARK = """\
 No fit has seen the classes. Parameters are the defaults or what the row says; the best of ten
-starts is chosen by the objective. No algorithm wins everywhere: on wine others than on iris resist
-the noise, and on heart plain K-Means does best (fwkmeans demo --table wine --table heart)."""
+starts is chosen by the objective. AutoKMeans has no parameters and is what fwkmeans fit takes
+unless told otherwise. No algorithm wins everywhere: on wine others than on iris resist the noise,
+and on heart plain K-Means does best (fwkmeans demo --table wine --table heart)."""
 
 FAREWELL = """\
 Your own table: fwkmeans fit table.csv -k 3 --report report.html
@@ -57,12 +57,12 @@ Your own table: fwkmeans fit table.csv -k 3 --report report.html
 
 
 class Noisy(NamedTuple):
-    """A table with noise columns, and the model that prepares and clusters it."""
+    """A table with noise columns, and the model that clusters it as it is."""
 
     rows: NDArray[Any]
     names: list[str]
     classes: NDArray[Any]
-    model: Pipeline
+    model: AutoKMeans
 
 
 class Prepared(NamedTuple):
@@ -126,6 +126,7 @@ def _models(n_clusters: int) -> Iterator[tuple[str, Any]]:
         for parameter, value in VARIANTS.get(name, {}).items():
             model = algorithm(n_clusters, random_state=SEED, **{parameter: value})
             yield f"{name} {parameter}={value}", model
+    yield "AutoKMeans", AutoKMeans(n_clusters)
 
 
 def _evaluate(name: str, draws: int) -> dict[str, Outcome]:
@@ -144,14 +145,12 @@ def _evaluate(name: str, draws: int) -> dict[str, Outcome]:
 
 
 def _noisy(name: str) -> Noisy:
-    """Return a table with the first draw of noise, clustered with weights in every cluster."""
+    """Return a table with the first draw of noise, and its clusters."""
     table = load_named(name, 0)
     rows = add_noise_features(table.rows, random_state=0)
     names = [*table.feature_names, *(f"noise {one}" for one in table.feature_names)]
     names = names[: rows.shape[1]]
-    encoder = TableEncoder(impute="median")
-    model = Pipeline([("prepare", encoder), ("cluster", AWKMeans(table.n_clusters))])
-    model.set_params(cluster__random_state=SEED).fit(_frame(rows, names))
+    model = AutoKMeans(table.n_clusters).fit(_frame(rows, names))
     return Noisy(rows, names, table.classes, model)
 
 
@@ -174,7 +173,7 @@ def _write_report(name: str, noisy: Noisy, path: str) -> str:
         noisy.model,
         _frame(noisy.rows, noisy.names),
         classes=noisy.classes,
-        title=f"{name} with noise columns, clustered by AWK",
+        title=f"{name} with noise columns, clustered by AutoKMeans",
         random_state=SEED,
     )
     write_report(summary, path)
@@ -218,11 +217,12 @@ def _cells(outcome: Outcome) -> str:
 
 def _weight_lines(name: str, noisy: Noisy) -> Iterator[str]:
     """Yield the weights of the columns in each cluster, the largest first."""
-    encoder, model = (step for _, step in noisy.model.steps)
-    weights = np.zeros((len(model.feature_weights_), len(noisy.names)))
-    np.add.at(weights.T, encoder.origins_, model.feature_weights_.T)
-    sizes = np.bincount(model.labels_, minlength=len(weights))
-    yield f"Weights of the columns in each cluster: AWK on {name} with noise columns (first draw)"
+    weights = noisy.model.feature_weights_
+    sizes = np.bincount(noisy.model.labels_, minlength=len(weights))
+    yield (
+        f"Weights of the columns in each cluster: AutoKMeans on {name} with noise columns "
+        "(first draw)"
+    )
     yield ""
     width = (WIDTH - NAME_WIDTH) // len(weights)
     yield f"{'column':<{NAME_WIDTH}}" + "".join(f"{f'{n} rows':<{width}}" for n in sizes).rstrip()

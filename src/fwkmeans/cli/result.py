@@ -36,6 +36,23 @@ def result_lines(
         f"{count(len(clusters), 'cluster')} by {title}"
     )
     yield fill(stability_line(summary), WIDTH)
+    if len(clusters) > 1:
+        yield from _cluster_lines(summary)
+    agreement = summary.get("agreement")
+    if agreement is not None and agreement["ari"] is not None:
+        yield ""
+        yield (
+            f"Agreement with {labels!r}: ARI {agreement['ari']:.2f} (adjusted Rand index: 1 is the "
+            "same partition, 0 is chance)"
+        )
+    for topic, text in zip(summary["warning_topics"], summary["warnings"], strict=True):
+        if topic != "missing":  # a note says that in words of the command line
+            yield f"\nCaution: {text}"
+
+
+def _cluster_lines(summary: dict[str, Any]) -> Iterator[str]:
+    """Yield what tells each cluster from the others."""
+    clusters = summary["clusters"]
     yield ""
     equal = {feature["name"]: feature["equal_weight"] for feature in summary["features"]}
     weighted = not _is_equal(clusters, equal)
@@ -48,16 +65,6 @@ def result_lines(
         yield from _bars(cluster, equal, weighted)
     if len(clusters) > MOST_CLUSTERS:
         yield f"\n... and {len(clusters) - MOST_CLUSTERS} more clusters (--json lists all)"
-    agreement = summary.get("agreement")
-    if agreement is not None and agreement["ari"] is not None:
-        yield ""
-        yield (
-            f"Agreement with {labels!r}: ARI {agreement['ari']:.2f} (adjusted Rand index: 1 is the "
-            "same partition, 0 is chance)"
-        )
-    for topic, text in zip(summary["warning_topics"], summary["warnings"], strict=True):
-        if topic != "missing":  # a note says that in words of the command line
-            yield f"\nCaution: {text}"
 
 
 def stability_line(summary: dict[str, Any]) -> str:

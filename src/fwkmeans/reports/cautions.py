@@ -74,13 +74,17 @@ def _about_the_run(found: Findings) -> list[str]:
         )
     estimator = found.estimator
     if not estimator.converged_:
-        most = getattr(estimator, "max_iter", 0)  # AutoKMeans has nothing to set
-        circles = estimator.n_iter_ < most
+        most = getattr(estimator, "max_iter", None)  # AutoKMeans has none
+        circles = most is not None and estimator.n_iter_ < most
         why = "because it went in circles" if circles else "before it converged"
-        what = "Other starts" if circles else "A larger max_iter"
+        what = "Other starts may give better clusters."
+        if not circles:
+            what = "A larger max_iter may give better clusters."
+        if most is None:
+            what = "Rows between two clusters might still change sides."
         sentences.append(
-            f"The algorithm was stopped after {count(int(estimator.n_iter_), 'iteration')} {why}."
-            + (f" {what} may give better clusters." if most else "")
+            f"The algorithm was stopped after {count(int(estimator.n_iter_), 'iteration')} {why}. "
+            f"{what}"
         )
     return sentences
 
@@ -109,7 +113,7 @@ def _about_sizes(sizes: IntArray) -> list[str]:
 def _about_weights(found: Findings) -> list[str]:
     used = np.flatnonzero(found.sizes > 0)
     n_varying = sum(column.varies for column in found.columns)
-    if n_varying < 2 or not used.size:
+    if n_varying < 2 or used.size < 2:
         return []
     most = int(np.argmax(found.equal_by_column))
     sentences = []
