@@ -18,7 +18,7 @@ TOLERANCE = 2e-3
 #: A mixture whose smallest cluster has less than this share of N / K is passed over.
 SMALLEST = 0.2
 #: Starts that go on from their first structure.
-LEADERS = 2
+LEADERS = 3
 #: Structures that are tried one after another.
 MOST_STRUCTURES = 8
 

@@ -418,7 +418,7 @@ class _Search:
         self._here = here
         self._samples: dict[tuple[bool, bool], Sample] = {}
         self._starts = Starts(self._sample_for(FAMILIES[0]), n_jobs)
-        self._tried: dict[tuple[str, int], Fit] = {}
+        self._tried: dict[tuple[Family, int], Fit] = {}
 
     def criteria(self, most: int) -> dict[int, float]:
         """Return the criterion of the counting family for numbers of clusters, until it falls."""
@@ -470,10 +470,12 @@ class _Search:
 
     def _best(self, family: Family, n_clusters: int) -> Fit:
         """Return the best mixture of a family over all starts."""
-        key = (family.name, n_clusters)
+        sample = self._sample_for(family)
+        as_it_is = family._replace(name="", compress=bool(sample.encoding.width.any()))
+        key = (as_it_is, n_clusters)  # without heavy tails two families are one
         if key not in self._tried:
             starts = self._starts.partitions(n_clusters)
-            self._tried[key] = fit_family(self._sample_for(family), starts, n_clusters, family)
+            self._tried[key] = fit_family(sample, starts, n_clusters, family)
         return self._tried[key]
 
 
