@@ -340,8 +340,6 @@ def test_what_is_no_table_is_refused(X, frame):
             EWKMeans(2).fit(given)
     with pytest.raises(TypeError, match="Leave device out"):
         EWKMeans(2).fit(rows, device="cuda")
-    with pytest.raises(TypeError, match="rows stay with the workers"):
-        AutoKMeans(2).fit(rows)
     with pytest.raises(ValueError, match="init is a callable"):
         EWKMeans(2, init=lambda *_, **__: X[:2]).fit(rows)
 
@@ -395,6 +393,7 @@ def test_fit_predict_fit_transform_and_auto(X):
     np.testing.assert_array_equal(EWKMeans(3, **ONE).fit_predict(rows), expected.labels_)
     np.testing.assert_allclose(EWKMeans(3, **ONE).fit_transform(rows), expected.transform(X))
     auto = AutoKMeans(2).fit(X)
+    np.testing.assert_array_equal(AutoKMeans(2).fit_predict(rows), auto.labels_)
     np.testing.assert_array_equal(auto.predict(rows).compute(), auto.predict(X))
     np.testing.assert_allclose(auto.predict_proba(rows).compute(), auto.predict_proba(X))
 
