@@ -406,6 +406,7 @@ def test_fit_predict_fit_transform_and_auto(X):
     np.testing.assert_array_equal(EWKMeans(3, **ONE).fit_predict(rows), expected.labels_)
     np.testing.assert_allclose(EWKMeans(3, **ONE).fit_transform(rows), expected.transform(X))
     auto = AutoKMeans(2).fit(X)
+    np.testing.assert_array_equal(AutoKMeans(2).fit_predict(rows), auto.labels_)
     np.testing.assert_array_equal(auto.predict(rows).compute(), auto.predict(X))
     np.testing.assert_allclose(auto.predict_proba(rows).compute(), auto.predict_proba(X))
 
