@@ -234,13 +234,17 @@ class WeightContext(NamedTuple):
 class CoreRule(NamedTuple):
     """A weight rule as the compiled core knows it; the fields are those of ``rules.hpp``."""
 
-    kind: int  # 0 fixed, 1 entropy, 2 shared powers, 3 powers of each cluster, 4 self-adjusting
+    # 0 fixed, 1 entropy, 2 shared powers, 3 powers of each cluster, 4 self-adjusting,
+    # 5 entropy of groups
+    kind: int
     smoothing: int  # of powers of each cluster: 0 a number, 1 frozen, 2 refreshed, 3 inside
     shared: bool
     monotone: bool
     memoryless: bool
-    option: bool  # fixed: uniform; entropy: mean dispersions; self-adjusting: safeguard
-    parameter: Any = 0.0  # gamma or beta: a number, or one per start
+    option: bool  # fixed: uniform; entropies: mean dispersions; self-adjusting: safeguard
+    parameter: Any = 0.0  # gamma, beta or eta: a number, or one per start
+    second: Any = 0.0  # lambda of groups, likewise
+    groups: IntArray | None = None  # (M,) number of each feature's group
 
 
 class Reduction(Protocol[Part, Whole]):

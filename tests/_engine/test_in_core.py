@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fwkmeans import FeatureWeightedKMeans, KMeans
+from fwkmeans import (
+    AWKMeans,
+    EWKMeans,
+    FeatureWeightedKMeans,
+    FGKMeans,
+    FWSAKMeans,
+    IMWKMeans,
+    KMeans,
+    WKMeans,
+)
 from fwkmeans._core import compiled
 from fwkmeans._engine import Recipe, alternate, alternate_in_python, bind_parts
 from fwkmeans._engine.in_core import alternate_in_core
@@ -17,6 +26,7 @@ from fwkmeans.weighting import (
     ClusterPowerWeights,
     EntropyWeights,
     FixedWeights,
+    GroupEntropyWeights,
     SelfAdjustingWeights,
     SharedPowerWeights,
     UniformWeights,
@@ -42,6 +52,18 @@ RULES = [
     ClusterPowerWeights(beta=-1.0, smoothing=0.2),
     SelfAdjustingWeights(),
     SelfAdjustingWeights(safeguard=True),
+    SharedPowerWeights(beta=4.0, guard=0.1),
+    SharedPowerWeights(beta=-1.5, guard=0.5),
+    ClusterPowerWeights(beta=4.0, guard=0.05),
+    ClusterPowerWeights(smoothing="refresh", guard=1.0),
+    ClusterPowerWeights(beta=1.3, smoothing="frozen", guard=0.3),
+    ClusterPowerWeights(smoothing="inside", guard=0.2),
+    SelfAdjustingWeights(guard=1.0),
+    SelfAdjustingWeights(safeguard=True, guard=0.1),
+    GroupEntropyWeights(),
+    GroupEntropyWeights(dispersion="mean"),
+    GroupEntropyWeights(lam=0.0, eta=1e-3),
+    GroupEntropyWeights(lam=1e-2, eta=0.0, dispersion="mean"),
 ]
 
 
@@ -145,6 +167,10 @@ _THREE = np.asarray([0.0, 1.0, 30.0]).reshape(3, 1, 1)
         EntropyWeights(gamma=_THREE),
         SharedPowerWeights(beta=_THREE),
         ClusterPowerWeights(beta=1.0 + _THREE, smoothing=_THREE),
+        SharedPowerWeights(beta=4.0, guard=_THREE),
+        ClusterPowerWeights(beta=1.0 + _THREE, smoothing="refresh", guard=_THREE),
+        SelfAdjustingWeights(guard=_THREE),
+        GroupEntropyWeights(lam=_THREE, eta=1.0 + _THREE),
     ],
     ids=lambda rule: type(rule).__name__,
 )
@@ -154,6 +180,33 @@ def test_a_parameter_may_have_one_value_for_each_start(rule):
         alternate(*problem, max_iter=50, tol=1e-6),
         alternate_in_python(*problem, max_iter=50, tol=1e-6),
     )
+
+
+@pytest.mark.parametrize("dispersion", ["sum", "mean"])
+@pytest.mark.parametrize("name", ["wide", "constant", "few values", "very wide"])
+def test_same_bits_for_any_groups_of_features(name, dispersion):
+    X = TABLES[name]
+    # groups of one and of many, in any order; the last one of "constant" does not vary at all
+    groups = np.random.default_rng(4).integers(0, max(2, X.shape[1] // 9), X.shape[1])
+    groups[-1] = groups.max() + 1
+    problem = _problem(X, GroupEntropyWeights(groups, dispersion=dispersion), 5, 3)
+    assert alternate_in_core(*problem, max_iter=60, tol=1e-6) is not None
+    _assert_same(
+        alternate(*problem, max_iter=60, tol=1e-6),
+        alternate_in_python(*problem, max_iter=60, tol=1e-6),
+    )
+
+
+ESTIMATORS = [KMeans, WKMeans, AWKMeans, EWKMeans, FGKMeans, FWSAKMeans, IMWKMeans]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: e.__name__)
+def test_default_fits_run_in_the_core(estimator, monkeypatch):
+    def never(*args, **options):
+        raise AssertionError("the loop ran in Python")
+
+    monkeypatch.setattr("fwkmeans._engine.loop.alternate_in_python", never)
+    estimator(3, n_init=2).fit(TABLES["blobs"])
 
 
 def test_a_start_whose_sums_overflow_ends_as_in_python():

@@ -52,6 +52,7 @@ n_segments = _kernels.n_segments
 _SMALL = 1 << 19
 _POWER = 16  # cost of a power in multiply-adds
 _PIECE = 8192  # rows whose missing cells are counted together
+_NO_GROUPS = np.zeros(0, dtype=np.int64)
 _ITERATIONS = 10  # of a start, to tell small problems from large ones
 
 
@@ -246,7 +247,10 @@ def alternate(
     centers: FloatArray,
     weights: FloatArray,
     constants: FloatArray,
+    group_weights: FloatArray,
+    guards: FloatArray,
     initial: FloatArray,
+    initial_groups: FloatArray,
     *,
     max_iter: int,
     tol: float,
@@ -254,19 +258,29 @@ def alternate(
 ) -> CoreOutcome:
     """Run the whole loop of all starts; `fwkmeans._engine.loop.alternate` is its twin.
 
-    `centers` and `weights`, (R, K, M), and `constants`, (R,), are replaced by the results.
-    `initial`, (M,), are the weights of a cluster that is moved. With `updates`, only rows that
-    change their cluster are summed, where these are few.
+    `centers` and `weights`, (R, K, M), `constants`, (R,), and `group_weights`, (R, K, T), are
+    replaced by the results. `guards`, (R,), are added to dispersions. `initial`, (M,), and
+    `initial_groups`, (T,), are the weights of a cluster that is moved. With `updates`, only rows
+    that change their cluster are summed, where these are few.
     """
     n_starts = len(centers)
-    numbers = (table.scatter, table.mean, table.magnitude, table.span, initial)
+    numbers = (table.scatter, table.mean, table.magnitude, table.span, initial, initial_groups)
+    parameters = np.empty((3, n_starts))
+    for row, values in zip(parameters, (rule.parameter, rule.second, guards), strict=True):
+        row[:] = np.ravel(values)
+    partition = (_NO_GROUPS, _NO_GROUPS, _NO_GROUPS)
+    if rule.groups is not None:
+        order = np.argsort(rule.groups, kind="stable")
+        firsts = np.searchsorted(rule.groups[order], np.arange(initial_groups.size + 1))
+        partition = (order, firsts, np.ascontiguousarray(rule.groups))
     objective, n_iter = np.empty(n_starts), np.empty(n_starts, dtype=np.int64)
     converged, has_empty, given_up = (np.empty(n_starts, dtype=np.bool_) for _ in range(3))
     history = _kernels.alternate(
         block.rows,
         _block(block, block.rows.shape[0] * centers.size * _ITERATIONS),
-        rule[:-1],
-        np.ascontiguousarray(np.broadcast_to(np.ravel(rule.parameter), n_starts), dtype=np.float64),
+        rule[:6],
+        parameters,
+        partition,
         (table.varying.view(np.uint8), *map(np.ascontiguousarray, numbers)),
         max_iter,
         float(tol),
@@ -274,6 +288,7 @@ def alternate(
         centers,
         weights,
         constants,
+        group_weights,
         objective,
         n_iter,
         *(flags.view(np.uint8) for flags in (converged, has_empty, given_up)),

@@ -25,6 +25,7 @@ struct Problem {
     const double* magnitude;  // (M) largest absolute value
     const double* span;       // (M) range
     const double* initial;    // (M) weights of a cluster that was moved
+    const double* initial_groups;  // (groups) those of its groups
     index max_iter;
     double tol;
     bool updates;  // sum only the rows that change, where few do
@@ -32,10 +33,8 @@ struct Problem {
     // Whether bounds tell which rows keep their label: offsets do not obey a triangle inequality, and
     // a small race is faster than bounds.
     bool bounded() const {
-        const bool offsets = (rule.kind == RuleKind::entropy && rule.option) ||
-                             (rule.kind == RuleKind::cluster_power && rule.smoothing == Smoothing::inside);
         const bool worthwhile = rows.n_rows >= 512 && n_clusters * rows.n_features >= 32;
-        return (updates || worthwhile) && n_clusters > 1 && !offsets;
+        return (updates || worthwhile) && n_clusters > 1 && !rule.has_offsets();
     }
 };
 
@@ -204,10 +203,11 @@ class Loop {
         unit_ = std::ldexp(1.0, -exponent / 2);
     }
 
-    // IN and OUT: centers (K, M), weights (K, M), constant of the smoothing (NaN: none yet).
-    Ended run(index start, double* centers, double* weights, double* constant) {
+    // IN and OUT: centers (K, M), weights (K, M), constant of the smoothing (NaN: none yet), weights of
+    // groups (K, groups).
+    Ended run(index start, double* centers, double* weights, double* constant, double* groups) {
         Ended ended;
-        begin(start, centers, weights, *constant);
+        begin(start, centers, weights, *constant, groups);
         for (index iteration = 1; iteration <= problem_.max_iter; ++iteration) {
             if (!count()) return give_up(ended);
             bool hopeless = false;
@@ -215,10 +215,8 @@ class Loop {
             move_centers();
             if (!disperse()) return give_up(ended);
             rule_.update(dispersion_.data(), mass_.data(), weighting_, next_);
-            if (!problem_.rule.shared)
-                for (index j = 0; j < k_; ++j)
-                    if (rows_[j] == 0)
-                        std::copy(problem_.initial, problem_.initial + m_, next_.values.begin() + j * m_);
+            for (index j = 0; j < k_; ++j)
+                if (rows_[j] == 0) reset(next_, j);
             rule_.set_effective(next_);
             double unit;
             const double objective = rule_.objective(dispersion_.data(), mass_.data(), next_, unit);
@@ -238,6 +236,7 @@ class Loop {
         }
         std::copy(centers_.begin(), centers_.end(), centers);
         std::copy(weighting_.values.begin(), weighting_.values.end(), weights);
+        std::copy(weighting_.groups.begin(), weighting_.groups.end(), groups);
         if (weighting_.has_constant) *constant = weighting_.constant;
         return ended;
     }
@@ -252,9 +251,20 @@ class Loop {
         return ended;
     }
 
-    void begin(index start, const double* centers, const double* weights, double constant) {
+    // The initial weights for a cluster, unless all clusters have the same.
+    void reset(Weighting& weighting, index cluster) const {
+        if (problem_.rule.shared) return;
+        const index n_groups = problem_.rule.n_groups;
+        std::copy(problem_.initial, problem_.initial + m_, weighting.values.begin() + cluster * m_);
+        std::copy(problem_.initial_groups, problem_.initial_groups + n_groups,
+                  weighting.groups.begin() + cluster * n_groups);
+    }
+
+    void begin(index start, const double* centers, const double* weights, double constant,
+               const double* groups) {
         centers_.assign(centers, centers + k_ * m_);
         weighting_.values.assign(weights, weights + k_ * m_);
+        weighting_.groups.assign(groups, groups + k_ * problem_.rule.n_groups);
         weighting_.has_constant = constant == constant;
         weighting_.constant = weighting_.has_constant ? constant : 0;
         rule_.set_start(start);
@@ -445,8 +455,7 @@ class Loop {
             }
             const index cluster = empty - rows_.begin();
             std::copy(row.begin(), row.end(), centers_.begin() + cluster * m_);
-            if (!problem_.rule.shared)
-                std::copy(problem_.initial, problem_.initial + m_, weighting_.values.begin() + cluster * m_);
+            reset(weighting_, cluster);
             rule_.set_effective(weighting_);
             if (!count_all()) return false;
         }
@@ -534,6 +543,8 @@ class Loop {
                 if (!(std::fabs(moved_[i] - centers_[i]) <= CENTER_REST * problem_.span[v])) return false;
                 if (!(std::fabs(next_.values[i] - weighting_.values[i]) <= limit)) return false;
             }
+        for (std::size_t i = 0; i < next_.groups.size(); ++i)
+            if (!(std::fabs(next_.groups[i] - weighting_.groups[i]) <= limit)) return false;
         return true;
     }
 
@@ -571,15 +582,17 @@ class Loop {
 };
 
 // Runs all starts: side by side if there are enough of them, else one after the other by a team.
-// centers and weights (R, K, M), constants (R) are replaced by the results.
+// centers and weights (R, K, M), constants (R), groups (R, K, groups) are replaced by the results.
 template <class T>
 std::vector<Ended> run_starts(const Problem<T>& problem, int n_threads,
                               const typename Passes<T>::CancelOf& cancel_of, double* centers,
-                              double* weights, double* constants) {
+                              double* weights, double* constants, double* groups) {
     const index r = problem.n_starts, size = problem.n_clusters * problem.rows.n_features;
+    const index of_groups = problem.n_clusters * problem.rule.n_groups;
     std::vector<Ended> ended(r);
     const auto run = [&](Loop<T>& loop, index start) {
-        ended[start] = loop.run(start, centers + start * size, weights + start * size, constants + start);
+        ended[start] = loop.run(start, centers + start * size, weights + start * size, constants + start,
+                                groups + start * of_groups);
     };
     if (n_threads == 1 || (problem.n_segments > 1 && r < 2 * n_threads)) {
         Loop<T> loop(problem, problem.n_segments > 1 ? n_threads : 1, 0, cancel_of);

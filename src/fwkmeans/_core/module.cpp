@@ -520,19 +520,23 @@ void describe(Table<T> X, nb::tuple block, In<double> reference, Out<double> mas
     }
 }
 
-// rule: (kind, smoothing, shared, monotone, memoryless, option), see rules.hpp; table: (varying, scatter,
-// shift, magnitude, span, initial weights), each (M). centers, weights, constants are IN and OUT. Returns
-// the history, (R, most iterations), NaN where a start has ended.
+// rule: (kind, smoothing, shared, monotone, memoryless, option), see rules.hpp; parameters: (3, R) its two
+// parameters and the guard; partition: (order, firsts, group of each feature); table: (varying, scatter,
+// shift, magnitude, span, initial weights), each (M), and those of groups. centers, weights, constants and
+// groups are IN and OUT. Returns the history, (R, most iterations), NaN where a start has ended.
 template <class T>
 nb::ndarray<nb::numpy, double, nb::ndim<2>> alternate(
-    Table<T> X, nb::tuple block, nb::tuple rule, In<double> parameter, nb::tuple table, index max_iter,
-    double tol, bool updates, Out<double> centers, Out<double> weights, Out<double> constants,
+    Table<T> X, nb::tuple block, nb::tuple rule, In<double> parameters, nb::tuple partition,
+    nb::tuple table, index max_iter, double tol, bool updates, Out<double> centers, Out<double> weights,
+    Out<double> constants, Out<double> groups,
     Out<double> objective, Out<std::int64_t> n_iter, Out<std::uint8_t> converged,
     Out<std::uint8_t> has_empty, Out<std::uint8_t> given_up) {
     const Input<T> input(X, block);
     const auto varying = nb::cast<In<std::uint8_t>>(table[0]);
     std::vector<In<double>> numbers;
-    for (int i = 1; i < 6; ++i) numbers.push_back(nb::cast<In<double>>(table[i]));
+    for (int i = 1; i < 7; ++i) numbers.push_back(nb::cast<In<double>>(table[i]));
+    std::vector<In<std::int64_t>> of_groups;
+    for (int i = 0; i < 3; ++i) of_groups.push_back(nb::cast<In<std::int64_t>>(partition[i]));
     const index r = centers.shape(0), k = centers.shape(1);
     const Problem<T> problem{
         input.rows,
@@ -540,12 +544,14 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> alternate(
         k,
         n_segments(input.rows.n_rows, k, input.rows.n_features),
         {RuleKind(nb::cast<int>(rule[0])), Smoothing(nb::cast<int>(rule[1])), nb::cast<bool>(rule[2]),
-         nb::cast<bool>(rule[3]), nb::cast<bool>(rule[4]), nb::cast<bool>(rule[5]), parameter.data(),
-         varying.data(), numbers[0].data()},
+         nb::cast<bool>(rule[3]), nb::cast<bool>(rule[4]), nb::cast<bool>(rule[5]), parameters.data(),
+         parameters.data() + r, parameters.data() + 2 * r, varying.data(), numbers[0].data(),
+         index(numbers[5].size()), of_groups[0].data(), of_groups[1].data(), of_groups[2].data()},
         numbers[1].data(),
         numbers[2].data(),
         numbers[3].data(),
         numbers[4].data(),
+        numbers[5].data(),
         max_iter,
         tol,
         updates};
@@ -555,7 +561,7 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> alternate(
     {
         const nb::gil_scoped_release release;
         ended = run_starts(problem, input.n_threads, cancel_of, centers.data(), weights.data(),
-                           constants.data());
+                           constants.data(), groups.data());
     }
     if (interruption.interrupted()) throw nb::python_error();
     std::size_t longest = 0;
@@ -643,7 +649,7 @@ template <class T>
 void define(nb::module_& m) {
     m.def("alternate", &alternate<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg());
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
     m.def("assign_and_accumulate", &assign_and_accumulate<T>, nb::arg().noconvert(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());

@@ -65,6 +65,7 @@ class Alternated(NamedTuple):
     centers: FloatArray
     weights: FloatArray
     constants: FloatArray
+    group_weights: FloatArray
 
 
 @dataclass(frozen=True)
@@ -76,20 +77,26 @@ class Alternation(BlockReduction[Alternated]):
     centers: FloatArray  # (R, K, M) initial ones
     weights: FloatArray  # (R, K, M)
     constants: FloatArray  # (R, 1, 1) NaN if not known yet
+    group_weights: FloatArray  # (R, K, T)
+    guards: FloatArray  # (R, 1, 1) added to dispersions
     initial: FloatArray  # (M,) weights of a cluster that is moved
+    initial_groups: FloatArray  # (T,)
     max_iter: int
     tol: float
     updates: bool  # whether to sum only rows that change, where these are few
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Alternated, RowMemory]:
         """Return how the starts ended."""
-        own = [np.array(x, order="C") for x in (self.centers, self.weights, self.constants.ravel())]
+        given = (self.centers, self.weights, self.constants.ravel(), self.group_weights)
+        own = [np.array(x, order="C") for x in given]
         ended = kernels_for(block.rows).alternate(
             block,
             self.rule,
             self.table,
             *own,
+            self.guards,
             self.initial,
+            self.initial_groups,
             max_iter=self.max_iter,
             tol=self.tol,
             updates=self.updates,

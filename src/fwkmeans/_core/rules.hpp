@@ -43,7 +43,10 @@ inline void sum_over_clusters(const double* x, index k, index m, double* out) {
         for (index v = 0; v < m; ++v) out[v] += x[j * m + v];
 }
 
-enum class RuleKind : int { fixed, entropy, shared_power, cluster_power, self_adjusting };
+// The order in which NumPy's reduceat sums neighbors.
+inline double sum_of_group(const double* x, index n) { return x[0] + sum_of(x + 1, n - 1); }
+
+enum class RuleKind : int { fixed, entropy, shared_power, cluster_power, self_adjusting, group_entropy };
 enum class Smoothing : int { number, frozen, refresh, inside };
 
 // A weight rule and what it must know about the table; shared by all starts.
@@ -52,10 +55,21 @@ struct Rule {
     Smoothing smoothing;      // of cluster powers
     bool shared;              // one weight per feature
     bool monotone, memoryless;
-    bool option;              // fixed: ones in the dissimilarity; entropy: mean dispersions; FWSA: safeguard
-    const double* parameter;  // (R) gamma or beta
+    bool option;              // fixed: ones in the dissimilarity; entropies: mean dispersions; FWSA: safeguard
+    const double* parameter;  // (R) gamma, beta or eta
+    const double* second;     // (R) lambda of groups
+    const double* guard;      // (R) what is added to every dispersion
     const unsigned char* varying;  // (M)
     const double* scatter;         // (M)
+    index n_groups;                // 0 if the rule has none
+    const std::int64_t* order;     // (M) features, group by group
+    const std::int64_t* firsts;    // (n_groups + 1) where groups begin in this order
+    const std::int64_t* group_of;  // (M)
+
+    bool has_offsets() const {
+        const bool entropies = kind == RuleKind::entropy || kind == RuleKind::group_entropy;
+        return (entropies && option) || (kind == RuleKind::cluster_power && smoothing == Smoothing::inside);
+    }
 };
 
 constexpr double INF = std::numeric_limits<double>::infinity();
@@ -63,6 +77,7 @@ constexpr double INF = std::numeric_limits<double>::infinity();
 // The weights of a start, and what decides its labels: weights x scale, see _engine/state.py.
 struct Weighting {
     std::vector<double> values;     // (K, M)
+    std::vector<double> groups;     // (K, groups)
     std::vector<double> effective;  // (K or 1, M)
     std::vector<double> offsets;    // (K)
     double scale = 1, constant = 0;
@@ -73,8 +88,19 @@ class RuleOfStart {
    public:
     RuleOfStart(const Rule& rule, index k, index m) : rule_(rule), k_(k), m_(m), row_(m), by_cluster_(k) {
         for (index v = 0; v < m; ++v) n_varying_ += rule.varying[v] != 0;
+        within_.resize(rule.n_groups);
+        sorted_.resize(m);
+        for (index t = 0; t < rule.n_groups; ++t) {
+            bool any = false;
+            for (index i = rule.firsts[t]; i < rule.firsts[t + 1]; ++i) any |= rule.varying[rule.order[i]] != 0;
+            present_.push_back(any);
+        }
     }
-    void set_start(index start) { parameter_ = rule_.parameter[start]; }
+    void set_start(index start) {
+        parameter_ = rule_.parameter[start];
+        second_ = rule_.second[start];
+        guard_ = rule_.guard[start];
+    }
     index n_own() const { return rule_.shared ? 1 : k_; }
 
     // Sets what decides the labels from the values.
@@ -86,6 +112,11 @@ class RuleOfStart {
             std::fill(w.effective.begin(), w.effective.end(), 1.0);
         } else if (is_power()) {
             scale = raise(w.values.data(), n, w.effective.data());
+        } else if (rule_.kind == RuleKind::group_entropy) {
+            for (index j = 0; j < k_; ++j)
+                for (index v = 0; v < m_; ++v)
+                    w.effective[j * m_ + v] =
+                        w.groups[j * rule_.n_groups + rule_.group_of[v]] * w.values[j * m_ + v];
         } else {
             std::copy(w.values.begin(), w.values.begin() + n, w.effective.begin());
         }
@@ -103,12 +134,18 @@ class RuleOfStart {
         after.constant = before.constant;
         after.has_constant = before.has_constant;
         after.values.resize(k_ * m_);
+        after.groups.resize(before.groups.size());
         if (rule_.kind == RuleKind::fixed) {
             after.values = before.values;
         } else if (rule_.kind == RuleKind::entropy) {
             for (index j = 0; j < k_; ++j)
                 entropy(dispersion + j * m_, rule_.option ? parameter_ * mass[j] : parameter_,
                         after.values.data() + j * m_);
+        } else if (rule_.kind == RuleKind::group_entropy) {
+            for (index j = 0; j < k_; ++j)
+                group_entropy(dispersion + j * m_, rule_.option ? mass[j] : 1.0,
+                              before.groups.data() + j * rule_.n_groups, after.values.data() + j * m_,
+                              after.groups.data() + j * rule_.n_groups);
         } else if (rule_.kind == RuleKind::cluster_power) {
             if (!after.has_constant || rule_.smoothing == Smoothing::refresh) {
                 const double mean = sum_of_rows(dispersion) / double(k_ * n_varying_);
@@ -118,14 +155,15 @@ class RuleOfStart {
             for (index j = 0; j < k_; ++j) {
                 const double added = rule_.smoothing == Smoothing::inside ? after.constant * mass[j]
                                                                           : after.constant;
-                for (index v = 0; v < m_; ++v) row_[v] = dispersion[j * m_ + v] + added;
+                for (index v = 0; v < m_; ++v) row_[v] = dispersion[j * m_ + v] + added + guard_;
                 power(row_.data(), after.values.data() + j * m_);
             }
         } else {
             sum_over_clusters(dispersion, k_, m_, row_.data());
-            if (rule_.kind == RuleKind::shared_power)
+            if (rule_.kind == RuleKind::shared_power) {
+                for (index v = 0; v < m_; ++v) row_[v] += guard_;
                 power(row_.data(), after.values.data());
-            else
+            } else
                 adjust(row_.data(), before.values.data(), after.values.data());
             for (index j = 1; j < k_; ++j)
                 std::copy(after.values.begin(), after.values.begin() + m_, after.values.begin() + j * m_);
@@ -153,14 +191,28 @@ class RuleOfStart {
             entropy_terms(w.values.data());
             return by_rows + sum_of(by_cluster_.data(), k_);
         }
-        if (rule_.kind == RuleKind::cluster_power && rule_.smoothing != Smoothing::inside) {
-            constant_terms(w);
-            return by_rows + sum_of(by_cluster_.data(), k_);
+        if (rule_.kind == RuleKind::shared_power && guard_ != 0) {
+            powers_.resize(m_);
+            const double scale = raise(w.values.data(), m_, powers_.data());
+            return by_rows + guard_ * (sum_of(powers_.data(), m_) * scale);
+        }
+        if (rule_.kind == RuleKind::cluster_power) {
+            times_powers(w, guard_);
+            const double guarded = by_rows + sum_of(by_cluster_.data(), k_);
+            if (rule_.smoothing == Smoothing::inside) return guarded;
+            times_powers(w, w.has_constant ? w.constant : 0.0);
+            return guarded + sum_of(by_cluster_.data(), k_);
         }
         if (rule_.kind == RuleKind::self_adjusting) {
             for (index v = 0; v < m_; ++v) row_[v] = w.values[v] * rule_.scatter[v];
-            const double total = sum_of(row_.data(), m_);
-            return total > 0 ? by_rows / total : 0.0;
+            const double total = sum_of(row_.data(), m_) + 2.0 * guard_;
+            return total > 0 ? (by_rows + guard_) / total : 0.0;
+        }
+        if (rule_.kind == RuleKind::group_entropy && !rule_.option) {
+            sums_x_log_x(w.groups.data(), rule_.n_groups);
+            const double over_groups = sum_of(by_cluster_.data(), k_);
+            sums_x_log_x(w.values.data(), m_);
+            return by_rows + second_ * over_groups + parameter_ * sum_of(by_cluster_.data(), k_);
         }
         return by_rows;
     }
@@ -189,32 +241,43 @@ class RuleOfStart {
             entropy_terms(w.values.data());
             w.offsets = by_cluster_;
         } else if (rule_.kind == RuleKind::cluster_power && rule_.smoothing == Smoothing::inside) {
-            constant_terms(w);
+            times_powers(w, w.has_constant ? w.constant : 0.0);
             w.offsets = by_cluster_;
+        } else if (rule_.kind == RuleKind::group_entropy && rule_.option) {
+            sums_x_log_x(w.groups.data(), rule_.n_groups);
+            for (index j = 0; j < k_; ++j) w.offsets[j] = second_ * by_cluster_[j];
+            sums_x_log_x(w.values.data(), m_);
+            for (index j = 0; j < k_; ++j) w.offsets[j] += parameter_ * by_cluster_[j];
+        }
+    }
+
+    // by_cluster = sum_v w log w
+    void sums_x_log_x(const double* values, index n) {
+        for (index j = 0; j < k_; ++j) {
+            for (index v = 0; v < n; ++v) {
+                const double w = values[j * n + v];
+                row_[v] = w * (w > 0 ? std::log(w) : 0.0);
+            }
+            by_cluster_[j] = sum_of(row_.data(), n);
         }
     }
 
     // by_cluster = gamma sum_v w log w
     void entropy_terms(const double* values) {
-        for (index j = 0; j < k_; ++j) {
-            for (index v = 0; v < m_; ++v) {
-                const double w = values[j * m_ + v];
-                row_[v] = w * (w > 0 ? std::log(w) : 0.0);
-            }
-            by_cluster_[j] = parameter_ * sum_of(row_.data(), m_);
-        }
+        sums_x_log_x(values, m_);
+        for (double& sum : by_cluster_) sum = parameter_ * sum;
     }
 
     // by_cluster = constant sum_v w^beta
-    void constant_terms(const Weighting& w) {
-        if (!w.has_constant) {
+    void times_powers(const Weighting& w, double constant) {
+        if (constant == 0) {
             std::fill(by_cluster_.begin(), by_cluster_.end(), 0.0);
             return;
         }
         powers_.resize(k_ * m_);
         const double scale = raise(w.values.data(), k_ * m_, powers_.data());
         for (index j = 0; j < k_; ++j)
-            by_cluster_[j] = w.constant * (sum_of(powers_.data() + j * m_, m_) * scale);
+            by_cluster_[j] = constant * (sum_of(powers_.data() + j * m_, m_) * scale);
     }
 
     double sum_of_rows(const double* dispersion) {
@@ -275,13 +338,49 @@ class RuleOfStart {
         softmax(out);
     }
 
+    // Shares by entropy of n entries, given in the order of sums; infinite costs get none.
+    void shares(const double* cost, index n, double strength, double* out) const {
+        double lowest = INF;
+        for (index i = 0; i < n; ++i) lowest = std::min(lowest, cost[i]);
+        const double least = std::isfinite(lowest) ? lowest : 0.0;
+        for (index i = 0; i < n; ++i) {
+            if (strength > 0)
+                out[i] = cost[i] < INF ? std::exp(-(cost[i] - least) / strength) : 0.0;
+            else
+                out[i] = cost[i] < INF && cost[i] <= lowest * (1.0 + TIE);
+        }
+        const double total = sum_of_group(out, n);
+        for (index i = 0; i < n; ++i) out[i] = out[i] / (total > 0 ? total : 1.0);
+    }
+
+    // FG-K-Means: weights of features within their group, then those of groups.
+    void group_entropy(const double* dispersion, double mass, const double* omega, double* out,
+                       double* groups) {
+        const double eta = parameter_ * mass, lambda = second_ * mass;
+        for (index t = 0; t < rule_.n_groups; ++t) {
+            const index first = rule_.firsts[t], n = rule_.firsts[t + 1] - first;
+            const std::int64_t* members = rule_.order + first;
+            for (index i = 0; i < n; ++i)
+                row_[i] = rule_.varying[members[i]] ? omega[t] * dispersion[members[i]] : INF;
+            shares(row_.data(), n, eta, sorted_.data());
+            for (index i = 0; i < n; ++i) {
+                out[members[i]] = sorted_[i];
+                row_[i] = sorted_[i] * dispersion[members[i]];
+            }
+            within_[t] = present_[t] ? sum_of_group(row_.data(), n) : INF;
+        }
+        shares(within_.data(), rule_.n_groups, lambda, groups);
+    }
+
     // FWSA: halfway from the weights before to the separations of the features.
-    void adjust(const double* within, const double* before, double* out) {
+    void adjust(double* within, const double* before, double* out) {
         std::vector<double> between(m_), target(m_), terms(m_);
         bool separated = false, pure = false;
         for (index v = 0; v < m_; ++v) {
             between[v] = std::max(rule_.scatter[v] - within[v], 0.0);
             separated |= between[v] > NOTHING * rule_.scatter[v];
+            within[v] += guard_;
+            between[v] += guard_;
             pure |= rule_.varying[v] && within[v] <= 0;
             target[v] = (rule_.varying[v] ? between[v] : 0.0) / (within[v] <= 0 ? 1.0 : within[v]);
         }
@@ -304,8 +403,9 @@ class RuleOfStart {
 
     const Rule& rule_;
     index k_, m_, n_varying_ = 0;
-    double parameter_ = 0;
-    std::vector<double> row_, by_cluster_, powers_;
+    double parameter_ = 0, second_ = 0, guard_ = 0;
+    std::vector<double> row_, by_cluster_, powers_, sorted_, within_;
+    std::vector<unsigned char> present_;
 };
 
 }  // namespace fwk

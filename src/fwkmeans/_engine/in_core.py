@@ -19,6 +19,8 @@ from fwkmeans.typing import BoolArray, Description, FloatArray, Source, Weights
 
 logger = logging.getLogger("fwkmeans")
 
+_KNOWN = {"constant", "guard", "group_weights"}  # what rules of the core remember
+
 
 def alternate_in_core(
     source: Source,
@@ -39,30 +41,35 @@ def alternate_in_core(
     if not one_block or source.gaps or not source.layout.is_numeric:
         return None
     dissimilarity, center, rule = map(_in_core, recipe)
-    if not (dissimilarity and center and rule) or set(weights.memory) - {"constant"}:
+    if not (dissimilarity and center and rule) or weights.memory.keys() - _KNOWN:
         return None
     if logger.isEnabledFor(logging.DEBUG):  # it reports every iteration of all starts
         return None
-    constants = weights.memory.get("constant", np.full((len(centers), 1, 1), np.nan))
-    initial = recipe.weighting.initial(len(centers), 1, table).values[0, 0]
-    values, (ended, moved, found, constants) = (
-        weights.values,
-        source.reduce(
-            Alternation(
-                rule,
-                table,
-                centers,
-                weights.values,
-                constants,
-                initial,
-                max_iter,
-                tol,
-                updates(source),
-            )
-        ),
+    n_starts, n_clusters, _ = weights.values.shape
+    memory, initial = dict(weights.memory), recipe.weighting.initial(n_starts, 1, table)
+    nothing = np.zeros((n_starts, n_clusters, 0))
+    ended, moved, found, constants, groups = source.reduce(
+        Alternation(
+            rule,
+            table,
+            centers,
+            weights.values,
+            memory.get("constant", np.full((n_starts, 1, 1), np.nan)),
+            memory.get("group_weights", nothing),
+            memory.get("guard", np.zeros((n_starts, 1, 1))),
+            initial.values[0, 0],
+            initial.memory.get("group_weights", nothing)[0, 0],
+            max_iter,
+            tol,
+            updates(source),
+        )
     )
-    remembers = "constant" in weights.memory or not np.isnan(constants).all()
-    memory = {"constant": constants.reshape(values.shape[0], 1, 1)} if remembers else {}
+    if "constant" in memory or not np.isnan(constants).all():
+        memory["constant"] = constants.reshape(n_starts, 1, 1)
+    if "group_weights" in memory:
+        memory["group_weights"] = groups
+    if "guard" in memory:
+        memory["guard"] = np.array(memory["guard"])
     objective, history, n_iter, converged, has_empty, given_up = ended
     outcome = Outcome(
         moved, Weights(found, memory), objective, history, n_iter, converged, has_empty

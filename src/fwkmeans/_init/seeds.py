@@ -16,8 +16,13 @@ def _draw_words(random_state: Any) -> tuple[int, ...]:
     return tuple(check_random_state(random_state).randint(0, 2**31 - 1, size=4).tolist())
 
 
-#: Small fits with the same seed would spend a tenth of their time on making NumPy's generator.
+#: Small fits with the same seed would spend a tenth of their time on making NumPy's generators.
 _words_of = functools.lru_cache(maxsize=256)(_draw_words)
+
+
+@functools.lru_cache(maxsize=256)
+def _sequence_of(words: tuple[int, ...], purpose: str) -> np.random.SeedSequence:
+    return np.random.SeedSequence([*words, *purpose.encode()])  # never spawns, so it never changes
 
 
 class Seeds:
@@ -45,4 +50,4 @@ class Seeds:
         return np.random.Generator(np.random.PCG64(self._sequence(purpose)))
 
     def _sequence(self, purpose: str) -> np.random.SeedSequence:
-        return np.random.SeedSequence([*self._entropy, *purpose.encode()])
+        return _sequence_of(self._entropy, purpose)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -68,6 +69,8 @@ def number(
     """Return the constraint to be a number, or, if `batched`, an array with one for each start."""
 
     def holds(value: Any) -> bool:
+        if type(value) is float:  # the usual case, ten times as fast
+            return bool(valid(value)) and (not finite or math.isfinite(value))
         if not _is_number(value) and not (batched and one_value_a_start(value)):
             return False
         try:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from fwkmeans._support.copies import copied
 from fwkmeans.centers.categories import category_centers, check_categories
 from fwkmeans.typing import (
     Assignment,
@@ -44,7 +44,7 @@ class MeanCenter(BaseEstimator):
     def bind(self, table: Description) -> Self:
         """Return the rule for this table."""
         check_categories(self.categories)
-        bound = copy.copy(self)
+        bound = copied(self)
         bound.table = table
         return bound
 

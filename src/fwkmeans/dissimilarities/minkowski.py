@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from fwkmeans._core.passes import (
     PowersAbout,
 )
 from fwkmeans._support.checks import CATEGORY_WEIGHT, check_parameters, check_power
+from fwkmeans._support.copies import copied
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.typing import (
     Assignment,
@@ -101,7 +101,7 @@ class Minkowski(BaseEstimator):
         if self.categories not in CATEGORIES:
             expected = " or ".join(map(repr, CATEGORIES))
             raise ValueError(f"categories={self.categories!r}: expected {expected}.")
-        bound = copy.copy(self)
+        bound = copied(self)
         bound.table = table
         return bound
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from fwkmeans._support.checks import at_least_zero, one_of
+from fwkmeans._support.copies import copied
 from fwkmeans.typing import CoreRule, Description, FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule
 from fwkmeans.weighting.simplex import entropy, sum_x_log_x
@@ -61,7 +61,7 @@ class EntropyWeights(WeightRule):
         if isinstance(self.gamma, str) and self.gamma == "auto":
             parts = 2.0 * table.mass if self.dispersion == "mean" else n_clusters
             gamma = float(table.scatter.sum() / (parts * table.varying.sum()))
-            bound = copy.copy(self)
+            bound = copied(self)
             bound.gamma = gamma
             return bound
         return self

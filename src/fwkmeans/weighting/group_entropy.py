@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from fwkmeans._core.functions import exp
 from fwkmeans._support.checks import at_least_zero, one_of
+from fwkmeans._support.copies import copied
 from fwkmeans.typing import (
     BoolArray,
+    CoreRule,
     Description,
     Effective,
     FloatArray,
@@ -70,6 +71,12 @@ class GroupEntropyWeights(WeightRule):
         self.eta = eta
         self.dispersion = dispersion
 
+    @property
+    def in_core(self) -> CoreRule:
+        """The rule as the compiled core knows it."""
+        mean = self.dispersion == "mean"
+        return CoreRule(5, 0, False, True, False, mean, self.eta, self.lam, self.groups)
+
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Return the rule with its groups and both strengths as numbers."""
         super().bind(table, n_clusters)
@@ -78,12 +85,12 @@ class GroupEntropyWeights(WeightRule):
         scatter = table.scatter.sum() / parts
         n_groups = len(np.unique(groups[table.varying]))
         automatic = {"lam": scatter / n_groups, "eta": scatter / table.varying.sum()}
-        numbers: dict[str, Any] = {"groups": groups}
+        bound = copied(self)
+        bound.groups = groups
         for name, value in automatic.items():
             given = getattr(self, name)
             if isinstance(given, str) and given == "auto":
-                numbers[name] = float(value)
-        bound: Self = clone(self).set_params(**numbers)
+                setattr(bound, name, float(value))
         return bound
 
     def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:

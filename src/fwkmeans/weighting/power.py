@@ -31,6 +31,8 @@ _EMPTY_MEAN = 0.01  # smoothing constant if all dispersions are zero, as in the 
 def _check_size(beta: Any, table: Description, owner: str) -> None:
     """Raise if the powers of all weights underflow (the largest weight is at least 1/M)."""
     most = 650.0 / np.log(max(2, table.varying.sum()))
+    if np.all(np.abs(beta) <= most):
+        return
     words = f"a size up to {most:.0f} for {table.varying.sum()} features"
     number(words, lambda b: np.abs(b) <= most, batched=True).but(
         "Powers of the weights underflow beyond; weights are equal long before."
@@ -262,9 +264,11 @@ def with_memory(weights: Weights, **constants: Any) -> Weights:
 
 def _times_powers(rule: WeightRule, name: str, weights: Weights) -> FloatArray:
     r"""Return a constant times :math:`\sum_v w_{kv}^\beta`; 0 before it is known."""
+    if name not in weights.memory:
+        return np.zeros(weights.values.shape[:2])
     values, scale = rule.effective(weights)
     powers: FloatArray = values.sum(axis=-1) * scale[:, None]
-    return weights.memory[name][..., 0] * powers if name in weights.memory else 0.0 * powers
+    return weights.memory[name][..., 0] * powers
 
 
 def _mean(dispersion: FloatArray, table: Description) -> FloatArray:
