@@ -245,7 +245,7 @@ def test_a_start_that_keeps_its_clusters_is_preferred(monkeypatch):
 
     model = AutoKMeans(3)
     given = model._opened(numbers, None, reset=True)
-    search = auto._Search(model._table_of(given.source), 1)
+    search = auto._Search(auto.table_of(given.source), 1)
     monkeypatch.setattr(auto, "fit_family", fit)
     kept = np.arange(40) % 3
     monkeypatch.setattr(search._starts, "partitions", lambda n_clusters: [0 * kept, kept])

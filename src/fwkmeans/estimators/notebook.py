@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import estimator_html_repr
 
+from fwkmeans._support.arrays import is_dask
 from fwkmeans._support.text import count
 from fwkmeans.estimators.shares import counted_weights, has_group_weights
 from fwkmeans.typing import FloatArray, IntArray
@@ -36,6 +37,7 @@ def html_repr(model: Any) -> str:
     """Return scikit-learn's HTML of a model and, if it is fitted, its clusters and weights."""
     diagram: str = estimator_html_repr(model)
     fitted = all(hasattr(model, name) for name in ("feature_weights_", "labels_", "n_iter_"))
+    fitted = fitted and not is_dask(model.labels_)  # the sizes of clusters are not known here
     return diagram + summary(model) if fitted else diagram
 
 
