@@ -175,3 +175,29 @@ def test_scales_units_and_equal_weights_do_not_matter():
     zero = sep.against_rest(sep.masses_of_numbers(numbers, labels, 3, weights)).share
     removed = sep.against_rest(sep.masses_of_numbers(numbers[kept], labels[kept], 3)).share
     np.testing.assert_allclose(zero, removed, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [40, 99, 120, 150])
+def test_a_group_on_one_side_is_low_or_high(n):
+    """Sums of shares are equal up to rounding only, which must not make up a second side."""
+    rng = np.random.default_rng(n)
+    labels = rng.integers(0, 3, n)
+    labels[:3] = range(3)
+    numbers = np.array([10.0, 40.0, 80.0])[labels] + rng.integers(-5, 6, n)
+    found = sep.against_rest(sep.masses_of_numbers(numbers, labels, 3))
+    assert found.by_range.tolist() == [False, True, False]
+    assert np.sign(found.higher[[0, 2]]).tolist() == [-1, 1]
+    assert [found.low[1], found.high[1]] == [f(numbers[labels == 1]) for f in (np.min, np.max)]
+
+
+def test_a_few_rows_on_the_other_side_do_not_make_two_sides():
+    others = np.linspace(40, 60, 100)
+    one = np.concatenate([np.full(4, 10.0), np.linspace(90, 99, 96)])
+    labels = np.repeat([0, 1], 100)
+    few = sep.against_rest(sep.masses_of_numbers(np.concatenate([one, others]), labels, 2))
+    assert not few.by_range[0]
+    assert few.higher[0] > 0
+    one[:40] = 10.0
+    many = sep.against_rest(sep.masses_of_numbers(np.concatenate([one, others]), labels, 2))
+    assert many.by_range[0]
+    assert np.isnan(many.low[0])

@@ -27,6 +27,10 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.integer]
 
 
+#: Share of a group from which on it is on both sides of the other; with less, it is low or high.
+BOTH_SIDES = 0.1
+
+
 class Masses(NamedTuple):
     """A column as a table of its distinct values (rows) and clusters."""
 
@@ -40,7 +44,7 @@ class Apart(NamedTuple):
 
     share: Floats  # 0 to 1, beyond chance
     higher: Floats  # -1 to 1: how often the first is higher, less how often lower; 0 for categories
-    by_range: NDArray[np.bool_]  # whether a range tells more than the level
+    by_range: NDArray[np.bool_]  # whether a range says what the level does not
     low: Floats  # the range in which the first group is found, both ends included; NaN if none
     high: Floats
     inside: Floats  # share of the first group in that range, and of the second
@@ -117,15 +121,24 @@ def _compare(p: Floats, q: Floats, n: Floats, m: Floats, values: Floats | None) 
     higher = 2.0 * (p * (below_q - q / 2)).sum(axis=0) - 1.0
     higher = np.clip(np.where(known, higher, 0.0), -1.0, 1.0)
     level = _beyond(np.abs(higher), _chance_of_level(p, q, n, m))
-    gap = np.concatenate([np.zeros((1, n_pairs)), below_p - below_q])  # before each value, and last
+    gap = np.zeros((len(values) + 1, n_pairs))  # before each value, and after the last: 0
+    gap[1:-1] = np.round((below_p - below_q)[:-1], 12)  # sums of shares are equal up to rounding
     top, bottom = gap.argmax(axis=0), gap.argmin(axis=0)
+    # a group on one side of the other is in a range up to the last value, or from the first one
+    top[(top == 0) & (bottom > 0)] = len(values)
     at = np.arange(n_pairs)
     width = gap[top, at] - gap[bottom, at]
     chance = np.minimum(1.0, np.sqrt(np.pi / 2 * (n + m) / (n * m)))
     by_range = _beyond(width, chance)
     share = np.where(known, np.maximum(level, by_range), 0.0)
     low, high, inside, other = _ranges(values, below_p, below_q, bottom, top)
-    return Apart(share, higher, known & (by_range > level), low, high, inside, other)
+    # a range up to the first or the last value is a level in other words
+    one_side = ((bottom == 0) & (higher < 0)) | ((top == len(values)) & (higher > 0))
+    lower = np.concatenate([np.zeros((1, n_pairs)), below_p])[np.minimum(top, bottom), at]
+    lesser = np.minimum(lower, inside - lower)  # part of a group on both sides of the other
+    by_level = np.where(np.isnan(low), lesser < BOTH_SIDES, one_side & (low < high))
+    told = known & (by_range > level + 1e-9) & ~by_level
+    return Apart(share, higher, told, low, high, inside, other)
 
 
 def _shares(mass: Floats) -> Floats:

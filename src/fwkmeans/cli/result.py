@@ -22,8 +22,6 @@ MOST_CLUSTERS = 20  # described
 NAME_WIDTH = 28
 WIDTH = 100  # of lines of text
 LEAST_SHARE = 0.05  # of rows told apart, of columns that are listed
-#: Agreement from which on clusters are found again, and how to call it.
-STABLE = ((0.9, "stable"), (0.7, "mostly stable"), (-1.0, "not stable"))
 
 
 def result_lines(
@@ -36,6 +34,23 @@ def result_lines(
         f"{count(len(clusters), 'cluster')} by {title}"
     )
     yield fill(stability_line(summary), WIDTH)
+    if len(clusters) > 1:
+        yield from _cluster_lines(summary)
+    agreement = summary.get("agreement")
+    if agreement is not None and agreement["ari"] is not None:
+        yield ""
+        yield (
+            f"Agreement with {labels!r}: ARI {agreement['ari']:.2f} (adjusted Rand index: 1 is the "
+            "same partition, 0 is chance)"
+        )
+    for topic, text in zip(summary["warning_topics"], summary["warnings"], strict=True):
+        if topic not in ("tendency", "missing"):  # that was said first, this is said in a note
+            yield f"\nCaution: {text}"
+
+
+def _cluster_lines(summary: dict[str, Any]) -> Iterator[str]:
+    """Yield what tells each cluster from the others."""
+    clusters = summary["clusters"]
     yield ""
     equal = {feature["name"]: feature["equal_weight"] for feature in summary["features"]}
     weighted = not _is_equal(clusters, equal)
@@ -48,16 +63,6 @@ def result_lines(
         yield from _bars(cluster, equal, weighted)
     if len(clusters) > MOST_CLUSTERS:
         yield f"\n... and {len(clusters) - MOST_CLUSTERS} more clusters (--json lists all)"
-    agreement = summary.get("agreement")
-    if agreement is not None and agreement["ari"] is not None:
-        yield ""
-        yield (
-            f"Agreement with {labels!r}: ARI {agreement['ari']:.2f} (adjusted Rand index: 1 is the "
-            "same partition, 0 is chance)"
-        )
-    for topic, text in zip(summary["warning_topics"], summary["warnings"], strict=True):
-        if topic != "missing":  # a note says that in words of the command line
-            yield f"\nCaution: {text}"
 
 
 def stability_line(summary: dict[str, Any]) -> str:
@@ -65,11 +70,10 @@ def stability_line(summary: dict[str, Any]) -> str:
     stability = summary["stability"]
     if stability is None:
         return f"Stability: not known. {summary['stability_note']}"
-    agreement = stability["median"]
-    verdict = next(words for least, words in STABLE if agreement >= least)
     return (
-        f"Stability: {two_decimals(agreement)}, {verdict} (agreement with the clusters of two "
-        f"thirds of the rows, {count(stability['n_draws'], 'draw')}: 1 is the same, 0 is chance)"
+        f"Stability: {two_decimals(stability['median'])}, {stability['verdict']} (agreement with "
+        f"the clusters of {stability['drawn']}, {count(stability['n_draws'], 'draw')}: 1 is the "
+        "same, 0 is chance)"
     )
 
 

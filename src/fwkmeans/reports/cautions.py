@@ -10,7 +10,7 @@ import numpy as np
 from fwkmeans._support.text import count, joined, number, percent, shortened, two_decimals
 from fwkmeans.estimators import AutoKMeans
 from fwkmeans.fitted import FittedView
-from fwkmeans.reports.stability import NEAR
+from fwkmeans.reports.stability import NEAR, UNCERTAIN
 from fwkmeans.reports.table import Column
 from fwkmeans.reports.weights import HEAVY, distance_from, heavy_columns
 from fwkmeans.typing import FloatArray, IntArray
@@ -74,12 +74,17 @@ def _about_the_run(found: Findings) -> list[str]:
         )
     estimator = found.estimator
     if not estimator.converged_:
-        circles = estimator.n_iter_ < estimator.max_iter
+        most = getattr(estimator, "max_iter", None)  # AutoKMeans has none
+        circles = most is not None and estimator.n_iter_ < most
         why = "because it went in circles" if circles else "before it converged"
-        what = "Other starts" if circles else "A larger max_iter"
+        what = "Other starts may give better clusters."
+        if not circles:
+            what = "A larger max_iter may give better clusters."
+        if most is None:
+            what = "Rows between two clusters might still change sides."
         sentences.append(
             f"The algorithm was stopped after {count(int(estimator.n_iter_), 'iteration')} {why}. "
-            f"{what} may give better clusters."
+            f"{what}"
         )
     return sentences
 
@@ -108,7 +113,7 @@ def _about_sizes(sizes: IntArray) -> list[str]:
 def _about_weights(found: Findings) -> list[str]:
     used = np.flatnonzero(found.sizes > 0)
     n_varying = sum(column.varies for column in found.columns)
-    if n_varying < 2 or not used.size:
+    if n_varying < 2 or used.size < 2:
         return []
     most = int(np.argmax(found.equal_by_column))
     sentences = []
@@ -184,9 +189,16 @@ def _about_stability(found: Findings) -> list[str]:
         for k, overlap in enumerate(stability["clusters"])
         if overlap is not None and overlap < LOST
     ]
-    if typical < UNSTABLE:
+    less = f"with only {stability['drawn']}"
+    if stability["verdict"] == UNCERTAIN:
+        sentences.append(
+            f"It is not known whether the clusters are stable: only {stability['drawn']} could be "
+            "clustered again, because more would take long, and in so few others are found "
+            f"(agreement {two_decimals(typical)}; 1 would be the same clusters, 0 is chance)."
+        )
+    elif typical < UNSTABLE:
         told = (
-            f"The clusters are not stable: with a third of the rows left out, others are found "
+            f"The clusters are not stable: {less} others are found "
             f"(agreement {two_decimals(typical)}; 1 would be the same clusters, 0 is chance). "
         )
         if restart is not None and restart < SAME_START:
@@ -203,8 +215,7 @@ def _about_stability(found: Findings) -> list[str]:
     elif lost:
         sentences.append(
             f"{_clusters(lost[:MOST_NAMES])} {'is' if len(lost) == 1 else 'are'} not found again "
-            "when a third of the rows is left out: do not build on "
-            f"{'it' if len(lost) == 1 else 'them'}. The others are."
+            f"{less}: do not build on {'it' if len(lost) == 1 else 'them'}. The others are."
         )
     lower = stability["objective"]
     comparable = found.is_same_table and not hasattr(found.estimator, "candidates_")
