@@ -355,16 +355,6 @@ def cells(small: bool) -> Iterator[Cell]:
         for n_init in (1, 10, 1000) if table in ("iris", "wine") else (1, 10):
             if not small or table == "iris":
                 yield "Small tables", f"{table}-{n_init}", partial(default_fits, table, n_init)
-    grid: Iterable[Any] = itertools.product(("float64", "float32"), ROWS, FEATURES, CLUSTERS)
-    if small:
-        grid = [("float64", 500, 4, 3), ("float32", 10_000, 10, 3)]
-    for dtype, n, m, k in grid:
-        if n * m * np.dtype(dtype).itemsize <= MOST_BYTES:
-            yield (
-                "Whole fits",
-                f"{dtype}-{n}-{m}-{k}",
-                partial(whole_fits, dtype, n, m, k),
-            )
     yield "Missing cells", "gaps", partial(gaps, 5_000 if small else 50_000)
     if not small:
         for dtype, p in (("float64", 1.7), ("float64", 3.0), ("float32", 1.7)):
@@ -373,7 +363,8 @@ def cells(small: bool) -> Iterator[Cell]:
             yield "Mixed columns", f"mixed-{n_starts}", partial(mixed, n_starts)
     for name in ("KMeans", "EWKMeans", *installed_peers()):
         yield "Memory", f"memory-{name}", partial(memory, name, 10_000 if small else 1_000_000)
-    for axis, points in GROWTH.items():
+    axes = {axis: points for axis, points in GROWTH.items() if len(points) > 1}
+    for axis, points in axes.items():
         for name in ("KMeans", "EWKMeans", "lloyd"):
             yield (
                 "Growth",
@@ -386,6 +377,16 @@ def cells(small: bool) -> Iterator[Cell]:
             yield "Roofline", f"{dtype}-{m}-{k}", partial(throughput, dtype, m, k, n)
     for number, what in enumerate(NEW_PROCESSES):
         yield "New processes", f"process-{number}", partial(fresh_process, what)
+    grid: Iterable[Any] = itertools.product(ROWS, FEATURES, CLUSTERS, ("float64", "float32"))
+    if small:
+        grid = [(500, 4, 3, "float64"), (10_000, 10, 3, "float32")]
+    for n, m, k, dtype in grid:
+        if n * m * np.dtype(dtype).itemsize <= MOST_BYTES:
+            yield (
+                "Whole fits",
+                f"{dtype}-{n}-{m}-{k}",
+                partial(whole_fits, dtype, n, m, k),
+            )
 
 
 def full(*, small: bool, fresh: bool, minutes: float) -> dict[str, Any]:
@@ -395,19 +396,22 @@ def full(*, small: bool, fresh: bool, minutes: float) -> dict[str, Any]:
     state = hashlib.sha256(core + json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]
     folder = RESULTS / "cells" / state
     folder.mkdir(parents=True, exist_ok=True)
-    sections: dict[str, list[Row]] = {}
+    sections: dict[str, list[Row]] = {name: [] for name in suite_page.TEXTS}
+    n_left = 0
     begin = time.perf_counter()
     for section, key, work in cells(small):
         path = folder / f"{section}-{key}.json".replace(" ", "_")
         if fresh or not path.exists():
             if time.perf_counter() - begin > 60 * minutes:
-                print(f"{section}, {key}: left for the next run, after {minutes:g} minutes")
+                n_left += 1
                 continue
             clock = time.perf_counter()
             path.write_text(json.dumps(work()))
             print(f"{section}, {key}: {time.perf_counter() - clock:.1f} s", flush=True)
-        sections.setdefault(section, []).extend(json.loads(path.read_text()))
-    return {"about": described, "date": time.strftime("%Y-%m-%d"), "sections": sections}
+        sections[section] += json.loads(path.read_text())
+    sections = {name: rows for name, rows in sections.items() if rows}
+    date = time.strftime("%Y-%m-%d")
+    return {"about": described, "date": date, "cells left out": n_left, "sections": sections}
 
 
 def quick() -> None:

@@ -89,9 +89,10 @@ def origin(results: dict[str, Any]) -> str:
     about.pop("small", None)
     processor, cores, kernels = (about.pop(key) for key in ("processor", "cores", "kernels"))
     versions = ", ".join(f"{name} {number}" for name, number in about.items())
-    return (
-        f"Measured on {results['date']}: {processor}, {cores} cores, kernels {kernels}; {versions}."
-    )
+    cores = f"{cores} core" if cores == "1" else f"{cores} cores"
+    left = results["cells left out"]
+    versions += f". {left} cells were left out for lack of time" if left else ""
+    return f"Measured on {results['date']}: {processor}, {cores}, kernels {kernels}; {versions}."
 
 
 # ---- in short ------------------------------------------------------------------------------------
