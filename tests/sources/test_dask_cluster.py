@@ -161,10 +161,10 @@ def test_one_to_four_workers_give_the_same_bits():
     X = rows_of(4000)
 
     def fit():
-        rows = da.from_array(X, chunks=(130, 4))
+        rows = da.from_array(X, chunks=(190, 4))
         return [
-            bits(EWKMeans(3, **ONE | {"init": "anomalous"}).fit(rows)),
-            bits(IMWKMeans(3, p=1.5, **ONE).fit(rows)),
+            bits(EWKMeans(3, **ONE).fit(rows)),
+            bits(IMWKMeans(3, p=1.5, **ONE | {"init": "k-means++"}).fit(rows)),
         ]
 
     expected = without_cluster(fit)
@@ -200,8 +200,8 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(monkeypatch):
     watch("run")  # of iMWK-Means, whose labels are kept by the workers
     watch("reduce")
     with cluster(2, processes=True) as client:
-        for estimator in (EWKMeans(3, **ONE), IMWKMeans(3, p=1.5, **ONE)):
-            rows = da.from_array(X, chunks=(100, 4))
+        for estimator in (EWKMeans(3, **ONE), IMWKMeans(3, p=1.5, init="random", **ONE)):
+            rows = da.from_array(X, chunks=(200, 4))
             expected = without_cluster(lambda: bits(estimator.fit(rows)))  # noqa: B023
             for given in (rows, rows.persist()):
                 client.wait_for_workers(2, timeout=120)

@@ -271,8 +271,7 @@ class Census:
 
     def __init__(self, X: Any, categorical: IndexArray, counted: Any = slice(None)) -> None:
         """Look at some rows of a table; refuse what `Coding.learn` refuses."""
-        _refuse_dates(X, range(X.shape[1]))
-        _refuse_text(X, _others(categorical, X.shape[1]))
+        check_kinds(X, categorical)
         self._columns: list[_Observed] = []
         self._declared: list[tuple[Any, ...]] = []  # the orders of ordered types
         for name, cells in _columns.each_column(X, categorical):
@@ -284,7 +283,7 @@ class Census:
             self._declared.append(tuple(cells.cat.get_categories().to_list()) if ordered else ())
 
     def join(self, other: Census) -> Census:
-        """Return what occurs in either."""
+        """Return what occurs in either, or raise if centers cannot hold so many categories."""
         both = copy.copy(self)
         both._columns = []
         for here, there in zip(self._columns, other._columns, strict=True):
@@ -292,6 +291,12 @@ class Census:
             joined.values = {**here.values, **there.values}
             joined.missing = here.missing or there.missing
             both._columns.append(joined)
+            if len(joined.values) > MOST_CATEGORIES:
+                some = quoted(list(joined.values.values())[:5])
+                raise ValueError(
+                    f"A column of X has more than {MOST_CATEGORIES:,} different categories, such "
+                    f"as {some}. If it holds names or keys, leave it out."
+                )
         pairs = zip(self._declared, other._declared, strict=True)
         both._declared = [max(pair, key=len) for pair in pairs]
         return both

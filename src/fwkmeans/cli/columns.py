@@ -74,8 +74,9 @@ class Chosen(NamedTuple):
         """The first key, or the first column of text that was left out as it names the rows."""
         if self.ids:
             return next(iter(self.ids.values()))
+        columns = set(self.table.column_names)  # asked for once: it is a new list each time
         for one in self.uses:
-            known = one.column in self.table.column_names and one.column in self.left_out
+            known = one.column in columns and one.column in self.left_out
             if known and one.n_values > NAMING * self.table.num_rows:
                 values = self.table[one.column]
                 if str(values.type) == "string":

@@ -192,14 +192,21 @@ class DaskSource(BlockSource):
 
     def reduce(self, reduction: Reduction[Part, Whole]) -> Whole:
         """Return the result of a reduction; the new row memory is dropped."""
+        enough = getattr(reduction, "enough", None)
+        if enough is not None and self.n_blocks > 1 and enough(part := self._join(reduction, 1)):
+            return reduction.finish(part)
+        return reduction.finish(self._join(reduction, self.n_blocks))
+
+    def _join(self, reduction: Reduction[Part, Any], n_blocks: int) -> Part:
+        """Return the parts of the first blocks, joined."""
         graph, job = self._carry(reduction)
         name = _new_name(reduction)
-        parts = [(name, at) for at in range(self.n_blocks)]
+        parts = [(name, at) for at in range(n_blocks)]
         for at, part in enumerate(parts):
             graph[part] = (_part_of, job, *self._block(at))
         tree, whole = _tree(parts, _join_by, job)
         joined: Part = _result({**graph, **tree}, whole)
-        return reduction.finish(joined)
+        return joined
 
     def gather(self, name: str, axis: int = 0) -> Any:
         """Return what row memory has under a name, for all rows, as a Dask array.
