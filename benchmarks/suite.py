@@ -21,6 +21,7 @@ import argparse
 import hashlib
 import itertools
 import json
+import os
 import subprocess
 import sys
 import time
@@ -47,7 +48,7 @@ from fwkmeans.preprocessing import RangeStandardizer
 
 ROWS, FEATURES, CLUSTERS = (500, 10_000, 200_000, 1_000_000), (4, 10, 50, 200), (3, 10, 50)
 MOST_BYTES = 2 * 2**30  # larger tables are left out
-MOST_WORK = 1.2e10  # rows x features x clusters x iterations of a fit; fits of more are cut short
+MOST_WORK = 8e9  # about the multiply-adds of a fit; larger ones are cut short, for everyone alike
 OURS = {
     model.__name__: model
     for model in (KMeans, EWKMeans, WKMeans, AWKMeans, FGKMeans, FWSAKMeans, IMWKMeans)
@@ -119,11 +120,12 @@ def shortest(
 ) -> dict[Any, float]:
     """Return the shortest time of each contestant.
 
-    They take turns at least twice, and as often as fits into so many seconds.
+    They take turns at least twice, and as often as fits into so many seconds; but only once if that
+    takes many seconds already.
     """
     times = {name: [timed(run)[0]] for name, run in runs.items()}
     once = sum(first for (first,) in times.values())
-    for _ in range(int(np.clip(seconds / once, 1, most))):
+    for _ in range(int(np.clip(seconds / once, once < 10, most))):
         for name, run in runs.items():
             time.sleep(0.003)  # threads of the one before may still wait for work, at full speed
             times[name].append(timed(run)[0])
@@ -141,7 +143,8 @@ def whole_fits(dtype: str, n: int, m: int, k: int) -> list[Row]:
     """Return the times of whole fits from the same centers, for two of our algorithms."""
     X = blobs(n, m, k, np.dtype(dtype))
     init = X[np.random.default_rng(1).choice(n, k, replace=False)].copy()
-    most = int(np.clip(MOST_WORK / (n * m * k), 3, 300))
+    work = n * (m * k + 4 * (m + k) + 60)  # of an iteration: distances, sums, and what rows cost
+    most = int(np.clip(MOST_WORK / work, 3, 300))
     runs: dict[Any, Callable[[], Any]] = {}
     n_iter = {}
     for name in ("KMeans", "EWKMeans"):
@@ -411,7 +414,8 @@ def full(*, small: bool, fresh: bool, minutes: float) -> dict[str, Any]:
         sections[section] += json.loads(path.read_text())
     sections = {name: rows for name, rows in sections.items() if rows}
     date = time.strftime("%Y-%m-%d")
-    return {"about": described, "date": date, "cells left out": n_left, "sections": sections}
+    found = {"about": described, "date": date, "load": round(os.getloadavg()[0], 1)}
+    return {**found, "cells left out": n_left, "sections": sections}
 
 
 def quick() -> None:
