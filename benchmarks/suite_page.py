@@ -407,7 +407,8 @@ def _readme(results: dict[str, Any]) -> str:
     sentences.append(
         f"In {behind} of {len(sections['Whole fits']) + len(sections['Small tables'])} cells some "
         "peer is faster by more than 10 %; [they are listed](docs/performance.rst) beside growth, "
-        "memory, the roofline and how all of this is measured. `make bench` measures it on your machine."
+        "memory, the roofline and how all of this is measured. `make bench` measures it on your "
+        "machine."
     )
     kept = " ".join(sentences).replace("make bench", "make~bench")  # on one line
     paragraph = textwrap.fill(kept, 105, break_on_hyphens=False).replace("~", " ")
