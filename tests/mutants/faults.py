@@ -1604,7 +1604,6 @@ among(
 among(
     "estimators/auto.py",
     ("auto-last-of-near", "swapped", "max() - CLOSE))[0]", "max() - CLOSE))[-1]"),
-    ("auto-small-clusters-win", "forgotten case", "max(large or fits,", "max(fits,"),
 )
 among(
     "_mixture/parameters.py",
@@ -1613,6 +1612,8 @@ among(
 among(
     "_mixture/fitting.py",
     ("mixture-always-converged", "hard-coded", "criterion - history[-2] < TOLERANCE", "True"),
+    ("auto-small-clusters-win", "forgotten case", "return not _is_even(fit), -fit", "return -fit"),
+    ("mixture-worst-leader", "swapped sign", "-fit.criterion\n", "fit.criterion\n"),
 )
 
 # ---- the loop in the core -----------------------------------------------------------------------

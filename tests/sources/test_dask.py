@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from fwkmeans import (
@@ -342,6 +343,18 @@ def test_what_is_no_table_is_refused(X, frame):
         EWKMeans(2).fit(rows, device="cuda")
     with pytest.raises(ValueError, match="init is a callable"):
         EWKMeans(2, init=lambda *_, **__: X[:2]).fit(rows)
+
+
+def test_auto_k_means_studies_a_sample_and_labels_all_rows(X, frame):
+    for here, there in [
+        (X, da.from_array(X, chunks=(60, 4))),
+        (frame, dd.from_pandas(frame, npartitions=3)),
+    ]:
+        alone, spread = AutoKMeans(2).fit(here), AutoKMeans(2).fit(there)
+        assert isinstance(spread.labels_, da.Array)
+        assert_array_equal(spread.labels_.compute(), alone.labels_)
+        assert_allclose(spread.feature_weights_, alone.feature_weights_, rtol=1e-6, atol=1e-9)
+        assert_array_equal(spread.predict(there).compute(), alone.labels_)
 
 
 def test_bad_cells_and_partitions_are_named(frame):

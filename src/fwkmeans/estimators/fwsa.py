@@ -35,7 +35,7 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
     safeguard : bool, default=False
         Whether to take a weight step only if it does not raise the objective. False is as
         published.
-    guard : float, default=1.0
+    guard : float, default=1.5
         Keeps a feature from taking nearly all the weight because it hardly varies, or because it
         happens to split well. This multiple g of the mean scatter counts for every feature both
         within and between clusters. 0 is the published rule; large values make the weights equal.
@@ -97,7 +97,7 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
         n_clusters: int | None = 8,
         *,
         safeguard: bool = False,
-        guard: float = 1.0,
+        guard: float = 1.5,
         init: Any = "k-means++",
         n_init: Any = "auto",
         weight_init: Any = "uniform",

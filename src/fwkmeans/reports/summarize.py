@@ -266,6 +266,7 @@ def summarize_rows(
         "agreement": None if classes is None else _agreement(classes, labels, len(sizes)),
         "stability": stability,
         "stability_note": stability_note,
+        "number_note": None,  # why so many clusters, from whoever looked for the number
         "map": None,
         "typical": None,
         "warnings": [text for _, text in warned],
