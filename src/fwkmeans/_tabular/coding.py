@@ -94,7 +94,7 @@ class Coding:
         categories = []
         for name, cells in _columns.each_column(X, categorical):
             values, codes = distinct_values(cells, name)
-            observed = _Observed()
+            observed = Observed()
             observed.add(DistinctValues(values, codes[counted]))
             categories.append(observed.in_order(cells, own_missing=own_missing))
         return cls(X.shape[1], numeric, categorical, tuple(categories))
@@ -116,7 +116,7 @@ class Coding:
         and only if there are such columns. If a column has more categories than centers can hold,
         the sentence that `too_many` returns for it is raised.
         """
-        observed = [_Observed() for _ in categorical]
+        observed = [Observed() for _ in categorical]
         weight = None if sample_weight is None else np.asarray(sample_weight)
         first_row, cells = 0, np.empty(0)  # arrays declare no order
         orders: list[Any] = [cells] * len(observed)
@@ -241,7 +241,7 @@ class Coding:
         )
 
 
-class _Observed:
+class Observed:
     """What occurs in a column, gathered piece by piece."""
 
     def __init__(self) -> None:
@@ -249,6 +249,7 @@ class _Observed:
         self.missing = False
 
     def add(self, column: DistinctValues) -> None:
+        """Add the cells of a piece."""
         for place in column.occurring():
             value = _plain(column.values[place])
             self.values.setdefault(_key(value), value)
