@@ -255,6 +255,13 @@ class Observed:
             self.values.setdefault(_key(value), value)
         self.missing |= bool((column.codes < 0).any())
 
+    def join(self, other: Observed) -> Observed:
+        """Return what occurs in either column."""
+        both = Observed()
+        both.values = {**self.values, **other.values}
+        both.missing = self.missing or other.missing
+        return both
+
     def in_order(self, cells: Any, *, own_missing: bool) -> tuple[Any, ...]:
         """Return the categories in the order of their codes; `cells` is the column."""
         ordered: list[Any] = []
@@ -273,11 +280,11 @@ class Census:
     def __init__(self, X: Any, categorical: IndexArray, counted: Any = slice(None)) -> None:
         """Look at some rows of a table; refuse what `Coding.learn` refuses."""
         check_kinds(X, categorical)
-        self._columns: list[_Observed] = []
+        self._columns: list[Observed] = []
         self._declared: list[tuple[Any, ...]] = []  # the orders of ordered types
         for name, cells in _columns.each_column(X, categorical):
             values, codes = distinct_values(cells, name)
-            observed = _Observed()
+            observed = Observed()
             observed.add(DistinctValues(values, codes[counted]))
             self._columns.append(observed)
             ordered = not isinstance(cells, np.ndarray) and cells.dtype == nw.Enum
@@ -288,9 +295,7 @@ class Census:
         both = copy.copy(self)
         both._columns = []
         for here, there in zip(self._columns, other._columns, strict=True):
-            joined = _Observed()
-            joined.values = {**here.values, **there.values}
-            joined.missing = here.missing or there.missing
+            joined = here.join(there)
             both._columns.append(joined)
             if len(joined.values) > MOST_CATEGORIES:
                 some = quoted(list(joined.values.values())[:5])

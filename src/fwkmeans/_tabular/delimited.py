@@ -404,7 +404,7 @@ def inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remarks
     marks = [one for one in cells.unique().to_pylist() if one and one.strip().lower() in MARKS]
     if not marks:
         return typed
-    without = _with_missing(arrow, cells, marks)
+    without = with_missing(arrow, cells, marks)
     if without.null_count == len(without):
         return typed
     typed = _inferred(arrow, without, column, how, sep, remarks)
