@@ -110,7 +110,7 @@ def test_missing_cells_have_many_names(write):
     ("cells", "kind"),
     [
         (["1", "-", "2.5"], "double"),
-        (["#DIV/0!", "1", "n.a."], "int64"),
+        (["#DIV/0!", "1", "n.a."], "double"),
         (["45 %", "..", "12 %"], "double"),
         (["2020-01-01", "-"], "date32[day]"),
         (["true", "-", "false"], "string"),

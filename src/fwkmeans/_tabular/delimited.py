@@ -412,7 +412,7 @@ def inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remarks
         return cells
     what = "were taken as missing cells" if len(marks) > 1 else "was taken as a missing cell"
     remarks.about_column(column, f"{quoted(marks, 5)} {what}.")
-    return typed
+    return typed.cast(arrow.float64()) if arrow.types.is_integer(typed.type) else typed
 
 
 def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remarks: Remarks) -> Any:

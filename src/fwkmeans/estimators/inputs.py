@@ -186,7 +186,7 @@ def source_of_gaps(
     if "observed_cells" not in source.operations:
         advice = "Rows on a device need every cell: fill them, or give X as an array of NumPy."
         _refuse(estimator, missing, "NaN or other missing values", advice)
-    observed = count_observed(source)
+    observed, weighed = weigh_gaps(source)
     names = getattr(estimator, "feature_names_in_", None)
     if reset and not observed.in_column.all():
         raise ValueError(
@@ -196,8 +196,9 @@ def source_of_gaps(
     _refuse_empty_rows(observed)
     seen = view(source, reset=reset)
     if seen is not source:
-        _refuse_empty_rows(count_observed(seen))
-    return weigh_gaps(seen)
+        observed, weighed = weigh_gaps(seen)
+        _refuse_empty_rows(observed)
+    return weighed
 
 
 def _refuse_empty_rows(observed: Observed) -> None:
