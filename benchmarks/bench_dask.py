@@ -34,13 +34,13 @@ import psutil
 from distributed import Client, LocalCluster, wait
 
 from common import header
-from fwkmeans import EWKMeans, KMeans
+from fwkmeans import EWKMeans
 from fwkmeans._core.passes import Accumulation
 from fwkmeans.sources import MemorySource, on_block
 from fwkmeans.sources import dask as dask_source
 
 N_FEATURES, N_CLUSTERS, N_BLOCKS = 20, 10, 64
-FEW, MANY = 2, 8  # iterations
+FEW, MANY = 1, 5  # iterations
 
 
 def make_block(block_id: tuple[int, int], n_rows: int) -> Any:
@@ -168,42 +168,37 @@ def main() -> None:
         workers = [psutil.Process(pid) for pid in pids]
         report_tasks(client, [here, *workers])
         report_messages(rows, centers)
-        contestants: dict[str, Callable[[int], Any]] = {}
-        for cls in (EWKMeans, KMeans):
-            name = cls.__name__
-            contestants[f"{name} in memory"] = partial(fit_ours, cls, in_memory, centers, n_jobs=2)
-            contestants[f"{name} in memory, by passes"] = partial(
-                fit_by_passes, cls, in_memory, centers
-            )
-            contestants[f"{name} on Dask"] = partial(fit_ours, cls, rows, centers)
-        ten: dict[str, Any] = {"n_starts": 10}
-        contestants["EWKMeans, ten starts, in memory"] = partial(
-            fit_ours, EWKMeans, in_memory, centers, n_jobs=2, **ten
-        )
-        contestants["EWKMeans, ten starts, on Dask"] = partial(
-            fit_ours, EWKMeans, rows, centers, **ten
-        )
+        contestants: dict[str, Callable[[int], Any]] = {
+            "EWKMeans in memory": partial(fit_ours, EWKMeans, in_memory, centers, n_jobs=2),
+            "EWKMeans in memory, by passes": partial(fit_by_passes, EWKMeans, in_memory, centers),
+            "EWKMeans on Dask": partial(fit_ours, EWKMeans, rows, centers),
+        }
         if importlib.util.find_spec("dask_ml") is not None:
             contestants["dask-ml KMeans"] = partial(fit_peer, rows, centers)
+        contestants |= {
+            "EWKMeans, ten starts in memory": partial(
+                fit_ours, EWKMeans, in_memory, centers, n_jobs=2, n_starts=10
+            ),
+            "EWKMeans, ten starts on Dask": partial(fit_ours, EWKMeans, rows, centers, n_starts=10),
+        }
         times: dict[str, list[tuple[float, ...]]] = {name: [] for name in contestants}
+        print("seconds: an iteration, its CPU time, what is done once, its CPU time", flush=True)
         for _ in range(arguments.repeats):
             for name, fit in contestants.items():
                 times[name].append(measured(fit, [here, *workers]))
+                line = "".join(f"{one:9.3f}" for one in times[name][-1])
+                print(f"  {name:33s}{line}", flush=True)
         best = {name: np.min(found, axis=0) for name, found in times.items()}
-        print("seconds: an iteration, its CPU time, what is done once, its CPU time")
-        for name, numbers in best.items():
-            print(f"  {name:33s}" + "".join(f"{one:9.3f}" for one in numbers))
-        for cls in (EWKMeans, KMeans):
-            ours = best[f"{cls.__name__} on Dask"]
-            for other in ("in memory", "in memory, by passes"):
-                ratio = ours / best[f"{cls.__name__} {other}"]
-                print(f"  {cls.__name__} on Dask / {other}: {ratio[0]:.2f}, CPU {ratio[1]:.2f}")
-        name = "EWKMeans, ten starts,"
-        ratio = best[f"{name} on Dask"] / best[f"{name} in memory"]
-        print(f"  {name} on Dask / in memory: {ratio[0]:.2f}, CPU {ratio[1]:.2f}")
-        if "dask-ml KMeans" in best:
-            ratio = best["dask-ml KMeans"] / best["EWKMeans on Dask"]
-            print(f"  dask-ml KMeans / EWKMeans on Dask: {ratio[0]:.2f}, CPU {ratio[1]:.2f}")
+        pairs = [
+            ("EWKMeans on Dask", "EWKMeans in memory"),
+            ("EWKMeans on Dask", "EWKMeans in memory, by passes"),
+            ("EWKMeans, ten starts on Dask", "EWKMeans, ten starts in memory"),
+            ("dask-ml KMeans", "EWKMeans on Dask"),
+        ]
+        for above, below in pairs:
+            if above in best:
+                ratio = best[above] / best[below]
+                print(f"  {above} / {below}: {ratio[0]:.2f}, CPU {ratio[1]:.2f}")
 
 
 if __name__ == "__main__":
