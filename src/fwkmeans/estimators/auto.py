@@ -431,9 +431,13 @@ class _Search:
         return found
 
     def chosen(self, n_clusters: int) -> tuple[str, dict[str, dict[str, float]]]:
-        """Return the family whose mixture agrees most with the others, and what is known of all."""
+        """Return the family whose mixture agrees most with the others, and what is known of all.
+
+        Partitions of K-Means vote, too, but are not chosen.
+        """
         fits = {family.name: self._best(family, n_clusters) for family in FAMILIES}
-        agreement = mean_agreement([fit.labels for fit in fits.values()])
+        voters = [*(fit.labels for fit in fits.values()), *self._starts.by_kmeans(n_clusters)]
+        agreement = mean_agreement(voters)[: len(fits)]
         about = {
             name: {"criterion": fit.criterion, "agreement": float(value)}
             for (name, fit), value in zip(fits.items(), agreement, strict=True)
