@@ -147,9 +147,14 @@ def _alternate(
 
 
 def _posterior(joint: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the log density of each row, and its memberships (SciPy's logsumexp is far slower)."""
-    top = joint.max(axis=1)
+    """Return the log density of each row, and its memberships.
+
+    With few clusters this is several times faster than SciPy's logsumexp and sums along rows.
+    """
+    top = joint[:, 0]
+    for column in joint.T[1:]:
+        top = np.maximum(top, column)
     shares = np.exp(joint - top[:, None])
-    sums = shares.sum(axis=1)
+    sums = shares @ np.ones(joint.shape[1])
     shares /= sums[:, None]
     return top + np.log(sums), shares
