@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from functools import partial
 
 import numpy as np
 import pytest
@@ -55,11 +56,18 @@ def dtype(request):
     return request.param
 
 
+def pieces_of(X):
+    """Yield blocks of several sizes, one of them empty."""
+    for begin, end in itertools.pairwise([0, 3, 3, 4, 21, max(21, len(X))]):
+        yield X[begin:end]
+
+
 @pytest.fixture(params=["memory", "chunks"])
 def source(request, tmp_path):
     """Return what turns an array into something `fit` takes.
 
-    This is the array itself, a file that is read in blocks, or a sparse matrix.
+    This is the array itself, a file that is read in blocks, a function that gives blocks, or a
+    sparse matrix.
     """
     if request.param == "memory":
         return lambda X: X
@@ -71,7 +79,10 @@ def source(request, tmp_path):
         X = np.asarray(X)
         path = tmp_path / f"rows{next(numbers)}.npy"
         np.save(path, X)
-        return ChunkedSource(path, block_bytes=7 * X.shape[1] * X.itemsize + 1)
+        rows = path
+        if request.param == "blocks":
+            rows = partial(pieces_of, X)
+        return ChunkedSource(rows, block_bytes=7 * X.shape[1] * X.itemsize + 1)
 
     return in_blocks
 

@@ -250,7 +250,10 @@ class CoreRule(NamedTuple):
 class Reduction(Protocol[Part, Whole]):
     """A computation over all rows: a small immutable value that can be pickled.
 
-    It may run in another process, on the blocks in any order, and twice on the same block.
+    It may run in another process, on the blocks in any order, and twice on the same block. Two
+    further attributes may save a source work: ``needs_rows = False`` says that only the numbers and
+    weights of the rows of a block are asked for, and ``enough(part)`` whether the parts up to this
+    one give the result.
     """
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Part, RowMemory]:

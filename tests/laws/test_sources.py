@@ -5,6 +5,7 @@ import pytest
 
 from fwkmeans._init import INITIALIZATIONS, Seeds
 from fwkmeans.sources import ChunkedSource, MemorySource, describe
+from kinds_of_files import ARRAYS, TABLES, in_small_blocks, write
 from laws.configurations import FEW, assert_identical, assert_same_fit, make_rows, name_of
 
 RTOL = {np.float64: 1e-9, np.float32: 1e-4}
@@ -23,9 +24,12 @@ def test_memory_equals_chunks(configuration, init, weighted, rng, dtype, tmp_pat
     # one start: of two that end alike, rounding decides which is the best
     common = {"init": init, "n_init": 1, "random_state": 7, "max_iter": 20}
     a = configuration.estimator(4, 4, **common).fit(X, sample_weight=sample_weight)
+    kind = (*TABLES, *ARRAYS)[FEW.index(configuration) % (len(TABLES) + len(ARRAYS))]
+    table = pytest.importorskip("pandas").DataFrame(X, columns=list("abcd"))
     for rows in (
         tmp_path / "rows.npy",
         ChunkedSource(tmp_path / "rows.npy", block_bytes=600),
+        in_small_blocks(write(tmp_path, kind, table)),
     ):
         b = configuration.estimator(4, 4, **common).fit(rows, sample_weight=sample_weight)
         np.testing.assert_array_equal(a.labels_, b.labels_)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import copy
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, islice
+from itertools import accumulate
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -17,6 +18,9 @@ from fwkmeans._tabular.distinct import DistinctValues, distinct_values
 from fwkmeans._tabular.layout import Layout
 
 IndexArray = NDArray[np.intp]
+
+#: Categories of a column outside of memory; of more, centers would not fit into memory either.
+MOST_CATEGORIES = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +89,7 @@ class Coding:
         """
         categorical = _columns.resolve_categorical(X, categorical_features)
         numeric = _others(categorical, X.shape[1])
-        _refuse_dates(X, range(X.shape[1]))
-        _refuse_text(X, numeric)
+        check_kinds(X, categorical)
         counted = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0
         categories = []
         for name, cells in _columns.each_column(X, categorical):
@@ -99,31 +102,39 @@ class Coding:
     @classmethod
     def learn_blocks(
         cls,
-        blocks: Iterable[NDArray[Any]],
+        blocks: Iterable[Any],
         n_features: int,
-        categorical_features: Any,
+        categorical: IndexArray,
         *,
         own_missing: bool = False,
+        sample_weight: ArrayLike | None = None,
+        too_many: Callable[[int], str] | None = None,
     ) -> Coding:
-        """Find what `learn` finds in blocks of rows of one numeric array, such as a file, stacked.
+        """Find what `learn` finds in blocks of rows, stacked.
 
-        The blocks are read once, and only if there are categorical columns. "from_dtype" takes all
-        columns of boolean blocks, and none otherwise.
+        The blocks are arrays or frames of the columns at `categorical` alone; they are read once,
+        and only if there are such columns. If a column has more categories than centers can hold,
+        the sentence that `too_many` returns for it is raised.
         """
-        blocks = iter(blocks)
-        if isinstance(categorical_features, str) and categorical_features == "from_dtype":
-            head = list(islice(blocks, 1))
-            blocks = chain(head, blocks)
-            categorical_features = [bool(head) and head[0].dtype.kind == "b"] * n_features
-        categorical = np.sort(
-            _columns.resolve_columns(categorical_features, None, n_features, "categorical_features")
-        )
         observed = [_Observed() for _ in categorical]
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+        first_row, cells = 0, np.empty(0)  # arrays declare no order
+        orders: list[Any] = [cells] * len(observed)
         for block in blocks if observed else ():
-            for one, v in zip(observed, categorical, strict=True):
-                one.add(distinct_values(block[:, v], f"x{v}"))
-        no_cells = np.empty(0)  # arrays declare no order
-        categories = tuple(one.in_order(no_cells, own_missing=own_missing) for one in observed)
+            n_rows = block.shape[0]
+            counted = slice(None) if weight is None else weight[first_row : first_row + n_rows] > 0
+            first_row += n_rows
+            _refuse_dates(block, range(len(observed)))
+            for j, (name, cells) in enumerate(_columns.each_column(block, range(len(observed)))):
+                values, codes = distinct_values(cells, name)
+                observed[j].add(DistinctValues(values, codes[counted]))
+                orders[j] = cells
+                if too_many is not None and len(observed[j].values) > MOST_CATEGORIES:
+                    raise ValueError(too_many(int(categorical[j])))
+        categories = tuple(
+            one.in_order(cells, own_missing=own_missing)
+            for one, cells in zip(observed, orders, strict=True)
+        )
         return cls(n_features, _others(categorical, n_features), categorical, categories)
 
     @property
@@ -252,6 +263,59 @@ class _Observed:
         return (*ordered, None) if own_missing and self.missing else tuple(ordered)
 
 
+class Census:
+    """What occurs in the categorical columns of some rows; `join` adds that of other rows.
+
+    The rows may be in pieces that are elsewhere, and whose types declare different categories.
+    """
+
+    def __init__(self, X: Any, categorical: IndexArray, counted: Any = slice(None)) -> None:
+        """Look at some rows of a table; refuse what `Coding.learn` refuses."""
+        check_kinds(X, categorical)
+        self._columns: list[_Observed] = []
+        self._declared: list[tuple[Any, ...]] = []  # the orders of ordered types
+        for name, cells in _columns.each_column(X, categorical):
+            values, codes = distinct_values(cells, name)
+            observed = _Observed()
+            observed.add(DistinctValues(values, codes[counted]))
+            self._columns.append(observed)
+            ordered = not isinstance(cells, np.ndarray) and cells.dtype == nw.Enum
+            self._declared.append(tuple(cells.cat.get_categories().to_list()) if ordered else ())
+
+    def join(self, other: Census) -> Census:
+        """Return what occurs in either, or raise if centers cannot hold so many categories."""
+        both = copy.copy(self)
+        both._columns = []
+        for here, there in zip(self._columns, other._columns, strict=True):
+            joined = _Observed()
+            joined.values = {**here.values, **there.values}
+            joined.missing = here.missing or there.missing
+            both._columns.append(joined)
+            if len(joined.values) > MOST_CATEGORIES:
+                some = quoted(list(joined.values.values())[:5])
+                raise ValueError(
+                    f"A column of X has more than {MOST_CATEGORIES:,} different categories, such "
+                    f"as {some}. If it holds names or keys, leave it out."
+                )
+        pairs = zip(self._declared, other._declared, strict=True)
+        both._declared = [max(pair, key=len) for pair in pairs]
+        return both
+
+    def categories(self, *, own_missing: bool) -> tuple[tuple[Any, ...], ...]:
+        """Return the categories of each column in the order of their codes.
+
+        Ascending, or as the longest of the declared orders has them, if it has all that occur.
+        """
+        ordered = []
+        for observed, declared in zip(self._columns, self._declared, strict=True):
+            found = observed.in_order(np.empty(0), own_missing=own_missing)
+            place = {value: at for at, value in enumerate((*declared, None))}
+            if declared and all(value in place for value in found):
+                found = tuple(sorted(found, key=place.__getitem__))
+            ordered.append(found)
+        return tuple(ordered)
+
+
 def _translate(column: DistinctValues, categories: Sequence[Any]) -> tuple[IndexArray, list[Any]]:
     """Return the code of each value of a column (last: of missing), and values without one."""
     known = _codes_by_key(categories)
@@ -289,6 +353,12 @@ def _plain(value: Any) -> Any:
 
 def _others(categorical: IndexArray, n_features: int) -> IndexArray:
     return np.setdiff1d(np.arange(n_features, dtype=np.intp), categorical)
+
+
+def check_kinds(X: Any, categorical: IndexArray) -> None:
+    """Raise if a column of a table is neither numbers nor, if it is listed, categories."""
+    _refuse_dates(X, range(X.shape[1]))
+    _refuse_text(X, _others(categorical, X.shape[1]))
 
 
 def _refuse_dates(X: Any, columns: Iterable[int]) -> None:

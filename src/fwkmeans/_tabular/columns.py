@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -14,6 +14,9 @@ from sklearn.utils import check_array
 from fwkmeans._support.text import quoted
 
 IntArray = NDArray[np.intp]
+
+#: Text in so many rows is told apart here; for more it pays to ask the library that has it.
+SHORT_COLUMN = 1000
 
 
 def resolve_columns(
@@ -156,7 +159,8 @@ def each_column(
 
 def _arrow_cells(column: Any) -> Any:
     is_plain = column.null_count == 0 and str(column.type) in _ARROW_NUMBERS
-    if is_plain or str(column.type) == "string":
+    is_short = str(column.type) == "string" and len(column) <= SHORT_COLUMN
+    if is_plain or is_short:
         return column.to_numpy()
     return nw.from_native(column, series_only=True)
 
@@ -216,10 +220,11 @@ def _holds_text(values: NDArray[Any]) -> bool:
     return any(issubclass(kind, str | bytes | bool | np.bool_) for kind in set(map(type, values)))
 
 
-def read_numeric(X: Any, columns: IntArray) -> NDArray[Any]:
+def read_numeric(X: Any, columns: IntArray, order: Literal["C", "F"] = "C") -> NDArray[Any]:
     """Return the given columns of a table as one float array; missing cells become NaN.
 
-    The result is float32 if all the columns are, else float64.
+    The result is float32 if all the columns are, else float64. The columns of a frame are written
+    in this order.
     """
     if not is_frame(X) and X.dtype.kind in "fiu":
         dtype = np.float32 if X.dtype == np.float32 else np.float64
@@ -227,7 +232,8 @@ def read_numeric(X: Any, columns: IntArray) -> NDArray[Any]:
         return np.asarray(X if every else X[:, columns], dtype=dtype)
     values = [read_numbers(cells, name) for name, cells in each_column(X, columns)]
     single = bool(values) and all(one.dtype == np.float32 for one in values)
-    block = np.empty((X.shape[0], len(values)), dtype=np.float32 if single else np.float64)
+    dtype = np.float32 if single else np.float64
+    block = np.empty((X.shape[0], len(values)), dtype=dtype, order=order)
     for j, one in enumerate(values):
         block[:, j] = one
     return block
@@ -344,6 +350,16 @@ def float_types(X: Any) -> Any:
         if set(frame.schema.dtypes()) == {nw.Float32()}:
             return np.float32
     return [np.float64, np.float32]
+
+
+def is_single(X: Any, columns: Iterable[int] | None = None) -> bool:
+    """Tell whether numbers are read from a table, or some columns of it, as float32."""
+    if isinstance(X, np.ndarray):
+        return bool(X.dtype == np.float32)
+    types = nw.from_native(X, eager_only=True).schema.dtypes()
+    kinds = types if columns is None else [types[v] for v in columns]
+    kinds = [kind for kind in kinds if kind not in _CATEGORICAL or columns is not None]
+    return bool(kinds) and all(kind == nw.Float32 for kind in kinds)
 
 
 def has_objects(X: Any) -> bool:

@@ -31,6 +31,13 @@ WINDOWS = "cp1252"
 #: Rows below the first that tell whether it holds names.
 BELOW = 200
 
+#: What people write among numbers where there is none, and spreadsheets where one failed.
+MARKS = {
+    *("-", "--", "---", "–", "—", ".", "..", "...", "?"),
+    *("na", "n.a.", "n. a.", "n/a", "nan", "<na>", "k.a.", "k. a.", "null", "none", "nil"),
+    *("#n/a", "#na", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!"),
+}
+
 #: A number whose zeros in front would be lost: a code.
 _CODE = r"^-?0\d+$"
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d+)*|\.\d+)(e[-+]?\d+)?%?", re.IGNORECASE)
@@ -140,19 +147,14 @@ def _read_text(
     check_size: Callable[[int], None],
 ) -> Any:
     arrow = require("pyarrow", "CSV files", "io")
-    data = _as_utf8(name, content, encoding)
-    lines = _first_lines(name, data)
-    sep = _guess_separator(lines) if how.sep is None else how.sep
+    data = as_utf8(name, content, encoding)
+    lines = first_lines(name, data)
+    sep = guess_separator(lines) if how.sep is None else how.sep
     check_size(len(data) + 8 * (data.obj.count(sep.encode()) + data.obj.count(b"\n")))
     cells = _parse(name, data, sep, lines)
     _check_end(name, data, cells.columns[-1][-1].as_py())
-    others = [one for one in SEPARATORS if one in lines[0]]
-    if cells.num_columns == 1 and others:
-        raise InputError(
-            f"{name} has one column if cells are separated by {_named(sep)}, but its header holds "
-            f"{_named(others[0])}: give another separator, or none.",
-            setting="sep",
-        )
+    if cells.num_columns == 1:
+        wrong_separator(name, sep, lines[0])
     header = [column[0].as_py() for column in cells.columns]
     below = [column.slice(1, BELOW).to_pylist() for column in cells.columns]
     header, is_header = named_columns(name, header, below, how, remarks)
@@ -164,10 +166,10 @@ def _read_text(
     for column, values in zip(header, written.columns, strict=True):
         values = arrow.chunked_array([values.combine_chunks()], type=values.type)
         if column not in as_they_are:
-            values = _with_missing(arrow, values, how.missing)
+            values = with_missing(arrow, values, how.missing)
             if column not in as_text:
                 values = inferred(arrow, values, column, how, sep, remarks)
-                _doubt_quotes(arrow, values, column, sep, remarks)
+                doubt_quotes(arrow, values, column, sep, remarks)
         columns.append(values)
     return arrow.Table.from_arrays(columns, names=header), written
 
@@ -203,11 +205,22 @@ def named_columns(
     return [one or given[at] for at, one in enumerate(first)], True
 
 
+def wrong_separator(name: str, sep: str, header: str) -> None:
+    """Raise if a table of one column seems to have several with another separator."""
+    others = [one for one in SEPARATORS if one in header]
+    if others:
+        raise InputError(
+            f"{name} has one column if cells are separated by {_named(sep)}, but its header holds "
+            f"{_named(others[0])}: give another separator, or none.",
+            setting="sep",
+        )
+
+
 def _named(sep: str) -> str:
     return SEPARATORS.get(sep, repr(sep))
 
 
-def _as_utf8(name: str, data: bytes, encoding: str) -> Any:
+def as_utf8(name: str, data: bytes, encoding: str) -> Any:
     """Return text in bytes as UTF-8 without a mark at its beginning."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) and encoding == "utf-8":
         raise InputError(
@@ -226,9 +239,9 @@ def _as_utf8(name: str, data: bytes, encoding: str) -> Any:
             data = data.decode(encoding).encode("utf-8")
     except UnicodeDecodeError as error:
         byte = error.object[error.start : error.start + 1]
-        raise _wrong_encoding(name, encoding, bytes(byte)) from None
+        raise wrong_encoding(name, encoding, bytes(byte)) from None
     except UnicodeError:
-        raise _wrong_encoding(name, encoding) from None
+        raise wrong_encoding(name, encoding) from None
     except (LookupError, ValueError):
         raise InputError(
             f"There is no encoding {encoding!r}; try utf-8 or {WINDOWS}.", setting="encoding"
@@ -239,13 +252,13 @@ def _as_utf8(name: str, data: bytes, encoding: str) -> Any:
     return memoryview(data)[start:]
 
 
-def _first_lines(name: str, data: memoryview) -> list[str]:
+def first_lines(name: str, data: memoryview) -> list[str]:
     """Return the first lines of a text that are not empty; the last may be cut short."""
     head = bytes(data[:HEAD])
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(head, final=len(data) <= HEAD)
     except UnicodeDecodeError as error:
-        raise _wrong_encoding(name, "utf-8", head[error.start : error.start + 1]) from None
+        raise wrong_encoding(name, "utf-8", head[error.start : error.start + 1]) from None
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     lines = [line for line in lines if line.strip()]
     if not lines:
@@ -253,7 +266,8 @@ def _first_lines(name: str, data: memoryview) -> list[str]:
     return lines
 
 
-def _wrong_encoding(name: str, encoding: str, byte: bytes = b"") -> InputError:
+def wrong_encoding(name: str, encoding: str, byte: bytes = b"") -> InputError:
+    """Return the error that bytes are no text in an encoding."""
     holds = f" (it holds the byte 0x{byte.hex()})" if byte else ""
     return WrongEncodingError(
         f"{name} is not text in {encoding}{holds}: give its encoding, or save it as UTF-8.",
@@ -262,7 +276,7 @@ def _wrong_encoding(name: str, encoding: str, byte: bytes = b"") -> InputError:
     )
 
 
-def _guess_separator(lines: Sequence[str]) -> str:
+def guess_separator(lines: Sequence[str]) -> str:
     """Return the separator that cuts most lines into as many cells as the header, and into most."""
     shown = [line[:LONGEST] for line in lines[:100]]
 
@@ -308,9 +322,9 @@ def _parse(name: str, data: memoryview, sep: str, lines: Sequence[str]) -> Any:
                 block_size = len(data) + 1  # a row is longer than a block
                 continue
             if "UTF8" in str(error):
-                raise _wrong_encoding(name, "utf-8") from None
+                raise wrong_encoding(name, "utf-8") from None
             if invalid:
-                raise _wrong_row(name, invalid[0], sep, lines[0]) from None
+                raise wrong_row(name, invalid[0], sep, lines[0]) from None
             reason = first_line(error)
             if "Empty CSV" in reason:
                 reason = "its first row does not end; is there a single quote?"
@@ -333,7 +347,7 @@ def _check_end(name: str, data: memoryview, last: str) -> None:
         )
 
 
-def _doubt_quotes(arrow: Any, cells: Any, column: str, sep: str, remarks: Remarks) -> None:
+def doubt_quotes(arrow: Any, cells: Any, column: str, sep: str, remarks: Remarks) -> None:
     """Remember cells that look like several rows, as when a quote ends at the next one."""
     if not arrow.types.is_string(cells.type):
         return
@@ -347,12 +361,15 @@ def _doubt_quotes(arrow: Any, cells: Any, column: str, sep: str, remarks: Remark
         )
 
 
-def _wrong_row(name: str, row: Any, sep: str, header: str) -> InputError:
-    title = ""
+def wrong_row(name: str, row: Any, sep: str, header: str) -> InputError:
+    """Return the error that a row has more or fewer cells than the header."""
+    title, where = "", ""
+    if row.number is not None:
+        where = f" in line {row.number:,}"
     if row.actual_columns > row.expected_columns and row.number in (None, 2):
         title = f" If the first line ({shortened(header, 43, mark='...')!r}) is a title, remove it."
     return InputError(
-        f"{name} has a row of {count(row.actual_columns, 'cell')} where the header has "
+        f"{name} has a row of {count(row.actual_columns, 'cell')}{where} where the header has "
         f"{row.expected_columns} (separator {_named(sep)}): "
         f"{shortened(row.text, 43, mark='...')!r}.{title} "
         "Repair the row, quote cells that hold the separator, or give another one.",
@@ -363,7 +380,8 @@ def _wrong_row(name: str, row: Any, sep: str, header: str) -> InputError:
 # ---- what the cells of a column are -------------------------------------------------------------
 
 
-def _with_missing(arrow: Any, cells: Any, missing: Sequence[str]) -> Any:
+def with_missing(arrow: Any, cells: Any, missing: Sequence[str]) -> Any:
+    """Return a column in which texts that mean a missing cell are missing."""
     compute = require("pyarrow.compute", "CSV files", "io")
     if not arrow.types.is_string(cells.type):
         return cells
@@ -374,10 +392,32 @@ def _with_missing(arrow: Any, cells: Any, missing: Sequence[str]) -> Any:
 
 
 def inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remarks: Remarks) -> Any:
-    """Return a column of text as numbers, truth values or dates if all of its cells are."""
-    compute = require("pyarrow.compute", "CSV files", "io")
+    """Return a column of text as numbers, truth values or dates if all of its cells are.
+
+    Among numbers and dates, marks such as - or n.a. are missing cells.
+    """
     if not arrow.types.is_string(cells.type):
         return cells
+    typed = _inferred(arrow, cells, column, how, sep, remarks)
+    if not arrow.types.is_string(typed.type):
+        return typed
+    marks = [one for one in cells.unique().to_pylist() if one and one.strip().lower() in MARKS]
+    if not marks:
+        return typed
+    without = with_missing(arrow, cells, marks)
+    if without.null_count == len(without):
+        return typed
+    typed = _inferred(arrow, without, column, how, sep, remarks)
+    if arrow.types.is_string(typed.type) or arrow.types.is_boolean(typed.type):
+        return cells
+    what = "were taken as missing cells" if len(marks) > 1 else "was taken as a missing cell"
+    remarks.about_column(column, f"{quoted(marks, 5)} {what}.")
+    return typed.cast(arrow.float64()) if arrow.types.is_integer(typed.type) else typed
+
+
+def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remarks: Remarks) -> Any:
+    """Return the cells as what all of them are; as text if they have nothing in common."""
+    compute = require("pyarrow.compute", "CSV files", "io")
     if cells.null_count == len(cells):
         return arrow.chunked_array([arrow.nulls(len(cells))])
     typed = _cast(arrow, compute, cells, how.decimal or ".")

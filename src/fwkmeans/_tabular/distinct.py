@@ -19,8 +19,6 @@ IndexArray = NDArray[np.intp]
 
 #: Whole numbers are counted in a table of places, if their range is at most this or their number.
 SHORT_RANGE = 2**16
-#: Text in so many rows is told apart here; for more it pays to ask the library that has it.
-SHORT_COLUMN = 1000
 
 
 class DistinctValues(NamedTuple):
@@ -62,9 +60,11 @@ def distinct_values(cells: Any, name: Any) -> DistinctValues:
 
 
 def _read_series(series: nw.Series[Any], name: Any) -> DistinctValues:
-    if series.dtype == nw.String and len(series) > SHORT_COLUMN and _has_own_text(series):
+    if series.dtype == nw.String and len(series) > _columns.SHORT_COLUMN and _has_own_text(series):
         series = series.cast(nw.Categorical)
     dtype, native = series.dtype, series.to_native()
+    if series.implementation.is_pyarrow() and dtype in (nw.Categorical, nw.String):
+        return _read_arrow(native, name)
     if dtype in (nw.Categorical, nw.Enum) and series.implementation.is_polars():
         return _read_polars(series)
     if dtype in (nw.Categorical, nw.Enum) and hasattr(native, "cat"):
@@ -72,6 +72,21 @@ def _read_series(series: nw.Series[Any], name: Any) -> DistinctValues:
     if dtype == nw.Boolean or dtype.is_float() or (dtype.is_integer() and not _is_wide(dtype)):
         return _read_nullable(series)
     return _read_objects(series.to_list(), name)
+
+
+def _read_arrow(cells: Any, name: Any) -> DistinctValues:
+    """Read text or a dictionary of Arrow, which may have several parts."""
+    kind = str(getattr(cells.type, "value_type", cells.type))
+    if kind not in ("string", "large_string"):  # values such as 1 and 1.0, or dates
+        return _read_objects(cells.to_pylist(), name)
+    coded = cells.dictionary_encode().unify_dictionaries()
+    if not coded.num_chunks:
+        return DistinctValues([], np.empty(0, dtype=np.intp))
+    parts = [one.indices.fill_null(-1).to_numpy(zero_copy_only=False) for one in coded.chunks]
+    values = coded.chunk(0).dictionary
+    if values.null_count:  # a missing cell may be one of the values
+        return _read_objects(cells.to_pylist(), name)
+    return DistinctValues(values.to_pylist(), np.concatenate(parts))
 
 
 def _has_own_text(series: nw.Series[Any]) -> bool:

@@ -140,7 +140,8 @@ def choose_columns(
         uses.append(Use(column, *kind, n_values, count_missing(arrow, values)))
         if column in made and column not in {*roles.categorical, *roles.numeric}:
             notes += _doubts(arrow, made[column], column)
-            if roles.labels is None and column.lower() in CLASSES:
+            may_be_classes = kind.use == "categories" or n_values <= MOST_LEVELS
+            if roles.labels is None and column.lower() in CLASSES and may_be_classes:
                 notes.append(
                     f"Column {column!r} is used like any other; if it holds known classes, "
                     f"leave it out and compare with it: --labels {_for_shell(column)}."

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from fwkmeans._engine import Recipe
@@ -20,17 +18,17 @@ from fwkmeans._mixture import (
     encoded_sample,
     fit_family,
     fixed_sample,
-    log_joint,
     polish,
 )
 from fwkmeans._support.agreement import mean_agreement
+from fwkmeans._support.arrays import is_dask
 from fwkmeans._support.progress import show_progress
 from fwkmeans._support.threads import one_blas_thread
 from fwkmeans._support.warn import warn_user
-from fwkmeans._tabular.layout import Layout
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.estimators.auto_explanation import Explanation, explanation_of, marginals_of
+from fwkmeans.estimators.auto_rows import Densities, Sums, table_of
 from fwkmeans.estimators.auto_starts import Starts
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, logger
 from fwkmeans.estimators.categories import describe_categories
@@ -38,7 +36,7 @@ from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.inputs import source_of_gaps
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.exceptions import FewerClustersWarning
-from fwkmeans.sources import BlockSource, MemorySource, count_faults
+from fwkmeans.sources import count_faults
 from fwkmeans.typing import (
     Description,
     FloatArray,
@@ -50,8 +48,6 @@ from fwkmeans.weighting import FixedWeights
 
 #: Rows on which partitions, structures and the number of clusters are looked for.
 SAMPLE_ROWS = 2000
-#: Rows whose densities are computed at a time.
-ROWS_AT_A_TIME = 20_000
 #: Numbers of clusters that are tried, and after how many in vain the search ends.
 MOST_CLUSTERS, PATIENCE = 12, 2
 #: Mean agreements that differ by less are equal, and the first family is taken: the least blurred.
@@ -158,7 +154,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     and may be heavy-tailed.
 
     A table of more than 2000 rows is studied on a fixed sample of as many; then the chosen mixture
-    is fitted to all rows.
+    is fitted to all rows. Of a table outside of memory it is fitted to 64 MiB of rows, always the
+    same ones; labels and centers are those of all rows.
 
     Examples
     --------
@@ -217,7 +214,12 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         labels : ndarray of shape (n_samples,)
             Number of the cluster of each row; the lowest on ties.
         """
-        return np.asarray(self._log_joint(X).argmax(axis=1), dtype=np.int32)
+        if is_dask(X):
+            check_is_fitted(self)
+            later: LabelArray = self._compute_later("predict", X)
+            return later
+        labels: LabelArray = self._seen_by_mixture(X, None, "labels")[1].gather("labels")
+        return labels
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each cluster for each row.
@@ -232,11 +234,13 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         probabilities : ndarray of shape (n_samples, n_clusters_)
             They sum to one in each row.
         """
-        joint = self._log_joint(X)
-        shares = np.exp(joint - logsumexp(joint, axis=1)[:, None])
-        total = shares.sum(axis=1, keepdims=True)
-        # of a row very far away, all digits may be those of its distance
-        return np.asarray(shares / np.where(np.abs(total - 1.0) > 1e-9, total, 1.0))
+        if is_dask(X):
+            check_is_fitted(self)
+            later: FloatArray = self._compute_later("predict_proba", X, self.n_clusters_)
+            return later
+        _, source = self._seen_by_mixture(X, None, "probabilities")
+        probabilities: FloatArray = source.gather("probabilities")
+        return probabilities
 
     def score(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, device: Any = None
@@ -259,8 +263,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         score : float
             On the rows of `fit` this is ``-inertia_``.
         """
-        table = self._new_rows(X, sample_weight)
-        return float(table.weight @ logsumexp(self._joint_of(table), axis=1))
+        return self._seen_by_mixture(X, sample_weight)[0].likelihood
 
     def explain(self) -> Explanation:
         """Return which features form groups, which are noise, and what separates the clusters.
@@ -299,7 +302,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
                 f"n_samples={description.n_rows} (rows with weight) should be >= "
                 f"n_clusters={self.n_clusters}. Ask for fewer clusters."
             )
-        table = self._table_of(given.source)
+        table = table_of(given.source)
         with show_progress(self.verbose), one_blas_thread():
             # one thread: sums are then the same to the bit on any number of cores
             search = _Search(table, self.n_jobs)
@@ -311,10 +314,10 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
             self.chosen_, self.candidates_ = search.chosen(n_clusters)
             sample, fit = search.on_all_rows(self.chosen_, n_clusters)
             self._set_mixture(sample, fit, table)
-            self._set_public(source, description, table)
-        if len(np.unique(self.labels_)) < n_clusters:
+            found = self._set_public(given.source, source, description)
+        if found < n_clusters:
             warn_user(
-                f"Number of distinct clusters ({len(np.unique(self.labels_))}) found smaller than "
+                f"Number of distinct clusters ({found}) found smaller than "
                 f"n_clusters ({n_clusters}): the other clusters are the likeliest of no row. Ask "
                 "for fewer clusters.",
                 FewerClustersWarning,
@@ -345,68 +348,43 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         for group in marginals.groups:
             self.noise_[group.columns] = group.type == "noise"
 
-    def _set_public(self, source: Source, description: Description, table: Table) -> None:
-        joint = self._joint_of(table)
-        self.labels_ = np.asarray(joint.argmax(axis=1), dtype=np.int32)
-        self.inertia_ = -float(table.weight @ logsumexp(joint, axis=1))
-        layout, recipe = table.layout, self._recipe(source, description)
+    def _set_public(self, given: Source, source: Source, description: Description) -> int:
+        """Set the attributes that depend on all rows; return how many clusters have any."""
+        sums, labeled = given.run(self._densities(given, "labels"))
+        self.labels_ = labeled.gather("labels")
+        self.inertia_ = -sums.likelihood
+        layout, recipe = given.layout, self._recipe(source, description)
         self._parts, self._table = self._bound(recipe, source, description)
         self._memory = {}
-        member = np.eye(self.n_clusters_)[self.labels_] * table.weight[:, None]
-        points = _means(table.numbers, member, layout.numbers_of(description.mean))
         centers = np.full((self.n_clusters_, layout.n_features), np.nan)
-        centers[:, layout.numeric] = points
+        centers[:, layout.numeric] = sums.means(layout.numbers_of(description.mean))
         self.cluster_centers_ = centers.astype(source.dtype)
-        self._frequencies = _frequencies(table.levels, member, layout)
-        scatter = self._table.scatter / table.weight.sum()
+        self._frequencies = sums.frequencies(layout)
+        scatter = self._table.scatter / sums.mass
         self._metric = np.divide(
             self.feature_weights_,
             scatter,
             out=np.zeros_like(self.feature_weights_),
             where=scatter > 0,
         )
-        self.category_frequencies_, self.modes_ = describe_categories(self, source)
+        self.category_frequencies_, self.modes_ = describe_categories(self, source, sums.levels)
+        return int(np.count_nonzero(sums.n_rows))
 
     def _weights(self) -> Weights:
         return Weights(self._metric[None], self._memory)
 
     # ---- rows -----------------------------------------------------------------------------------
 
-    def _table_of(self, source: Source) -> Table:
-        """Return the rows of a source in memory."""
-        if isinstance(source, MemorySource):
-            rows, levels, weight = source.rows, source.levels, source.sample_weight
-        else:
-            blocks = list(cast(BlockSource, source).blocks())
-            rows = np.concatenate([block.rows for block in blocks])
-            levels = (
-                None
-                if source.layout.is_numeric
-                else np.concatenate([block.levels for block in blocks])
-            )
-            given = [block.sample_weight for block in blocks if block.sample_weight is not None]
-            weight = np.concatenate(given) if given else None
-        weight = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=np.float64)
-        return Table(rows, levels, source.layout, weight)
+    def _densities(self, source: Source, keep: str = "") -> Densities:
+        n_levels = source.layout.n_levels
+        return Densities(self._encoding, self._mixture, self.n_clusters_, n_levels, keep)
 
-    def _log_joint(self, X: Any) -> FloatArray:
-        return self._joint_of(self._new_rows(X, None))
-
-    def _new_rows(self, X: Any, sample_weight: Any) -> Table:
-        """Return rows for the fitted model, checked."""
+    def _seen_by_mixture(self, X: Any, sample_weight: Any, keep: str = "") -> tuple[Sums, Source]:
+        """Return what the mixture says of new rows, and a source that keeps it for each of them."""
         check_is_fitted(self)
         source = self._opened(X, sample_weight, reset=False).source
         source_of_gaps(self, source, self._view, count_faults(source), reset=False)  # checks it
-        return self._table_of(source)
-
-    def _joint_of(self, table: Table) -> FloatArray:
-        out = np.empty((len(table.numbers), self.n_clusters_))
-        with one_blas_thread():
-            for first in range(0, len(out), ROWS_AT_A_TIME):
-                piece = table.take(slice(first, first + ROWS_AT_A_TIME))
-                rows = self._encoding.encode(piece.numbers, piece.levels)
-                out[first : first + ROWS_AT_A_TIME] = log_joint(rows, self._mixture)[0]
-        return out
+        return source.run(self._densities(source, keep))
 
 
 class _Search:
@@ -482,23 +460,3 @@ class _Search:
             starts = self._starts.partitions(n_clusters)
             self._tried[key] = fit_family(sample, starts, n_clusters, family)
         return self._tried[key]
-
-
-def _means(numbers: NDArray[np.floating], member: FloatArray, otherwise: FloatArray) -> FloatArray:
-    """Return the means of numeric columns in clusters; those of the table in empty ones."""
-    present = np.isfinite(numbers)
-    mass = member.T @ present
-    sums = member.T @ np.where(present, numbers, 0.0)
-    return np.where(mass > 0, sums / np.where(mass > 0, mass, 1.0), otherwise)
-
-
-def _frequencies(levels: Any, member: FloatArray, layout: Layout) -> FloatArray:
-    """Return the frequencies of levels in clusters."""
-    out = np.zeros((member.shape[1], layout.n_levels))
-    if levels is None:
-        return out
-    for column in levels.T:
-        here = column >= 0
-        np.add.at(out.T, column[here], member[here])
-    totals = layout.levels(layout.sums(out))
-    return np.asarray(np.divide(out, totals, out=np.zeros_like(out), where=totals > 0))

@@ -11,9 +11,11 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
-from fwkmeans._support.arrays import is_foreign, is_on_device, to_host
+from fwkmeans._support.ahead import read_ahead
+from fwkmeans._support.arrays import is_dask, is_foreign, is_on_device, to_host
+from fwkmeans._support.text import quoted
 from fwkmeans._support.threads import effective_n_threads
-from fwkmeans._tabular.coding import Coding
+from fwkmeans._tabular.coding import MOST_CATEGORIES, Coding, check_kinds
 from fwkmeans._tabular.columns import (
     as_table,
     column_names,
@@ -23,8 +25,10 @@ from fwkmeans._tabular.columns import (
     is_frame,
     read_numeric,
     refuse_text,
+    resolve_columns,
 )
 from fwkmeans._tabular.layout import numeric_layout
+from fwkmeans._tabular.readers import is_iterator, is_sliced
 from fwkmeans.estimators.constraints import accepts
 from fwkmeans.sources import (
     BLOCK_BYTES,
@@ -66,6 +70,12 @@ def open_rows(
     device: Any = None,
 ) -> Input:
     """Return the rows, on a device if they are there or should be."""
+    if is_dask(X):
+        if device is not None:
+            raise TypeError("X is a Dask collection, which is used where it is. Leave device out.")
+        from fwkmeans.estimators.dask import open_collection
+
+        return open_collection(estimator, X, sample_weight, coding, reset=reset)
     if is_foreign(sample_weight):
         sample_weight = to_host(sample_weight)
     if is_on_device(X):
@@ -95,7 +105,7 @@ def _open_rows(
     scikit-learn's `validate_data` remembers the names and the number of the columns.
     """
     n_threads = effective_n_threads(estimator.n_jobs)
-    if isinstance(X, str | os.PathLike) or _is_large_map(X):
+    if _is_outside(X):
         X = ChunkedSource(X)
     if isinstance(X, MemorySource) and X.layout.is_numeric:
         sample_weight = X.sample_weight if sample_weight is None else sample_weight
@@ -110,12 +120,12 @@ def _open_rows(
     if issparse(X):
         return _open_sparse(estimator, X, sample_weight, n_threads, coding, reset=reset)
     _refuse_others(X)
-    _refuse_repeated_names(X)
+    refuse_repeated_names(X)
     if hasattr(estimator, "categorical_features"):
         if not _is_plain(X):
             X = as_table(X, estimator=estimator, input_name="X", ensure_min_samples=0)
         if is_frame(X):
-            _refuse_empty(estimator, X)
+            refuse_empty(estimator, X)
         if reset:
             weights = None
             if sample_weight is not None and len(X):
@@ -125,7 +135,7 @@ def _open_rows(
             return _open_mixed(estimator, X, sample_weight, n_threads, coding, reset=reset)
     refuse_text(X, type(estimator).__name__)
     if has_objects(X):  # such as numbers and pandas' NA
-        _refuse_empty(estimator, X)
+        refuse_empty(estimator, X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         rows = read_numeric(X, np.arange(X.shape[1]))
     elif _is_plain(X) and reset:
@@ -176,7 +186,7 @@ def source_of_gaps(
     if "observed_cells" not in source.operations:
         advice = "Rows on a device need every cell: fill them, or give X as an array of NumPy."
         _refuse(estimator, missing, "NaN or other missing values", advice)
-    observed = count_observed(source)
+    observed, weighed = weigh_gaps(source)
     names = getattr(estimator, "feature_names_in_", None)
     if reset and not observed.in_column.all():
         raise ValueError(
@@ -186,8 +196,9 @@ def source_of_gaps(
     _refuse_empty_rows(observed)
     seen = view(source, reset=reset)
     if seen is not source:
-        _refuse_empty_rows(count_observed(seen))
-    return weigh_gaps(seen)
+        observed, weighed = weigh_gaps(seen)
+        _refuse_empty_rows(observed)
+    return weighed
 
 
 def _refuse_empty_rows(observed: Observed) -> None:
@@ -209,7 +220,7 @@ def _learn_coding(estimator: Any, X: Any, weights: FloatArray | None) -> Coding 
         return None  # raises scikit-learn's error later on
     given, own = estimator.categorical_features, _own_missing(estimator)
     coding = Coding.learn(X, given, own_missing=own, sample_weight=weights)
-    _refuse_empty_columns(estimator, coding, column_names(X))
+    refuse_empty_columns(estimator, coding, column_names(X))
     if weights is not None and not weights.all():  # predict accepts the rows without weight
         coding = replace(coding, silent=Coding.learn(X, given, own_missing=own).categories)
     return coding if coding.categorical.size else None
@@ -218,22 +229,43 @@ def _learn_coding(estimator: Any, X: Any, weights: FloatArray | None) -> Coding 
 def _coding_of_blocks(
     estimator: Any, source: ChunkedSource, weights: FloatArray | None
 ) -> Coding | None:
-    def learned(counted: FloatArray | None) -> Coding:
-        pieces = (
-            (source.rows[piece] if counted is None else source.rows[piece][counted[piece] > 0])
-            for piece in source.pieces()
+    reader, given = source.reader, estimator.categorical_features
+    if isinstance(given, str) and given == "from_dtype":
+        categorical = reader.categorical
+    else:
+        categorical = np.sort(
+            resolve_columns(given, reader.names, reader.n_columns, "categorical_features")
         )
-        given, own = estimator.categorical_features, _own_missing(estimator)
-        return Coding.learn_blocks(pieces, source.n_features, given, own_missing=own)
+    check_kinds(reader.head, categorical)
+    chosen = reader.select(categorical.tolist())
+
+    def too_many(v: int) -> str:
+        name = v if reader.names is None else repr(reader.names[v])
+        return (
+            f"Column {name} of {reader.title} has more than {MOST_CATEGORIES:,} different "
+            f"categories.{reader.about(v)} If it holds names or keys, leave it out: "
+            "ChunkedSource(path, columns=[...])."
+        )
+
+    def learned(counted: FloatArray | None) -> Coding:
+        return Coding.learn_blocks(
+            read_ahead(chosen.pieces(source.step)),
+            reader.n_columns,
+            categorical,
+            own_missing=_own_missing(estimator),
+            sample_weight=counted,
+            too_many=too_many,
+        )
 
     coding = learned(weights)
-    _refuse_empty_columns(estimator, coding, None)
+    refuse_empty_columns(estimator, coding, reader.names)
     if weights is not None and not weights.all():
         coding = replace(coding, silent=learned(None).categories)
     return coding if coding.categorical.size else None
 
 
-def _refuse_empty_columns(estimator: Any, coding: Coding, names: Any) -> None:
+def refuse_empty_columns(estimator: Any, coding: Coding, names: Any) -> None:
+    """Raise if a categorical column has no category."""
     empty = np.zeros(coding.n_features, dtype=np.bool_)
     empty[coding.categorical] = [not categories for categories in coding.categories]
     if empty.any():
@@ -253,13 +285,13 @@ def _open_mixed(
     reset: bool,
 ) -> Input:
     """Return the source of a table with categorical columns."""
-    _refuse_empty(estimator, X)
+    refuse_empty(estimator, X)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     source = MemorySource(
         coding.rows(X),
         check_sample_weight(sample_weight, len(X)),
         n_threads,
-        levels=coding.levels(X, **_level_options(estimator, reset=reset)),
+        levels=coding.levels(X, **level_options(estimator, reset=reset)),
         layout=coding.layout,
     )
     return Input(source, coding, X)
@@ -274,15 +306,40 @@ def _open_blocks(
     *,
     reset: bool,
 ) -> Input:
-    """Return the blocks of an array, whose categories the estimator finds by itself."""
+    """Return the blocks of a table, whose categories the estimator finds by itself."""
+    if isinstance(sample_weight, str):
+        source = source.weighted_by(sample_weight)
+        sample_weight = None
+    if not reset:
+        source = _with_columns_of(estimator, source)
     _check_columns(estimator, source, reset=reset)
     given = source.sample_weight if sample_weight is None else sample_weight
     weights = check_sample_weight(given, source.n_rows)
-    if reset and hasattr(estimator, "categorical_features"):
+    mixed = hasattr(estimator, "categorical_features")
+    if reset and mixed:
         coding = _coding_of_blocks(estimator, source, weights)
-    options = {} if coding is None else _level_options(estimator, reset=reset)
+    if coding is None:
+        refuse_text(source.reader.head, type(estimator).__name__)
+    elif not reset:
+        coding.rows(source.reader.head)  # refuses dates
+    options = {} if coding is None else level_options(estimator, reset=reset)
     rows = source.rows if source.seen is None else None
     return Input(source.with_(weights, n_threads, coding, **options), coding, rows)
+
+
+def _with_columns_of(estimator: Any, source: ChunkedSource) -> ChunkedSource:
+    """Return a source with the columns that a model was fitted to, found by name."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None or source.names is None or list(names) == list(source.names):
+        return source
+    known = set(source.names)
+    lacks = [name for name in names if name not in known]
+    if lacks:
+        raise ValueError(
+            f"{source.reader.title} lacks the column{'s' * (len(lacks) > 1)} {quoted(lacks)} that "
+            f"{type(estimator).__name__} was fitted to; it has {quoted(source.names)}."
+        )
+    return source.selected(list(names))
 
 
 def _open_sparse(
@@ -295,6 +352,22 @@ def _open_sparse(
     reset: bool,
 ) -> Input:
     """Return the source of a sparse matrix, whose columns are numbers."""
+    found = refuse_sparse(estimator, X, coding)
+    if X.ndim != 2:
+        raise ValueError(f"{found}; expected two dimensions, rows and columns.")
+    if X.dtype.kind == "c":
+        raise ValueError(f"{found}; Complex data not supported: expected real numbers.")
+    kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+    checked = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=kept, ensure_all_finite=False
+    )
+    weights = check_sample_weight(sample_weight, X.shape[0])
+    source = SparseSource(checked, weights, n_threads)
+    return Input(source, None, to_scipy(source.rows))
+
+
+def refuse_sparse(estimator: Any, X: Any, coding: Coding | None) -> str:
+    """Raise if an estimator cannot use these sparse rows; return what was found."""
     found = f"X is sparse ({type(X).__name__}, shape {X.shape})"
     who = type(estimator).__name__
     reason = why_not_sparse(estimator)
@@ -309,17 +382,7 @@ def _open_sparse(
             f"{found}; this {who} was fitted to a table with categorical columns. Give a table "
             "with the same columns."
         )
-    if X.ndim != 2:
-        raise ValueError(f"{found}; expected two dimensions, rows and columns.")
-    if X.dtype.kind == "c":
-        raise ValueError(f"{found}; Complex data not supported: expected real numbers.")
-    kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
-    checked = validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype=kept, ensure_all_finite=False
-    )
-    weights = check_sample_weight(sample_weight, X.shape[0])
-    source = SparseSource(checked, weights, n_threads)
-    return Input(source, None, to_scipy(source.rows))
+    return found
 
 
 def why_not_sparse(estimator: Any) -> str | None:
@@ -374,7 +437,8 @@ def _open_source(
     return Input(source.with_weights(weights, n_threads), coding, None)
 
 
-def _refuse_empty(estimator: Any, X: Any) -> None:
+def refuse_empty(estimator: Any, X: Any) -> None:
+    """Raise if a table has no row or no column."""
     if 0 in X.shape:
         raise ValueError(
             f"Found a table with {X.shape[0]} row(s) and {X.shape[1]} column(s) (shape={X.shape}) "
@@ -382,7 +446,7 @@ def _refuse_empty(estimator: Any, X: Any) -> None:
         )
 
 
-def _level_options(estimator: Any, *, reset: bool) -> dict[str, Any]:
+def level_options(estimator: Any, *, reset: bool) -> dict[str, Any]:
     """Return how unknown and missing categories are treated."""
     unknown = "ignore" if reset else estimator.handle_unknown
     return {"unknown": unknown, "own_missing": _own_missing(estimator)}
@@ -421,8 +485,18 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
     return np.require(weights, requirements=["C", "ALIGNED"])
 
 
-def _is_large_map(X: Any) -> bool:
-    return isinstance(X, np.memmap) and X.ndim == 2 and X.nbytes > BLOCK_BYTES
+def _is_outside(X: Any) -> bool:
+    """Tell whether the rows of X are read in blocks: of files, maps, or what a function gives."""
+    if isinstance(X, np.memmap):
+        return X.ndim == 2 and X.nbytes > BLOCK_BYTES
+    if isinstance(X, BlockSource) or is_frame(X):
+        return False
+    return (
+        isinstance(X, str | os.PathLike)
+        or is_sliced(X)
+        or is_iterator(X)
+        or (callable(X) and not hasattr(X, "shape"))
+    )
 
 
 def _check_columns(estimator: Any, source: BlockSource, *, reset: bool) -> None:
@@ -432,7 +506,7 @@ def _check_columns(estimator: Any, source: BlockSource, *, reset: bool) -> None:
             "column is needed."
         )
     if reset:
-        _set_columns(estimator, source.n_features)
+        _set_columns(estimator, source.n_features, getattr(source, "names", None))
     elif source.n_features != estimator.n_features_in_:
         raise ValueError(
             f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
@@ -440,10 +514,12 @@ def _check_columns(estimator: Any, source: BlockSource, *, reset: bool) -> None:
         )
 
 
-def _set_columns(estimator: Any, n_features: int) -> None:
-    """Remember the number of columns, which have no names."""
+def _set_columns(estimator: Any, n_features: int, names: Sequence[Any] | None = None) -> None:
+    """Remember the number of columns, and their names if all of them are text."""
     estimator.n_features_in_ = n_features
-    if hasattr(estimator, "feature_names_in_"):
+    if names is not None and all(isinstance(name, str) for name in names):
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
 
 
@@ -454,12 +530,13 @@ def _is_plain(X: Any) -> bool:
 
 def _refuse_others(X: Any) -> None:
     if isinstance(X, bytes):
-        raise TypeError("X is bytes; give the path of a .npy file as str or pathlib.Path.")
+        raise TypeError("X is bytes; give the path of a file as str or pathlib.Path.")
     if hasattr(X, "collect") and not hasattr(X, "__array__"):
         raise TypeError(f"X is a lazy {type(X).__name__}; give X.collect().")
 
 
-def _refuse_repeated_names(X: Any) -> None:
+def refuse_repeated_names(X: Any) -> None:
+    """Raise if two columns of a frame have the same name."""
     names = getattr(X, "column_names", getattr(X, "columns", ()))  # pyarrow's columns are cells
     names = () if callable(names) else names
     seen: set[Any] = set()

@@ -1,7 +1,8 @@
 """Where the rows are. The engine uses only `Source.run` and `Source.reduce`."""
 
+from fwkmeans._tabular.readers.arrays import open_npy
 from fwkmeans.sources.base import BlockSource, join_in_tree, on_block
-from fwkmeans.sources.chunks import BLOCK_BYTES, ChunkedSource, open_npy
+from fwkmeans.sources.chunks import BLOCK_BYTES, MEMORY, ChunkedSource
 from fwkmeans.sources.describe import Faults, count_faults, describe, observed_mass
 from fwkmeans.sources.device import DeviceSource, StreamedSource
 from fwkmeans.sources.entities import centers_of, count_present, indicators, rows_at
@@ -11,6 +12,7 @@ from fwkmeans.sources.sparse import SparseSource
 
 __all__ = [
     "BLOCK_BYTES",
+    "MEMORY",
     "BlockSource",
     "ChunkedSource",
     "DeviceSource",

@@ -105,8 +105,15 @@ class BlockSource(ABC):
 
     def reduce(self, reduction: Reduction[Part, Whole]) -> Whole:
         """Return the result of a reduction; the new row memory is dropped."""
-        parts = (part for part, _ in self._on_all_blocks(reduction))
-        return reduction.finish(join_in_tree(parts, reduction.join))
+        enough = getattr(reduction, "enough", None)
+
+        def parts() -> Iterator[Part]:
+            for part, _ in self._on_all_blocks(reduction):
+                yield part
+                if enough is not None and part is not _NOTHING and enough(part):
+                    return  # what follows would change nothing
+
+        return reduction.finish(join_in_tree(parts(), reduction.join))
 
     def gather(self, name: str, axis: int = 0) -> NDArray[Any]:
         """Return what row memory has under a name, for all blocks in the order of the rows."""
@@ -144,6 +151,8 @@ class BlockSource(ABC):
 @dataclass(frozen=True)
 class _PutWeights(BlockReduction[None]):
     """Put sample weights beside the blocks."""
+
+    needs_rows = False
 
     sample_weight: FloatArray
 

@@ -1,45 +1,61 @@
-"""Rows in a file: a memory-mapped array, read in blocks of limited size."""
+"""Rows outside of memory: files, mapped arrays, or blocks that a function makes."""
 
 from __future__ import annotations
 
+import errno
+import mmap
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fwkmeans._support.ahead import read_ahead
 from fwkmeans._tabular.coding import Coding
+from fwkmeans._tabular.columns import is_frame, is_single, read_numeric, resolve_columns
 from fwkmeans._tabular.layout import numeric_layout
-from fwkmeans.sources.base import BlockSource
+from fwkmeans._tabular.readers import BlockReader, open_reader
+from fwkmeans.sources.base import BlockSource, on_block
 from fwkmeans.sources.memory import in_whole_steps
 from fwkmeans.typing import Block, FloatArray, LabelArray, Part, Reduction, RowArray, RowMemory
 
+#: Bytes that all blocks of a source may take, unless it is told otherwise: one is in use while the
+#: next is read, and both may be there twice while they are converted.
+MEMORY = 256 * 2**20
+_BLOCKS = 4
 #: Bytes of rows in one block, unless a source is told otherwise.
-BLOCK_BYTES = 64 * 2**20
-_PAGE = 4096
+BLOCK_BYTES = MEMORY // _BLOCKS
 
 
 class ChunkedSource(BlockSource):
-    """Blocks of consecutive rows of an array that does not fit into memory, such as a mapped file.
+    """Blocks of consecutive rows of a table that does not fit into memory.
 
-    It uses the memory of a few blocks, whatever the number of rows. Rows that are neither float32
-    nor float64 are converted block by block. Row memory (labels, for example) goes to a temporary
-    file once it is larger than a block.
+    It uses the memory of a few blocks, whatever the number of rows; while one block is in use, a
+    thread reads the next. Numbers that are not all float32 are converted to float64 block by block.
+    Row memory (labels, for example) goes to a temporary file once it is larger than a block.
 
     Parameters
     ----------
-    rows : path to a ``.npy`` file, or array of shape (n_rows, n_features)
-        A path is opened as a read-only memory map.
-    sample_weight : ndarray of shape (n_rows,), default=None
-        Non-negative weights; a row with weight zero counts as absent.
+    rows : path, array, or callable
+        The path of a ``.npy``, Parquet, Arrow or CSV file, of a folder of such files, a pattern
+        such as ``"folder/*.parquet"``, or a list of paths; a Zarr array or its folder; an array of
+        NumPy, such as a memory map; or a function without parameters that returns an iterator of
+        arrays or frames, each time the same blocks.
+    sample_weight : ndarray of shape (n_rows,) or str, default=None
+        Non-negative weights; a row with weight zero counts as absent. A name is that of the column
+        that holds them.
     n_threads : int, default=1
         Number of threads of the compiled core. The result does not depend on it.
-    block_bytes : int, default=64 MiB
-        Size of a block. The result depends on it only through the rounding of sums.
+    block_bytes : int, default=None
+        Size of a block; None means a quarter of `memory`. The result depends on it only through
+        the rounding of sums.
+    columns : list of str or int, default=None
+        The columns to use; None means all, but for that of the weights.
+    memory : int, default=256 MiB
+        Bytes that all blocks at a time may take.
     coding : Coding, default=None
         Which columns are categorical, and their categories; None means that all are numeric.
     seen : callable, default=None
@@ -61,46 +77,84 @@ class ChunkedSource(BlockSource):
 
     def __init__(
         self,
-        rows: str | os.PathLike[str] | RowArray,
-        sample_weight: FloatArray | None = None,
+        rows: Any,
+        sample_weight: FloatArray | str | None = None,
         n_threads: int = 1,
-        block_bytes: int = BLOCK_BYTES,
+        block_bytes: int | None = None,
         *,
+        columns: Sequence[str] | Sequence[int] | None = None,
+        memory: int = MEMORY,
         coding: Coding | None = None,
         seen: Callable[[RowArray], RowArray] | None = None,
         gaps: bool = False,
         stretch: bool = False,
     ) -> None:
-        self.rows = open_npy(rows) if isinstance(rows, str | os.PathLike) else rows
-        check_matrix(self.rows, "rows")
-        if not isinstance(block_bytes, Integral) or block_bytes < 1:
-            raise ValueError(f"block_bytes={block_bytes!r}: expected a positive number of bytes.")
-        self.sample_weight: FloatArray | None = sample_weight
+        for name, size in (("block_bytes", block_bytes), ("memory", memory)):
+            if size is not None and (not isinstance(size, Integral) or size < 1):
+                raise ValueError(f"{name}={size!r}: expected a positive number of bytes.")
+        self.memory = int(memory)
+        self.block_bytes: int = int(
+            max(1, memory // _BLOCKS) if block_bytes is None else block_bytes
+        )
+        self.reader: BlockReader = open_reader(rows, self.memory)
         self.n_threads: int = n_threads
-        self.block_bytes: int = int(block_bytes)
         self.seen: Callable[[RowArray], RowArray] | None = seen
         self.gaps, self.stretch = gaps, stretch
         self._code(coding)
+        every = self.reader
+        if columns is not None:
+            self._read(every.select(self._places(columns, every)))
+        self.sample_weight: FloatArray | None = None
+        if isinstance(sample_weight, str):
+            weighted = self.weighted_by(sample_weight, every)
+            self.sample_weight = weighted.sample_weight
+            self._read(weighted.reader)
+        else:
+            self.sample_weight = sample_weight
+
+    def _read(self, reader: BlockReader) -> None:
+        self.reader = reader
+        self._code(self.coding, **self.level_options)
 
     def _code(self, coding: Coding | None, **level_options: Any) -> None:
         self.coding = coding
         self.level_options: dict[str, Any] = level_options  # of Coding.levels
-        self.layout = numeric_layout(int(self.rows.shape[1])) if coding is None else coding.layout
+        self.layout = numeric_layout(self.reader.n_columns) if coding is None else coding.layout
+        self._dtype: np.dtype[Any] | None = None  # not looked at yet
+
+    @staticmethod
+    def _places(columns: Any, reader: BlockReader) -> list[int]:
+        places = resolve_columns(columns, reader.names, reader.n_columns, "columns")
+        return [int(v) for v in places]
+
+    @property
+    def rows(self) -> NDArray[Any] | None:
+        """All rows as an array, mapped into memory; None if the table is no array."""
+        return self.reader.array
+
+    @property
+    def names(self) -> list[Any] | None:
+        """Names of the columns; None if they have none."""
+        return self.reader.names
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self.rows.shape[0])
+        return self.reader.n_rows
 
     @property
     def n_blocks(self) -> int:
         """Number of blocks."""
-        return -(-self.n_rows // self._step)
+        return len(self.reader.bounds(self.step)) - 1
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Floating-point type of the computations on the rows."""
-        return np.dtype(np.float32 if self.rows.dtype == np.float32 else np.float64)
+        if self._dtype is None:
+            columns = None if self.coding is None else self.layout.numeric.tolist()
+            single = is_single(self.reader.head, columns)
+            self._dtype = np.dtype(np.float32 if single else np.float64)
+        return self._dtype
 
     def with_(
         self,
@@ -114,60 +168,121 @@ class ChunkedSource(BlockSource):
         source._code(coding, **level_options)
         return source
 
+    def selected(self, columns: Sequence[str] | Sequence[int]) -> Self:
+        """Return a source of some columns, by name or position."""
+        source = self._with()
+        source._read(self.reader.select(self._places(columns, self.reader)))
+        return source
+
+    def weighted_by(self, name: str, reader: BlockReader | None = None) -> Self:
+        """Return the source without the column of this name, whose numbers weigh the rows."""
+        reader = self.reader if reader is None else reader
+        if reader.names is None or name not in reader.names:
+            known = "has no names" if reader.names is None else f"has {reader.names}"
+            raise ValueError(
+                f"sample_weight={name!r} names a column that X does not have: {reader.title} "
+                f"{known}. Give the name of a column, or an array with one weight for each row."
+            )
+        source = self._with()
+        own = self.reader.names or []
+        source._read(self.reader.select([v for v, one in enumerate(own) if one != name]))
+        column = reader.select([reader.names.index(name)])
+        with _Outside(self.block_bytes) as outside:
+            kept = [
+                outside.keep({"weight": _as_weights(piece, name)})["weight"]
+                for piece in column.pieces(self.step)
+            ]
+        source.sample_weight = _joined(kept, 0, self.block_bytes)
+        return source
+
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
         """Return the source with a function applied to the numbers of each block."""
         first = self.seen
         return self._with(seen=transform if first is None else _Composed(first, transform))
 
-    def pieces(self) -> Iterator[slice]:
-        """Yield the blocks as slices of the rows."""
-        for begin in range(0, self.n_rows, self._step):
-            yield slice(begin, begin + self._step)
-
     def blocks(self) -> Iterator[Block]:
         """Yield the rows, block by block."""
-        for piece in self.pieces():
-            weight = None if self.sample_weight is None else self.sample_weight[piece]
-            cells = self.rows[piece]
-            yield Block(
-                self._plain(cells),
-                weight,
-                piece.start,
-                self.n_threads,
-                self._levels(cells),
-                self.gaps,
-                self.stretch,
-            )
+        if self.reader.reads_ahead and self.n_blocks > 1:
+            return read_ahead(self._blocks())
+        return self._blocks()
+
+    def _blocks(self) -> Iterator[Block]:
+        begins = self.reader.bounds(self.step)[:-1].tolist()
+        for begin, cells in zip(begins, self.reader.pieces(self.step), strict=True):
+            try:
+                rows, levels = self._plain(cells), self._levels(cells)
+            except (ValueError, TypeError) as error:
+                if not self.reader.reads_ahead:
+                    raise
+                last = begin + cells.shape[0]
+                where = f"rows {begin + 1:,} to {last:,} of {self.reader.title}"
+                raise type(error)(f"{error} (Found in {where}.)") from error
+            yield self._block(begin, rows, levels)
+
+    def _block(self, begin: int, rows: RowArray, levels: LabelArray | None) -> Block:
+        weight = self.sample_weight
+        own = None if weight is None else weight[begin : begin + len(rows)]
+        return Block(rows, own, begin, self.n_threads, levels, self.gaps, self.stretch)
 
     @property
-    def _step(self) -> int:
+    def step(self) -> int:
         """Number of rows in a block."""
-        width = self.rows.shape[1] * max(self.rows.dtype.itemsize, self.dtype.itemsize)
+        head = self.reader.head
+        item = self.dtype.itemsize
+        if isinstance(head, np.ndarray):
+            item = max(item, head.dtype.itemsize)
+        width = max(self.reader.n_columns * item, self.reader.row_bytes)
         return max(1, self.block_bytes // max(1, int(width)))
 
     def _on_all_blocks(self, reduction: Reduction[Part, Any]) -> Iterator[tuple[Part, RowMemory]]:
+        blocks: Iterable[Block] = self.blocks()
+        if not getattr(reduction, "needs_rows", True):
+            sizes = np.diff(self.reader.bounds(self.step)).tolist()
+            begins = self.reader.bounds(self.step)[:-1].tolist()
+            blocks = (
+                self._block(begin, np.empty((n, 0)), None)
+                for begin, n in zip(begins, sizes, strict=True)
+            )
+        memories = self._memory or ({},) * self.n_blocks
         with _Outside(self.block_bytes) as outside:
-            for part, memory in super()._on_all_blocks(reduction):
-                yield part, outside.keep(memory)
+            for block, memory in zip(blocks, memories, strict=True):
+                part, kept = on_block(reduction, block, memory)
+                yield part, outside.keep(kept)
+                _let_go(memory)
 
-    def _plain(self, cells: RowArray) -> RowArray:
-        if not self.layout.is_numeric:
+    def gather(self, name: str, axis: int = 0) -> NDArray[Any]:
+        """Return what row memory has under a name, for all rows; from a file if it is large."""
+        return _joined([one[name] for one in self._memory or () if one], axis, self.block_bytes)
+
+    def _plain(self, cells: Any) -> RowArray:
+        if is_frame(cells):
+            cells = read_numeric(cells, self.layout.numeric, order="F")  # column by column
+        elif cells.dtype.kind not in "fiub":
+            cells = read_numeric(cells, self.layout.numeric)
+        elif not self.layout.is_numeric:
             cells = cells[:, self.layout.numeric]
-        cells = in_whole_steps(np.asarray(cells, dtype=self.dtype))
+        numbers: RowArray = in_whole_steps(np.asarray(cells, dtype=self.dtype))
         if self.seen is None:
-            return cells
-        seen = self.seen(cells)
-        if seen.shape != cells.shape:
+            return numbers
+        seen = self.seen(numbers)
+        if seen.shape != numbers.shape:
             raise ValueError(
-                f"seen made an array of shape {seen.shape} of one of shape {cells.shape}; expected "
-                "as many rows and columns as before."
+                f"seen made an array of shape {seen.shape} of one of shape {numbers.shape}; "
+                "expected as many rows and columns as before."
             )
         return in_whole_steps(np.asarray(seen, dtype=self.dtype))
 
-    def _levels(self, cells: RowArray) -> LabelArray | None:
+    def _levels(self, cells: Any) -> LabelArray | None:
         if self.coding is None or self.layout.is_numeric:
             return None
         return self.coding.levels(cells, **self.level_options)
+
+
+def _as_weights(piece: Any, name: str) -> FloatArray:
+    weights = read_numeric(piece, np.arange(1)).astype(np.float64).ravel()
+    if np.isnan(weights).any():
+        raise ValueError(f"Column {name!r}, which holds sample_weight, has missing cells.")
+    return weights
 
 
 class _Composed:
@@ -188,7 +303,6 @@ class _Outside:
     def __init__(self, limit: int) -> None:
         self._room = limit
         self._file: Any = None
-        self._end = 0
 
     def __enter__(self) -> Self:
         return self
@@ -207,40 +321,53 @@ class _Outside:
         self._room -= array.nbytes
         if self._room >= 0:
             return array
-        if self._file is None:  # it has no name and disappears with the last array
-            self._file = tempfile.TemporaryFile(prefix="fwkmeans-")  # noqa: SIM115
-        mapped = np.memmap(self._file, array.dtype, "w+", self._end, array.shape)
-        mapped[...] = array
-        self._end += -(-array.nbytes // _PAGE) * _PAGE
-        return mapped
+        begin = self.write(array)
+        return np.memmap(self._file, array.dtype, "r", begin, array.shape)
+
+    def write(self, array: NDArray[Any]) -> int:
+        """Append an array to the file; return where it begins."""
+        try:
+            if self._file is None:  # it has no name and disappears with the last array
+                self._file = tempfile.TemporaryFile(buffering=0, prefix="fwkmeans-")  # noqa: SIM115
+            begin = self._file.seek(0, os.SEEK_END)
+            cells = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            done = 0
+            while done < cells.size:
+                done += self._file.write(cells[done:].data)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+                raise
+            raise OSError(
+                error.errno,
+                f"no space is left in the folder of temporary files ({tempfile.gettempdir()}), "
+                "which holds one entry for each row; set TMPDIR to another folder",
+            ) from error
+        return int(begin)
+
+    def whole(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """Return all that was written as one array."""
+        return np.memmap(self._file, dtype, "r+", 0, shape).view(np.ndarray)
 
 
-def open_npy(path: str | os.PathLike[str]) -> RowArray:
-    """Map a ``.npy`` file into memory, or raise an error that says what is wrong with it."""
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file. Give the path of a .npy file.")
-    try:
-        with path.open("rb") as file:
-            is_npy = file.read(6) == b"\x93NUMPY"
-        if not is_npy:
-            raise ValueError("its first bytes are not those of a .npy file")
-        rows: RowArray = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError) as error:
-        raise ValueError(
-            f"{path}: not a .npy file of plain numbers ({error}). Write one with "
-            "numpy.save(path, X); read other tables with pandas or polars and pass the frame."
-        ) from error
-    check_matrix(rows, str(path))
-    return rows
+def _joined(kept: Sequence[NDArray[Any]], axis: int, limit: int) -> NDArray[Any]:
+    """Join arrays along the axis of the rows; more than `limit` bytes are mapped from a file."""
+    if len(kept) == 1 and not isinstance(kept[0], np.memmap):
+        return kept[0]
+    several = axis == 1 and kept[0].shape[0] > 1
+    if several or sum(one.nbytes for one in kept) <= limit:
+        return np.concatenate(kept, axis=axis)
+    with _Outside(0) as outside:
+        for one in kept:
+            outside.write(one)
+            _let_go({"": one})
+        shape = list(kept[0].shape)
+        shape[axis] = sum(one.shape[axis] for one in kept)
+        return outside.whole(kept[0].dtype, tuple(shape))
 
 
-def check_matrix(rows: RowArray, what: str) -> None:
-    """Raise unless this is a matrix of real numbers."""
-    if not isinstance(rows, np.ndarray):
-        raise TypeError(f"{what}: expected a path or a NumPy array, got {type(rows).__name__}.")
-    if rows.ndim != 2 or rows.dtype.kind not in "fiub":
-        raise ValueError(
-            f"{what}: found an array of shape {rows.shape} and type {rows.dtype}; expected one "
-            "matrix of numbers, rows x features."
-        )
+def _let_go(memory: Mapping[str, NDArray[Any]]) -> None:
+    """Tell the system that mapped pages are not needed for now; they stay in their file."""
+    for array in memory.values():
+        mapped = getattr(array, "_mmap", None)
+        if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+            mapped.madvise(mmap.MADV_DONTNEED)

@@ -43,6 +43,9 @@ class _FirstRow:
             return None, memory
         return kernels_for(block.rows).take_rows(block, np.asarray([first])).numbers[0], memory
 
+    def enough(self, part: FloatArray | None) -> bool:
+        return part is not None
+
     def join(self, before: FloatArray | None, after: FloatArray | None) -> FloatArray | None:
         return after if before is None else before
 

@@ -32,6 +32,8 @@ class Present(NamedTuple):
 
 
 class _CountPresent:
+    needs_rows = False
+
     def on_block(self, block: Block, memory: RowMemory) -> tuple[IntArray, RowMemory]:
         weight = block.sample_weight
         n = len(block.rows) if weight is None else int(np.count_nonzero(weight > 0))
