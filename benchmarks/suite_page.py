@@ -218,7 +218,7 @@ def plot_fits(figure: Any, sections: dict[str, list[Row]]) -> None:
     for axes, peer in zip(panels, peers, strict=True):
         for number, name in enumerate(("KMeans", "EWKMeans")):
             points = [(sizes.index(r["rows"]), r[peer]) for r in rows if r["algorithm"] == name]
-            spread = np.linspace(-0.3, 0.3, len(points)) * 0.5 + (number - 0.5) * 0.3
+            spread = (np.arange(len(points)) % 13 / 12 - 0.5) * 0.25 + (number - 0.5) * 0.3
             places = [x + shift for (x, _), shift in zip(points, spread, strict=True)]
             values = [y for _, y in points]
             axes.plot(places, values, "o", ms=4, alpha=0.7, color=COLORS[number], label=name)
