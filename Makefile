@@ -61,14 +61,9 @@ mutants: $(VENV)/.dev  ## plant small faults in a copy; the tests must catch all
 fuzz: $(VENV)/.dev  ## random and damaged input for SECONDS (240); seeds are printed
 	$(BIN)/python tests/fuzz/run.py --seconds $(or $(SECONDS),240)
 
-bench: $(VENV)/.dev  ## compare speed and memory with scikit-learn and others (on a quiet machine)
+bench: $(VENV)/.dev  ## compare speed and memory with peers; writes docs/performance.rst (a quiet machine)
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/suite.py
-	$(BIN)/python benchmarks/bench_memory.py
-	$(BIN)/python benchmarks/bench_contention.py
-	$(BIN)/python benchmarks/bench_minkowski.py
-	$(BIN)/python benchmarks/bench_roots.py
-	$(BIN)/python benchmarks/bench_mixed.py
 
 bench-quick: $(VENV)/.dev  ## print the ratios that must not fall, in three minutes
 	$(BIN)/python benchmarks/suite.py --quick

@@ -137,7 +137,7 @@ def powers_about(columns: np.ndarray, center: np.ndarray, p: float) -> np.ndarra
 def our_iteration(X: np.ndarray, centers: np.ndarray, p: float) -> Callable[[], Step]:
     """Return one iteration; work that a fit does only once is done before."""
     options = {"init": centers, "n_init": 1, "tol": 0, "max_iter": 1, "n_jobs": 1}
-    model = IMWKMeans(K, p=p, **options).fit(X)  # binds the parts to the table
+    model = IMWKMeans(K, p=p, guard=0.0, **options).fit(X)  # binds the parts to the table
     source, recipe, table = MemorySource(X, None, 1), model._parts, model._table
     weights = recipe.weighting.initial(1, K, table)
     assigning = assignment_of(recipe.weighting, centers[None], weights)

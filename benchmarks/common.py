@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
@@ -11,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,26 @@ def machine() -> str:
         f"fwkmeans {fwkmeans.__version__} ({kernels}), scikit-learn {sklearn.__version__}, "
         f"NumPy {np.__version__}, Python {platform.python_version()}, {cpu_count()} cores"
     )
+
+
+def about() -> dict[str, str]:
+    """Return the versions of all that is compared, and the machine."""
+    versions = {"fwkmeans": fwkmeans.__version__, "Python": platform.python_version()}
+    for name in ("numpy", "scikit-learn", "scikit-learn-intelex", "faiss-cpu", "kmodes"):
+        with contextlib.suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    with contextlib.suppress(PackageNotFoundError):
+        versions["FasterKModes"] = version("FasterKModes")
+    kernels = compiled.instruction_set() if compiled else "array-API twin"
+    return {**versions, "kernels": kernels, "processor": _processor(), "cores": str(cpu_count())}
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
 
 
 def header() -> None:
@@ -73,6 +95,22 @@ def _multiply_adds() -> ctypes.CDLL:
         return ctypes.CDLL(str(library))
 
 
+@functools.cache
+def read_rate() -> float:
+    """Return the measured peak number of bytes read per second, by all cores, beyond the caches."""
+    run = _multiply_adds().read_all
+    run.argtypes, run.restype = [ctypes.c_void_p, ctypes.c_long], ctypes.c_double
+    parts = [np.ones(1 << 26) for _ in range(cpu_count())]  # 512 MiB each
+    best = 0.0
+    with ThreadPoolExecutor(cpu_count()) as threads:
+        for _ in range(3):
+            begin = time.perf_counter()
+            list(threads.map(lambda part: run(part.ctypes.data, part.size), parts))
+            best = max(best, sum(part.nbytes for part in parts) / (time.perf_counter() - begin))
+    return best
+
+
+@functools.cache
 def multiply_add_rate(dtype: type) -> float:
     """Return the measured peak number of multiply-adds per second on all cores."""
     run = getattr(_multiply_adds(), f"multiply_adds_{np.dtype(dtype).name}")

@@ -76,7 +76,7 @@ GRIDS: dict[str, list[dict | str]] = {
         {},
         *({"p": p, "guard": guard} for p in (1.5, 2.0, 3.0) for guard in (0.0, 1.0, 4.0)),
     ],
-    "FWSA": [SURVEY, {}, *({"guard": guard} for guard in (0.2, 0.5, 2.0))],
+    "FWSA": [SURVEY, {}, *({"guard": guard} for guard in (0.5, 1.0, 2.0))],
     "SYNCLUS": [SURVEY, {}, {"centred": True}],
     "CK-Means": [{}, {"spaces": "auto"}],
 }

@@ -1,41 +1,57 @@
-"""Compare whole fits with scikit-learn's lloyd and elkan, scikit-learn-intelex and faiss.
+"""Compare whole fits with scikit-learn, scikit-learn-intelex, faiss, kmodes and FasterKModes.
 
 Contestants get the same rows and the same initial centers and take turns in one process; we take
 the shortest of several times each, so that a busy moment counts for nobody. Peers run as many
-iterations as our algorithm needed to converge. A ratio is the peer's time divided by ours: above 1
-we are faster.
+iterations as our algorithm did. A ratio is the peer's time divided by ours: above 1 we are faster.
 
 - ``python benchmarks/suite.py --quick`` prints the ratios that must not fall, in three minutes;
-- ``python benchmarks/suite.py`` runs the whole grid, and writes ``suite.json`` and ``suite.md`` to
-  ``benchmarks/results``. Peers that are not installed are left out.
+- ``python benchmarks/suite.py`` runs everything in some twenty minutes on two quiet cores, and
+  writes ``suite.json``, ``suite.md`` and ``suite.html`` to ``benchmarks/results`` and the page
+  ``docs/performance.rst``. What was measured is kept in ``benchmarks/results/cells``: a run that
+  was interrupted continues where it stopped, as long as versions and core are the same, and
+  ``--fresh`` starts again.
+- ``--page`` only writes the pages again; ``--small`` tries everything on tiny tables.
+
+Peers that are not installed are left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import itertools
 import json
-import platform
 import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 from sklearn.cluster import KMeans as PeerKMeans
 from sklearn.datasets import load_iris, load_wine
+from threadpoolctl import threadpool_limits
 
-from common import geometric_mean, interleave, machine, multiply_add_rate, timed
-from fwkmeans import AWKMeans, EWKMeans, KMeans, WKMeans
+import bench_minkowski
+import bench_mixed
+import suite_page
+from bench_memory import peak_above
+from common import about, machine, multiply_add_rate, read_rate, timed
+from fwkmeans import AWKMeans, EWKMeans, FGKMeans, FWSAKMeans, IMWKMeans, KMeans, WKMeans
+from fwkmeans._core import _kernels
 from fwkmeans.preprocessing import RangeStandardizer
 
 ROWS, FEATURES, CLUSTERS = (500, 10_000, 200_000, 1_000_000), (4, 10, 50, 200), (3, 10, 50)
 MOST_BYTES = 2 * 2**30  # larger tables are left out
-OURS = {"KMeans": KMeans, "EWKMeans": EWKMeans, "WKMeans": WKMeans, "AWKMeans": AWKMeans}
+MOST_WORK = 1.2e10  # rows x features x clusters x iterations of a fit; fits of more are cut short
+OURS = {
+    model.__name__: model
+    for model in (KMeans, EWKMeans, WKMeans, AWKMeans, FGKMeans, FWSAKMeans, IMWKMeans)
+}
 RESULTS = Path(__file__).with_name("results")
 
 Row = dict[str, Any]
@@ -45,11 +61,11 @@ def blobs(n: int, m: int, k: int, dtype: Any = np.float64) -> np.ndarray:
     """Return Gaussian clusters in half of the columns, and noise as wide in the others."""
     rng = np.random.default_rng(0)
     useful = m - m // 2
-    centers = rng.uniform(-10, 10, (k, useful))
-    X = rng.normal(size=(n, m))
+    centers = rng.uniform(-10, 10, (k, useful)).astype(dtype)
+    X = rng.standard_normal((n, m), dtype=dtype)
     X[:, :useful] += centers[rng.integers(0, k, n)]
-    X[:, useful:] *= X[:, :useful].std()
-    return np.ascontiguousarray(X, dtype=dtype)
+    X[:, useful:] *= X[:1000, :useful].std()
+    return X
 
 
 # ---- peers ---------------------------------------------------------------------------------------
@@ -95,47 +111,59 @@ def installed_peers() -> dict[str, Callable[..., Callable[[], Any]]]:
     return found
 
 
-# ---- what is measured ----------------------------------------------------------------------------
+# ---- measuring -----------------------------------------------------------------------------------
 
 
-def shortest(runs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Return the shortest time of each contestant, in seconds."""
-    clocks = {name: partial(_seconds, run) for name, run in runs.items()}
-    return {name: min(times) for name, times in interleave(clocks, repeats).items()}
+def shortest(
+    runs: dict[Any, Callable[[], Any]], seconds: float = 1.5, most: int = 30
+) -> dict[Any, float]:
+    """Return the shortest time of each contestant.
 
-
-def _seconds(work: Callable[[], Any]) -> float:
-    return timed(work)[0]
-
-
-def whole_fit(n: int, m: int, k: int, dtype: Any, repeats: int, peers: dict[str, Any]) -> list[Row]:
-    """Return the times of whole fits from the same centers, for each of our algorithms."""
-    X = blobs(n, m, k, dtype)
-    init = X[np.random.default_rng(1).choice(n, k, replace=False)].copy()
-    rows = []
-    for name in ("KMeans", "EWKMeans"):
-        fit = partial(_fit, OURS[name], X, k, init=init, n_init=1)
-        n_iter = int(fit().n_iter_)
-        runs = {name: fit, **{peer: make(X, init, n_iter) for peer, make in peers.items()}}
-        seconds = shortest(runs, repeats)
-        ours = seconds.pop(name)
-        rows.append(
-            {
-                "rows": n,
-                "features": m,
-                "clusters": k,
-                "dtype": np.dtype(dtype).name,
-                "algorithm": name,
-                "iterations": n_iter,
-                "seconds": ours,
-                "ratios": {peer: s / ours for peer, s in seconds.items()},
-            }
-        )
-    return rows
+    They take turns at least twice, and as often as fits into so many seconds.
+    """
+    times = {name: [timed(run)[0]] for name, run in runs.items()}
+    once = sum(first for (first,) in times.values())
+    for _ in range(int(np.clip(seconds / once, 1, most))):
+        for name, run in runs.items():
+            time.sleep(0.003)  # threads of the one before may still wait for work, at full speed
+            times[name].append(timed(run)[0])
+    return {name: min(of_one) for name, of_one in times.items()}
 
 
 def _fit(make: Any, X: np.ndarray, k: int, **options: Any) -> Any:
     return make(k, **options).fit(X)
+
+
+# ---- what is measured ----------------------------------------------------------------------------
+
+
+def whole_fits(dtype: str, n: int, m: int, k: int) -> list[Row]:
+    """Return the times of whole fits from the same centers, for two of our algorithms."""
+    X = blobs(n, m, k, np.dtype(dtype))
+    init = X[np.random.default_rng(1).choice(n, k, replace=False)].copy()
+    most = int(np.clip(MOST_WORK / (n * m * k), 3, 300))
+    runs: dict[Any, Callable[[], Any]] = {}
+    n_iter = {}
+    for name in ("KMeans", "EWKMeans"):
+        runs[name] = partial(_fit, OURS[name], X, k, init=init, n_init=1, max_iter=most)
+        n_iter[name] = int(runs[name]().n_iter_)
+        for peer, make in installed_peers().items():
+            runs[peer, n_iter[name]] = make(X, init, n_iter[name])
+    seconds = shortest(runs)
+    return [
+        {
+            "rows": n,
+            "features": m,
+            "clusters": k,
+            "dtype": dtype,
+            "algorithm": name,
+            "iterations": done,
+            "seconds": seconds[name],
+            "ms an iteration": 1e3 * seconds[name] / done,
+            **{key[0]: s / seconds[name] for key, s in seconds.items() if key[1] == done},
+        }
+        for name, done in n_iter.items()
+    ]
 
 
 def small_tables() -> dict[str, tuple[np.ndarray, int]]:
@@ -146,29 +174,35 @@ def small_tables() -> dict[str, tuple[np.ndarray, int]]:
     return {**scaled, "500 x 4": (blobs(500, 4, 3), 3), "10k x 10": (blobs(10_000, 10, 10), 10)}
 
 
-def default_fits(repeats: int) -> Iterator[Row]:
-    """Yield the times of one fit with the default `init`, and of many starts.
+def default_fits(table: str, n_init: int, seconds: float = 2.0) -> list[Row]:
+    """Return the times of fits with the default `init`, and of many starts.
 
     Of a thousand starts the peer runs fifty, and its time is multiplied.
     """
-    for table, (X, k) in small_tables().items():
-        for n_init in (1, 10) if len(X) > 200 else (1, 10, 1000):
-            shown = min(n_init, 50)
-            runs = {
-                name: partial(_fit, make, X, k, n_init=n_init, random_state=0)
-                for name, make in OURS.items()
-            }
-            runs["lloyd"] = partial(_fit, PeerKMeans, X, k, n_init=shown, random_state=0)
-            seconds = shortest(runs, repeats if n_init < 1000 else max(2, repeats // 5))
-            peer = seconds.pop("lloyd") * n_init / shown
-            for name, own in seconds.items():
-                ratio = peer / own
-                row = {"table": table, "starts": n_init, "algorithm": name}
-                yield {**row, "seconds": own, "ratio": ratio}
+    X, k = small_tables()[table]
+    shown = min(n_init, 50)
+    runs = {
+        name: partial(_fit, make, X, k, n_init=n_init, random_state=0)
+        for name, make in OURS.items()
+    }
+    runs["peer"] = partial(_fit, PeerKMeans, X, k, n_init=shown, random_state=0)
+    times = shortest(runs, seconds)
+    peer = times.pop("peer") * n_init / shown
+    return [
+        {
+            "table": table,
+            "starts": n_init,
+            "algorithm": name,
+            "ms": 1e3 * own,
+            "starts a second": n_init / own,
+            "ratio": peer / own,
+        }
+        for name, own in times.items()
+    ]
 
 
-def gaps(repeats: int, n: int = 50_000) -> list[Row]:
-    """Return how much longer fits take if a tenth of the rows, or of the cells, is missing."""
+def gaps(n: int = 50_000) -> list[Row]:
+    """Return how much longer fits take if cells are missing."""
     X = blobs(n, 20, 10)
     rng = np.random.default_rng(2)
     init = X[rng.choice(n, 10, replace=False)].copy()
@@ -178,168 +212,242 @@ def gaps(repeats: int, n: int = 50_000) -> list[Row]:
     rows = []
     for name in ("KMeans", "EWKMeans"):
         options = {"init": init, "n_init": 1, "tol": 0, "max_iter": 8, "missing": "ignore"}
-        runs = {t: partial(_fit, OURS[name], X, 10, **options) for t, X in tables.items()}
-        seconds = shortest(runs, repeats)
-        rows.extend(
-            {"algorithm": name, "table": t, "times": seconds[t] / seconds["complete"]}
-            for t in list(tables)[1:]
+        seconds = shortest(
+            {t: partial(_fit, OURS[name], Y, 10, **options) for t, Y in tables.items()}
         )
-    return rows
-
-
-def fresh_process() -> list[Row]:
-    """Return the seconds to import, and to a first result, in a new process."""
-    code = {
-        "import fwkmeans": "import fwkmeans",
-        "import sklearn.cluster": "import sklearn.cluster",
-        "first fit": "import numpy, fwkmeans; fwkmeans.KMeans(3).fit(numpy.random.rand(150, 4))",
-        "scikit-learn's first fit": "import numpy, sklearn.cluster as c; "
-        "c.KMeans(3).fit(numpy.random.rand(150, 4))",
-    }
-    rows = []
-    for what, line in code.items():
-        run = partial(subprocess.run, [sys.executable, "-c", line], check=True)
-        rows.append({"what": what, "seconds": min(_seconds(run) for _ in range(4))})
-    return rows
-
-
-def scaling(repeats: int) -> list[Row]:
-    """Return the exponents with which the time of eight iterations grows in each direction."""
-    axes = {
-        "rows": [(n, 20, 10, None) for n in (3_000, 30_000, 300_000)],
-        "features": [(30_000, m, 10, None) for m in (4, 20, 100)],
-        "clusters": [(30_000, 20, k, None) for k in (4, 20, 100)],
-        "threads": [(300_000, 20, 10, jobs) for jobs in (1, 2)],
-    }
-    rows = []
-    for axis, points in axes.items():
-        sizes, seconds = [], []
-        for n, m, k, jobs in points:
-            X = blobs(n, m, k)
-            options = {"init": X[:k].copy(), "n_init": 1, "tol": 0, "max_iter": 8, "n_jobs": jobs}
-            run = partial(_fit, EWKMeans, X, k, **options)
-            sizes.append({"rows": n, "features": m, "clusters": k, "threads": jobs}[axis])
-            seconds.append(shortest({"run": run}, repeats)["run"])
-        exponent = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
-        rows.append({"axis": axis, "sizes": sizes, "seconds": seconds, "exponent": exponent})
-    return rows
-
-
-def throughput(repeats: int) -> list[Row]:
-    """Return the share of the measured multiply-add rate that a first pass reaches."""
-    rows = []
-    for dtype, m in itertools.product((np.float64, np.float32), (50, 200)):
-        rate = multiply_add_rate(dtype)
-        n, k = 100_000, 50
-        X = np.random.default_rng(0).standard_normal((n, m)).astype(dtype)
-        model = EWKMeans(k, init=X[:k].copy(), n_init=1, tol=0, max_iter=1).fit(X)
-        seconds = shortest({"predict": lambda model=model, X=X: model.predict(X)}, repeats)[
-            "predict"
+        rows += [
+            {"algorithm": name, "table": t, "times complete rows": seconds[t] / seconds["complete"]}
+            for t in list(tables)[1:]
         ]
-        share = 2 * n * m * k / seconds / rate
-        rows.append({"dtype": np.dtype(dtype).name, "features": m, "clusters": k, "share": share})
     return rows
 
 
-# ---- the page ------------------------------------------------------------------------------------
+def minkowski(dtype: str, p: float) -> list[Row]:
+    """Return the time of an iteration of iMWK-Means, and that of NumPy; see `bench_minkowski`."""
+    X, centers = bench_minkowski.clusters(np.dtype(dtype).type)
+    weights = np.full(centers.shape, 1 / centers.shape[1])
+    ours = bench_minkowski.our_iteration(X, centers, p)
+    theirs = partial(bench_minkowski.numpy_iteration, X, centers, weights, p, literal=False)
+    with threadpool_limits(1):
+        bench_minkowski.check(ours(), theirs())
+        seconds = shortest({"ours": ours, "NumPy": theirs}, 8.0)
+    ratio = seconds["NumPy"] / seconds["ours"]
+    return [{"dtype": dtype, "p": p, "ms": 1e3 * seconds["ours"], "ratio": ratio}]
 
 
-def table_of(rows: list[Row]) -> str:
-    """Return rows as a Markdown table."""
-    flat = [{**row, **row.get("ratios", {})} for row in rows]
-    names = [name for name in flat[0] if name not in ("ratios", "sizes")]
-    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    lines += ["| " + " | ".join(_cell(row.get(name, "")) for name in names) + " |" for row in flat]
-    return "\n".join(lines)
+def mixed(n_starts: int) -> list[Row]:
+    """Return the times of fits of mixed columns with two threads; see `bench_mixed`."""
+    table = bench_mixed.task()
+    table = table._replace(starts=table.starts[:n_starts])
+    fits = {"ours": bench_mixed.fit_ours, "kmodes": bench_mixed.fit_kmodes}
+    fits["FasterKModes"] = bench_mixed.fit_faster
+    if n_starts > 1:
+        del fits["kmodes"]  # a hundred times as slow
+    there = {
+        name: fit
+        for name, fit in fits.items()
+        if name == "ours" or bench_mixed.is_there(name, fit, table)
+    }
+    n_iter, threads = 20, cpu_count()
+    seconds = shortest(
+        {name: partial(fit, table, n_iter, threads) for name, fit in there.items()}, 2.0
+    )
+    ours = seconds.pop("ours")
+    ratios = {name: s / ours for name, s in seconds.items()}
+    return [{"starts": n_starts, "iterations": n_iter, "ms": 1e3 * ours, **ratios}]
 
 
-def _cell(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_cell, value))
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+def memory(name: str, n: int) -> list[Row]:
+    """Return the peak memory of five iterations beside the input, in a new process."""
+    command = [sys.executable, __file__, "--memory", name, str(n)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    peak = int(done.stdout.split()[-1])
+    row = {"contestant": name, "rows": n, "features": 20, "clusters": 8, "MiB": peak / 2**20}
+    return [{**row, "share of the input": peak / (n * 20 * 8)}]
 
 
-def page(results: dict[str, Any]) -> str:
-    parts = ["# Benchmarks", results["machine"] + f", {results['date']}.", __doc__.split("\n\n")[1]]
-    for name, rows in results["sections"].items():
-        parts += [f"## {name}", table_of(rows)]
-    parts += ["## In short", "\n".join(f"- {line}" for line in summary(results["sections"]))]
-    return "\n\n".join(parts) + "\n"
+def measure_memory(name: str, n: int) -> int:
+    X = np.random.default_rng(0).standard_normal((n, 20))
+    init = X[:8].copy()
+    if name in OURS:
+        _fit(OURS[name], X[:2000], 8, max_iter=2)  # load everything once
+        return peak_above(partial(_fit, OURS[name], X, 8, init=init, max_iter=5))
+    PEERS[name](X[:2000].copy(), init, 2)()
+    return peak_above(lambda: PEERS[name](X, init, 5)())
 
 
-def summary(sections: dict[str, list[Row]]) -> list[str]:
-    """Return the geometric means, and where we are behind."""
-    lines = []
-    fits = sections.get("Whole fits", [])
-    for name in ("KMeans", "EWKMeans"):
-        own = [row for row in fits if row["algorithm"] == name]
-        for peer in own[0]["ratios"] if own else ():
-            ratios = [row["ratios"][peer] for row in own]
-            behind = [
-                f"{r['rows']} x {r['features']}, {r['clusters']}"
-                for r in own
-                if r["ratios"][peer] < 1
-            ]
-            lost = f"; slower at {'; '.join(behind)}" if behind else ""
-            lines.append(f"{name} against {peer}: {geometric_mean(ratios):.2f} in the mean{lost}")
-    return lines
+def fresh_process(what: str) -> list[Row]:
+    """Return the seconds to import, or to a first result, in a new process."""
+    run = partial(subprocess.run, [sys.executable, "-c", NEW_PROCESSES[what]], check=True)
+    return [{"what": what, "seconds": shortest({what: run}, most=5)[what]}]
 
 
-# ---- the two forms -------------------------------------------------------------------------------
+NEW_PROCESSES = {
+    "import fwkmeans": "import fwkmeans",
+    "import sklearn.cluster": "import sklearn.cluster",
+    "first fit": "import numpy, fwkmeans; fwkmeans.KMeans(3).fit(numpy.random.rand(150, 4))",
+    "scikit-learn's first fit": "import numpy, sklearn.cluster as c; "
+    "c.KMeans(3).fit(numpy.random.rand(150, 4))",
+}
+
+GROWTH: dict[str, list[tuple[int, int, int, int | None]]] = {
+    "rows": [(n, 20, 10, None) for n in (1_000, 10_000, 100_000, 1_000_000)],
+    "features": [(20_000, m, 10, None) for m in (4, 40, 400)],
+    "clusters": [(20_000, 20, k, None) for k in (4, 40, 400)],
+    "threads": [(200_000, 20, 10, jobs) for jobs in range(1, cpu_count() + 1)],
+}
+
+
+def growth(axis: str, name: str, points: list[tuple[int, int, int, int | None]]) -> list[Row]:
+    """Return how the time of eight iterations grows along one axis, with the fitted exponent."""
+    place = list(GROWTH).index(axis)
+    seconds = []
+    for n, m, k, jobs in points:
+        X = blobs(n, m, k)
+        init = X[:k].copy()
+        if name == "lloyd":
+            run = PEERS[name](X, init, 8)
+        else:
+            options = {"init": init, "n_init": 1, "tol": 0, "max_iter": 8, "n_jobs": jobs}
+            run = partial(_fit, OURS[name], X, k, **options)
+        with threadpool_limits(jobs):
+            seconds.append(shortest({"run": run}, 1.0)["run"])
+    sizes = [point[place] for point in points]
+    # the exponent between the last two sizes and over all of them
+    last = float(np.log(seconds[-1] / seconds[-2]) / np.log(sizes[-1] / sizes[-2]))
+    exponent = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+    row = {"axis": axis, "contestant": name, "sizes": sizes, "seconds": seconds}
+    return [{**row, "exponent": exponent, "at the end": last}]
+
+
+def throughput(dtype: str, m: int, k: int, n: int) -> list[Row]:
+    """Return the share of the measured multiply-add rate that an assignment reaches.
+
+    With weights of its own for each cluster a distance takes two multiply-adds for each feature.
+    """
+    X = np.random.default_rng(0).standard_normal((n, m), dtype=np.dtype(dtype))
+    model = EWKMeans(k, init=X[:k].copy(), n_init=1, tol=0, max_iter=1).fit(X)
+    seconds = shortest({"predict": lambda: model.predict(X)}, 1.0)["predict"]
+    rate, reading = multiply_add_rate(np.dtype(dtype).type), read_rate()
+    done = 2 * n * m * k / seconds
+    return [
+        {
+            "dtype": dtype,
+            "features": m,
+            "clusters": k,
+            "multiply-adds a byte": 2 * k / X.itemsize,
+            "giga a second": done / 1e9,
+            "peak": rate / 1e9,
+            "bytes a second": reading / 1e9,
+            "share": done / rate,
+        }
+    ]
+
+
+# ---- all of it -----------------------------------------------------------------------------------
+
+Cell = tuple[str, str, Callable[[], list[Row]]]  # section, key, what to do
+
+
+def cells(small: bool) -> Iterator[Cell]:
+    """Yield all cells; small ones are for trying the suite."""
+    for table in small_tables():
+        for n_init in (1, 10, 1000) if table in ("iris", "wine") else (1, 10):
+            if not small or table == "iris":
+                yield "Small tables", f"{table}-{n_init}", partial(default_fits, table, n_init)
+    grid: Iterable[Any] = itertools.product(("float64", "float32"), ROWS, FEATURES, CLUSTERS)
+    if small:
+        grid = [("float64", 500, 4, 3), ("float32", 10_000, 10, 3)]
+    for dtype, n, m, k in grid:
+        if n * m * np.dtype(dtype).itemsize <= MOST_BYTES:
+            yield (
+                "Whole fits",
+                f"{dtype}-{n}-{m}-{k}",
+                partial(whole_fits, dtype, n, m, k),
+            )
+    yield "Missing cells", "gaps", partial(gaps, 5_000 if small else 50_000)
+    if not small:
+        for dtype, p in (("float64", 1.7), ("float64", 3.0), ("float32", 1.7)):
+            yield "Minkowski distances", f"{dtype}-{p}", partial(minkowski, dtype, p)
+        for n_starts in (1, 10):
+            yield "Mixed columns", f"mixed-{n_starts}", partial(mixed, n_starts)
+    for name in ("KMeans", "EWKMeans", *installed_peers()):
+        yield "Memory", f"memory-{name}", partial(memory, name, 10_000 if small else 1_000_000)
+    for axis, points in GROWTH.items():
+        for name in ("KMeans", "EWKMeans", "lloyd"):
+            yield (
+                "Growth",
+                f"{axis}-{name}",
+                partial(growth, axis, name, points[: 2 if small else 9]),
+            )
+    for dtype in ("float64", "float32"):
+        for m, k in ((50, 2), (50, 10), (50, 50), (50, 200), (10, 50), (200, 50)):
+            n = 2_000 if small else 2_000_000 // max(10, m)
+            yield "Roofline", f"{dtype}-{m}-{k}", partial(throughput, dtype, m, k, n)
+    for number, what in enumerate(NEW_PROCESSES):
+        yield "New processes", f"process-{number}", partial(fresh_process, what)
+
+
+def full(*, small: bool, fresh: bool, minutes: float) -> dict[str, Any]:
+    """Measure what is not measured yet, and return everything."""
+    described = {**about(), "small": small}
+    core = Path(str(_kernels.__file__)).read_bytes()
+    state = hashlib.sha256(core + json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]
+    folder = RESULTS / "cells" / state
+    folder.mkdir(parents=True, exist_ok=True)
+    sections: dict[str, list[Row]] = {}
+    begin = time.perf_counter()
+    for section, key, work in cells(small):
+        path = folder / f"{section}-{key}.json".replace(" ", "_")
+        if fresh or not path.exists():
+            if time.perf_counter() - begin > 60 * minutes:
+                print(f"{section}, {key}: left for the next run, after {minutes:g} minutes")
+                continue
+            clock = time.perf_counter()
+            path.write_text(json.dumps(work()))
+            print(f"{section}, {key}: {time.perf_counter() - clock:.1f} s", flush=True)
+        sections.setdefault(section, []).extend(json.loads(path.read_text()))
+    return {"about": described, "date": time.strftime("%Y-%m-%d"), "sections": sections}
 
 
 def quick() -> None:
-    for row in default_fits(15):
-        print(
-            f"{row['table']:9} {row['starts']:5} starts {row['algorithm']:9} {row['ratio']:6.2f}",
-            flush=True,
-        )
-    peers = {name: make for name, make in installed_peers().items() if name in ("lloyd", "elkan")}
-    for n, m, k in ((10_000, 50, 50), (200_000, 20, 10), (200_000, 50, 50)):
-        for row in whole_fit(n, m, k, np.float64, 2, peers):
-            shown = ", ".join(f"{peer} {ratio:.2f}" for peer, ratio in row["ratios"].items())
-            print(f"{n} x {m}, {k:3} clusters {row['algorithm']:9} {shown}", flush=True)
-    for row in gaps(3):
-        print(
-            f"{row['table']}: {row['algorithm']} takes {row['times']:.2f} times as long", flush=True
-        )
-
-
-def full(repeats: int) -> None:
-    peers = installed_peers()
-    fits: list[Row] = []
-    for dtype, n, m, k in itertools.product((np.float64, np.float32), ROWS, FEATURES, CLUSTERS):
-        if n * m * np.dtype(dtype).itemsize > MOST_BYTES:
+    for table, n_init in itertools.product(small_tables(), (1, 10, 1000)):
+        if n_init == 1000 and table not in ("iris", "wine"):
             continue
-        fits += whole_fit(n, m, k, dtype, repeats if n < 100_000 else max(2, repeats // 2), peers)
-        for row in fits[-2:]:
-            print(table_of([row]).splitlines()[-1], flush=True)
-    sections = {
-        "One fit with the default init, and many starts": list(default_fits(4 * repeats)),
-        "Whole fits": fits,
-        "Missing cells": gaps(repeats),
-        "Growth": scaling(repeats),
-        "Share of the multiply-add rate": throughput(repeats),
-        "New processes": fresh_process(),
-    }
-    results = {"machine": machine(), "date": time.strftime("%Y-%m-%d"), "sections": sections}
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "suite.json").write_text(json.dumps(results, indent=1))
-    (RESULTS / "suite.md").write_text(page(results))
-    print(page(results))
+        for row in default_fits(table, n_init, 1.0):
+            line = f"{table:9} {n_init:5} starts {row['algorithm']:11} {row['ratio']:6.2f}"
+            print(line, flush=True)
+    for n, m, k in ((10_000, 50, 50), (200_000, 20, 10), (200_000, 50, 50)):
+        for row in whole_fits("float64", n, m, k):
+            shown = ", ".join(f"{peer} {row[peer]:.2f}" for peer in PEERS if peer in row)
+            print(f"{n} x {m}, {k:3} clusters {row['algorithm']:9} {shown}", flush=True)
+    for row in gaps():
+        times = row["times complete rows"]
+        print(f"{row['table']}: {row['algorithm']} takes {times:.2f} times as long", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="only the ratios that must not fall")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--small", action="store_true", help="try everything on tiny tables")
+    parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
+    parser.add_argument("--page", action="store_true", help="only write the pages again")
+    parser.add_argument("--minutes", type=float, default=1e9, help="begin no cell after so many")
+    parser.add_argument("--memory", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # peers stop before they converge, on purpose
-    print(machine(), "on", platform.system())
+    if options.memory:
+        print(measure_memory(options.memory[0], int(options.memory[1])))
+        return
+    print(machine())
     if options.quick:
         quick()
-    else:
-        full(options.repeats)
+        return
+    results = RESULTS / ("small.json" if options.small else "suite.json")
+    if not options.page:
+        found = full(small=options.small, fresh=options.fresh, minutes=options.minutes)
+        results.write_text(json.dumps(found, indent=1) + "\n")
+    suite_page.write(json.loads(results.read_text()), results, docs=not options.small)
 
 
 if __name__ == "__main__":

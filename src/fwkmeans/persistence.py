@@ -30,6 +30,7 @@ from fwkmeans import __version__
 from fwkmeans._engine import Recipe
 from fwkmeans._mixture import Block, Encoding, Parameters
 from fwkmeans._support.archive import MOST_JSON, Reader, RefusedError, Writer, write_archive
+from fwkmeans._support.arrays import is_dask
 from fwkmeans._support.checks import check_parameters as check_against
 from fwkmeans._tabular.coding import Coding
 from fwkmeans._tabular.columns import resolve_columns
@@ -200,9 +201,12 @@ def _read_model(content: io.BytesIO, max_json: int) -> Any:
 
 
 def _without_memory(model: Any) -> Any:
-    """Return a pipeline, and pipelines in it, without the place where steps are cached."""
+    """Return a pipeline, and pipelines in it, without the place where steps are cached.
+
+    Labels of a Dask collection, which are not in this process, are left out, too.
+    """
     if not isinstance(model, Pipeline):
-        return model
+        return copy.copy(model) if is_dask(getattr(model, "labels_", None)) else model
     model = copy.copy(model)
     model.memory = None
     model.steps = [(name, _without_memory(step)) for name, step in model.steps]
@@ -401,7 +405,7 @@ _CLUSTERS: dict[str, Check] = {
     "objective_history_": _array("f8", "iterations"),
     "n_iter_": _whole,
     "converged_": _truth,
-    "labels_": _array("i4", None, lowest=0),
+    "labels_?": _array("i4", None, lowest=0),  # not those of a Dask collection
     "inertia_": _real,
     "_frequencies": _array("f8", "clusters", None, lowest=0),
     "_memory": _memory_of_weights,
@@ -578,7 +582,7 @@ def _check_clusters(model: Any) -> None:
         _want(_is_same(bound_to, view.description), "its table")
     _want(np.isfinite(model.feature_weights_).all(), "feature_weights_")
     _want(view.frequencies.shape == (n_clusters, layout.n_levels), "its categories")
-    _want(np.all(model.labels_ < n_clusters), "labels_")
+    _want(np.all(getattr(model, "labels_", -1) < n_clusters), "labels_")
     _check_kernel_input(view.kernel_input, n_clusters, layout)
 
 

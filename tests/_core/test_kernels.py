@@ -13,6 +13,7 @@ from _core.problems import (
     assert_labels_exact,
     assert_same_statistics,
     exact_dissimilarities,
+    exact_labels,
     make_problem,
     relaid,
 )
@@ -253,6 +254,46 @@ def test_labels_are_exact_for_rows_almost_between_two_centers(dtype, shared, gap
         labels = problem.assign(compiled)[0]
         assert_labels_exact(labels, problem)
         assert labels[i] == 2
+
+
+@pytest.mark.parametrize("power", [1.05, 1.7, 3.0, 7.5, 60.0])
+@pytest.mark.parametrize("gap", [1e-11, 1e-8, 1e-6, 1e-5, 1e-4])
+def test_labels_of_powers_are_exact_for_rows_almost_between_two_centers(power, gap):
+    # the race in single precision is 1e-6 to 1e-4 off
+    rng = np.random.default_rng(8)
+    n, m = 60, 6
+    rows = rng.normal(size=(n, m))
+    for i in range(0, n, 5):
+        step = rng.normal(size=m)
+        centers = rows[i] + np.stack([step, -step * (1 + gap), step * (1 - gap), -step])
+        problem = make_problem(0, n, m, 4)._replace(
+            rows=rows, centers=centers[None], weights=np.ones((1, 1, m)), power=np.array([power])
+        )
+        labels = problem.assign(compiled)[0]
+        np.testing.assert_array_equal(labels, exact_labels(problem))
+        assert labels[i] == 2
+
+
+@pytest.mark.parametrize("power", [1.1, 1.7, 3.0, 4.6])
+@pytest.mark.parametrize("scale", [1e-35, 1e-18, 1e-8, 1.0, 1e8, 1e30])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_labels_of_powers_are_exact_in_any_units(dtype, scale, power):
+    for seed, (n, m, k) in enumerate([(333, 5, 9), (40, 1, 3), (17, 33, 4)]):
+        problem = make_problem(seed, n, m, k, dtype=dtype, zero_weights=True)
+        units = np.where(np.arange(m) % 2, scale, 1.0)  # columns that differ by the scale
+        origin = 1e3 * units
+        rows = (problem.rows * units + origin).astype(dtype)
+        rows[::7] = rows[0]
+        weights = problem.weights.copy()
+        weights[:, 0] *= 1e-40  # vanishes in single precision
+        for own in (problem.weights, weights):
+            one = problem._replace(
+                rows=rows,
+                centers=problem.centers * units + origin,
+                weights=own,
+                power=np.array([power]),
+            )
+            np.testing.assert_array_equal(one.assign(compiled)[0], exact_labels(one))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -10,12 +10,15 @@ from fwkmeans._mixture import (
     Sample,
     correlated_groups,
     fit_family,
+    fitting,
     leads,
     learn_encoding,
     log_joint,
     m_step,
+    plan_of,
     polish,
 )
+from fwkmeans._mixture import structure as structure_module
 from fwkmeans._mixture.blocks import block_null, fit_block, free_parameters
 from fwkmeans._mixture.fitting import TOLERANCE
 from fwkmeans._mixture.sample import EXPONENTS
@@ -162,7 +165,7 @@ def test_a_large_group_may_have_volumes_of_its_own(rng):
     labels = np.arange(300) % 2
     mixing = np.eye(20) + 0.3 * rng.normal(size=(20, 20))
     numbers = rng.normal(size=(300, 20)) @ mixing * np.where(labels, 4.0, 1.0)[:, None]
-    fit = fit_family(sample_of(numbers), labels, 2, FAMILIES[0])
+    fit = fit_family(sample_of(numbers), [labels], 2, FAMILIES[0])
     assert [group.type for group in fit.structure.groups] == [VOL]
     assert (fit.labels == labels).mean() > 0.98
 
@@ -241,7 +244,8 @@ def test_the_criterion_is_the_sum_of_its_parts(rng):
     sample = sample_of(numbers, codes, weight)
     structure = Structure((TIED, SPEC, NOISE, "", ""), (Group((3, 4), VOL, np.inf),), (SPEC, NOISE))
     membership = memberships(rng, 60)
-    parameters, _, n_free = m_step(sample, membership, structure, [None])
+    plan = plan_of(sample, structure, 3)
+    parameters, _ = m_step(sample, membership, plan, [None])
     joint, _ = log_joint(sample.rows, parameters)
     kernel = sample.kernel
     for i in (0, 17, 59):
@@ -263,7 +267,7 @@ def test_the_criterion_is_the_sum_of_its_parts(rng):
             total += np.log((weighted[same].sum() + share) / (weighted.sum() + 1))
             assert_allclose(joint[i, k], total, rtol=1e-9)
     # shares 2; tied 3 + 1; own 6; noise 3; the group 6 + 3 + 2; categories 3 x 2 and 2
-    assert n_free == 2 + 4 + 6 + 3 + 11 + 6 + 2
+    assert plan.n_free == 2 + 4 + 6 + 3 + 11 + 6 + 2
 
 
 def test_rows_with_gaps_count_by_what_they_have(rng):
@@ -272,7 +276,7 @@ def test_rows_with_gaps_count_by_what_they_have(rng):
     numbers[7, [0, 3]] = np.nan
     sample = sample_of(numbers)
     structure = Structure((TIED, SPEC, SPEC, "", ""), (Group((3, 4), TIED, np.inf),), ())
-    parameters, _, _ = m_step(sample, memberships(rng, 60), structure, [None])
+    parameters, _ = m_step(sample, memberships(rng, 60), plan_of(sample, structure, 3), [None])
     joint, _ = log_joint(sample.rows, parameters)
     (block,) = parameters.blocks
     for i, seen, group in ((3, [0, 1, 2], 0), (7, [1, 2], 1)):
@@ -319,7 +323,7 @@ def test_the_criterion_rises(rng, family, gaps):
     codes = (labels[:, None] + (rng.random((120, 2)) < 0.3)) % 3
     weight = rng.uniform(0.5, 2, 120)
     sample = sample_of(numbers, codes, weight, compress=family.compress, coarse=family.coarse)
-    fit = fit_family(sample, rng.permutation(labels), 3, family)
+    fit = fit_family(sample, [rng.permutation(labels)], 3, family)
     steps = np.diff(fit.history)
     if gaps:
         assert fit.history[-1] > fit.history[0]
@@ -331,7 +335,7 @@ def test_the_criterion_rises(rng, family, gaps):
 def test_a_run_that_is_cut_short_has_not_converged(rng):
     numbers, labels = blobs(rng, gap=1.0)
     sample = sample_of(numbers)
-    fit = fit_family(sample, rng.permutation(labels), 3, FAMILIES[-1])
+    fit = fit_family(sample, [rng.permutation(labels)], 3, FAMILIES[-1])
     assert fit.converged
     assert fit.history[-1] - fit.history[-2] < TOLERANCE
     far = fit._replace(
@@ -343,12 +347,71 @@ def test_a_run_that_is_cut_short_has_not_converged(rng):
 def test_uniform_noise_is_recognized(rng):
     numbers, labels = blobs(rng, 200, gap=5.0)
     sample = sample_of(np.column_stack([numbers, rng.uniform(size=(200, 4))]))
-    fit = fit_family(sample, labels, 3, FAMILIES[-1])
+    fit = fit_family(sample, [labels], 3, FAMILIES[-1])
     assert fit.structure.singles[5:] == (NOISE,) * 4
     assert NOISE not in fit.structure.singles[:3]
 
 
 def test_not_everything_is_noise(rng):
     sample = sample_of(rng.uniform(size=(60, 3)))
-    fit = fit_family(sample, np.arange(60) % 2, 2, FAMILIES[-1])
+    fit = fit_family(sample, [np.arange(60) % 2], 2, FAMILIES[-1])
     assert set(fit.structure.singles) - {NOISE}
+
+
+def test_a_start_that_keeps_its_clusters_is_preferred(rng, monkeypatch):
+    """A mixture of higher criterion whose clusters died out does not win."""
+    numbers, labels = blobs(rng)
+    sample = sample_of(numbers)
+    fit = fit_family(sample, [labels], 3, FAMILIES[-1])
+    dead = fit._replace(membership=np.eye(3)[0 * labels], criterion=fit.criterion + 1)
+    monkeypatch.setattr(fitting, "_settled", lambda sample, fit, family: fit)
+    monkeypatch.setattr(fitting, "polish", lambda sample, fit, max_iter: fit)
+    for order in ([dead, fit], [fit, dead]):
+        firsts = iter(order)
+        monkeypatch.setattr(fitting, "_restructured", lambda *_, firsts=firsts: next(firsts))
+        assert fit_family(sample, [labels, labels], 3, FAMILIES[-1]) is fit
+
+
+def test_the_second_start_goes_on_if_the_first_loses_its_clusters(rng, monkeypatch):
+    numbers, labels = blobs(rng)
+    sample = sample_of(numbers)
+    fit = fit_family(sample, [labels], 3, FAMILIES[-1])
+    better = fit._replace(criterion=fit.criterion + 1)
+    dead = fit._replace(membership=np.eye(3)[0 * labels], criterion=fit.criterion + 2)
+    firsts = iter([better, fit])
+    monkeypatch.setattr(fitting, "_settled", lambda sample, fit, family: fit)
+    monkeypatch.setattr(fitting, "polish", lambda _, one, max_iter: dead if one is better else one)
+    monkeypatch.setattr(fitting, "_restructured", lambda *_: next(firsts))
+    assert fit_family(sample, [labels, labels], 3, FAMILIES[-1]) is fit
+
+
+def test_more_starts_never_lower_the_criterion_of_an_easy_table(rng):
+    """Of a good and a bad start the good one is followed, in either order."""
+    numbers, labels = blobs(rng, gap=6.0)
+    sample, bad = sample_of(numbers), rng.permutation(labels)
+    best = fit_family(sample, [labels], 3, FAMILIES[0])
+    for starts in ([labels, bad], [bad, labels]):
+        assert fit_family(sample, starts, 3, FAMILIES[0]).criterion == best.criterion
+
+
+def test_in_a_wide_table_only_leading_columns_are_grouped(rng, monkeypatch):
+    labels = np.arange(200) % 2
+    hidden = rng.normal(size=(200, 2))
+    told = hidden[:, [0]] + 0.3 * rng.normal(size=(200, 3)) + 4.0 * labels[:, None]
+    rest = hidden[:, [1]] + 0.3 * rng.normal(size=(200, 3))
+    sample, membership = sample_of(np.hstack([rest, told])), np.eye(2)[labels]
+    options = {"types": (TIED,), "tails": (np.inf,), "grouping": True}
+    whole = structure_module.structure(sample, membership, **options)
+    assert [group.columns for group in whole.groups] == [(0, 1, 2), (3, 4, 5)]
+    monkeypatch.setattr(structure_module, "MOST_GROUPED", 3)
+    some = structure_module.structure(sample, membership, **options)
+    assert [group.columns for group in some.groups] == [(3, 4, 5)]
+    assert "" not in some.singles[:3]
+    assert correlated_groups(sample, membership, np.array([5, 3]))[0].tolist() == [3, 5]
+
+
+def test_what_noise_scores_may_be_known(rng):
+    numbers, _ = blobs(rng)
+    sample = sample_of(numbers)
+    again = Sample(sample.rows, sample.encoding, sample.weight, null=2 * sample.null)
+    assert_array_equal(again.null, 2 * sample.null)

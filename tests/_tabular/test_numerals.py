@@ -56,6 +56,9 @@ def test_numbers_are_read_as_they_were_written(write):
         (["12 %", "x"], None, None),
         (["1 234", "5"], None, [1234.0, 5.0]),
         (["1 23", "5"], None, None),
+        (["(1,234.5)", "5", "-2"], None, [-1234.5, 5.0, -2.0]),
+        (["(1)", "(2)"], None, None),
+        (["(1)", "x"], None, None),
     ],
 )
 def test_what_is_a_number(cells, decimal, expected):

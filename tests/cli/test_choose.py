@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import silhouette_score
 
 from fwkmeans import AutoKMeans, KMeans
-from fwkmeans.cli.numbers import best_of, decide_auto, some_rows, vote
+from fwkmeans.cli.numbers import best_of, decide_auto, say_votes, some_rows, vote
 from fwkmeans.datasets import load_uci
 from fwkmeans.preprocessing import RangeStandardizer
 
@@ -65,6 +65,16 @@ def test_votes():
     assert vote(scores) == (3, {"silhouette": 2, "gap": 3, "stability": 3})
     del scores["stability"]
     assert vote(scores)[0] == 2  # the first of two
+
+
+def test_a_gap_that_still_rises_prefers_no_number():
+    scores = {"silhouette": {2: 0.5, 3: 0.4}, "gap": {2: 1.0, 3: 2.0}}
+    assert best_of("gap", scores["gap"]) is None
+    assert best_of("gap", {3: 2.0}) == 3
+    number, votes = vote(scores)
+    assert number == 2
+    told = say_votes(votes, scores["gap"])
+    assert told == "silhouette prefers 2, gap prefers none, as it still rises at 3"
 
 
 @pytest.mark.parametrize(

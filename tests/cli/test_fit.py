@@ -228,6 +228,26 @@ def test_the_choice_of_the_number_is_explained(run, iris_path):
     assert "iris.csv: 150 rows, 4 columns, 5 clusters by AutoKMeans" in text
 
 
+def test_the_report_says_what_the_command_knows(run, write):
+    rng = np.random.default_rng(0)
+    rows = [
+        f"name {i},2020-01-{i % 28 + 1:02},{a:.4f},{b:.4f}"
+        for i, (a, b) in enumerate(rng.uniform(size=(60, 2)))
+    ]
+    path = write("t.csv", "who,day,a,b\n" + "\n".join(rows) + "\n")
+    text = run("fit", path, "--report", "t.html").out
+    page = path.with_name("t.html").read_text(encoding="utf-8")
+    assert text.startswith("Nothing clusters here")
+    assert text.count("Nothing clusters here") == 1
+    for sentence in (
+        "All rows are together, so there is nothing to tell apart.",
+        "Nothing clusters here: K-Means does no better",
+        "is highest for 1 cluster of 1 to 3",
+        "Columns left out: who (every row has a text of its own, as a name or key), day (dates or",
+    ):
+        assert sentence in page, sentence
+
+
 @pytest.mark.parametrize("kind", ["normal", "uniform", "clustered"])
 def test_a_table_without_clusters_is_said_first(kind, run, write):
     rng = np.random.default_rng(0)

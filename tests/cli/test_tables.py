@@ -106,6 +106,31 @@ def test_missing_cells_have_many_names(write):
     assert table["b"].to_pylist() == ["x", "NA", "null", "y"]
 
 
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["1", "-", "2.5"], "double"),
+        (["#DIV/0!", "1", "n.a."], "double"),
+        (["45 %", "..", "12 %"], "double"),
+        (["2020-01-01", "-"], "date32[day]"),
+        (["true", "-", "false"], "string"),
+        (["yes", "-", "no"], "string"),
+        (["-", "-"], "string"),
+        (["01", "-"], "string"),
+    ],
+)
+def test_marks_among_numbers_and_dates_are_missing_cells(cells, kind, write):
+    path = write("t.csv", "k;v\n" + "".join(f"r;{cell}\n" for cell in cells))
+    read = reading.read_table(str(path), Format())
+    column = read.table["v"]
+    assert str(column.type) == kind
+    marks = [cell for cell in cells if kind != "string" and cell[0] in "-.#n"]
+    assert [cell is None for cell in column.to_pylist()] == [cell in marks for cell in cells]
+    told = " ".join(remark.text for remark in read.remarks.found(["v"]))
+    assert all(f"'{mark}'" in told for mark in marks)
+    assert ("missing cell" in told) == bool(marks)
+
+
 def test_every_kind_of_file_holds_the_same_table(write, tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     table = read_table(str(write("t.csv", TEXT)), Format())
@@ -361,6 +386,9 @@ def test_doubts_are_said():
     assert "'stray' (numbers, but for 'n.d.'? then name those with --na)" in notes[0]
     assert "'many' (30 different texts in 40 rows, as names or keys)" in notes[0]
     assert any("--labels class" in n for n in notes)
+    assert not any(
+        "--labels" in n for n in chosen({"y": np.arange(n) ** 2, "x": [1, 2] * 20}).notes
+    )
 
 
 @pytest.mark.parametrize(

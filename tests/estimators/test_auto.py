@@ -235,28 +235,6 @@ def test_labels_are_those_of_the_mixture_that_was_chosen(monkeypatch):
     assert adjusted_rand_score(labels, model.labels_) > 0.95
 
 
-def test_a_start_that_keeps_its_clusters_is_preferred(monkeypatch):
-    """A mixture of higher criterion whose clusters died out does not win."""
-    numbers = np.random.default_rng(0).normal(size=(40, 2))
-
-    def fit(sample, labels, n_clusters, family):
-        member = np.eye(3)[labels if labels[1] else 0 * labels]
-        return FakeFit(member, 1.0 if labels[1] else 2.0)
-
-    model = AutoKMeans(3)
-    given = model._opened(numbers, None, reset=True)
-    search = auto._Search(auto.table_of(given.source), 1)
-    monkeypatch.setattr(auto, "fit_family", fit)
-    kept = np.arange(40) % 3
-    monkeypatch.setattr(search._starts, "partitions", lambda n_clusters: [0 * kept, kept])
-    assert search._best(FAMILIES[0], 3).criterion == 1.0
-
-
-class FakeFit:
-    def __init__(self, member, criterion):
-        self.labels, self.criterion = member.argmax(axis=1), criterion
-
-
 @pytest.mark.parametrize("far", [1e30, 1e200, -1e300])
 def test_rows_of_weight_zero_may_be_anywhere(far, rng):
     X = rng.standard_normal((40, 3)) + 6.0 * (np.arange(40) % 2)[:, None]

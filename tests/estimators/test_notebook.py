@@ -7,7 +7,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils import estimator_html_repr
 
-from fwkmeans import SYNCLUS, AWKMeans, EWKMeans, FGKMeans, KMeans, WKMeans
+from fwkmeans import SYNCLUS, AWKMeans, EWKMeans, FGKMeans, IKPrototypes, KMeans, WKMeans
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.estimators.notebook import summary
 
@@ -163,3 +163,19 @@ def test_weights_of_groups_are_multiplied_in_and_shown(X):
     assert table.rows[2][-2:] == ["0.250", "0.750"]
     many = FGKMeans(2, groups=[[v] for v in range(12)], random_state=0).fit(X)
     assert Table(summary(many)).rows[0][-1] == "group weights (6 more)"
+
+
+def test_a_sentence_names_categories(df_module):
+    kinds = ["p<"] * 30 + ["q"] * 30 + ["r"] * 15
+    model = IKPrototypes(2, random_state=0).fit(
+        df_module.DataFrame({"kind": kinds, "x": np.repeat([0.0, 1.0], [30, 45])})
+    )
+    html, low = summary(model), model.labels_[0]
+    of_low, of_high = (
+        next(line for line in html.split("<li>") if line.startswith(f"cluster {k}:"))
+        for k in (low, 1 - low)
+    )
+    assert "low x" in of_low
+    assert "kind always “p&lt;”" in of_low
+    assert "high x" in of_high
+    assert "kind mostly “q”" in of_high

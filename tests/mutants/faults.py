@@ -1604,7 +1604,6 @@ among(
 among(
     "estimators/auto.py",
     ("auto-last-of-near", "swapped", "max() - CLOSE))[0]", "max() - CLOSE))[-1]"),
-    ("auto-small-clusters-win", "forgotten case", "max(large or fits,", "max(fits,"),
 )
 among(
     "_mixture/parameters.py",
@@ -1613,6 +1612,8 @@ among(
 among(
     "_mixture/fitting.py",
     ("mixture-always-converged", "hard-coded", "criterion - history[-2] < TOLERANCE", "True"),
+    ("auto-small-clusters-win", "forgotten case", "return not _is_even(fit), -fit", "return -fit"),
+    ("mixture-worst-leader", "swapped sign", "-fit.criterion\n", "fit.criterion\n"),
 )
 
 # ---- the loop in the core -----------------------------------------------------------------------
@@ -1686,8 +1687,8 @@ among(
     (
         "core-loop-moved-cluster-keeps-weights",
         "forgotten",
-        "problem_.initial + m_, weighting_.values.begin() + cluster * m_);",
-        "problem_.initial, weighting_.values.begin() + cluster * m_);",
+        "problem_.initial + m_, weighting.values.begin() + cluster * m_);",
+        "problem_.initial, weighting.values.begin() + cluster * m_);",
         "tests/_engine/test_in_core.py",
     ),
 )
@@ -1703,8 +1704,15 @@ among(
     (
         "race-without-mask",
         "forgotten factor",
-        "(y * factors[2 * j] + factors[2 * j + 1]) * there;",
-        "y * factors[2 * j] + factors[2 * j + 1] + 0 * there;",
+        "const auto there = y == y;",
+        "const auto there = V<T>{} == V<T>{};",
+        "tests/_core/test_mixed.py",
+    ),
+    (
+        "powers-in-single-without-slack",
+        "forgotten",
+        "best.value * above + tiny",
+        "best.value + 0 * above * tiny",
         "tests/_core/test_kernels.py",
     ),
 )
@@ -1722,6 +1730,20 @@ among(
         "forgotten",
         "FLOOR * rule_.scatter[v] : dispersion[v]",
         "0.0 : dispersion[v]",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-rule-guard-forgotten",
+        "forgotten",
+        "row_[v] += guard_;",
+        "row_[v] += 0 * guard_;",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-rule-group-weights-forgotten",
+        "forgotten factor",
+        "? omega[t] * dispersion[members[i]] : INF",
+        "? dispersion[members[i]] : INF",
         "tests/_engine/test_in_core.py",
     ),
 )

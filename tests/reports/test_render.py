@@ -19,7 +19,7 @@ from reports.tables import CASES, SCRIPT, page_of, summary_of
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
-VOID = {"br", "hr", "img", "input", "link", "meta", "path", "use"}
+VOID = {"br", "hr", "img", "input", "link", "meta", "path", "use", "wbr"}
 
 
 class Page(HTMLParser):

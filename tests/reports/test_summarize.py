@@ -448,7 +448,7 @@ def test_large_tables_are_sampled(monkeypatch):
     monkeypatch.setattr("fwkmeans.reports.stability.MOST_ROWS", 90)
     found = summarize(model, X)
     assert found["stability"]["n_rows"] == 60
-    assert "of 90 rows drawn at random" in found["stability_note"]
+    assert "with 60 of the 150 rows" in found["stability_note"]
     monkeypatch.setattr("fwkmeans.reports.stability.MOST_WORK", 1)
     found = summarize(model, X)
     assert found["stability"] is None
@@ -626,7 +626,8 @@ def test_instability_is_told_with_advice_that_fits(monkeypatch):
     table = iris().data
     model = pipeline(KMeans(2, random_state=0), table)
     assert "stable" not in warnings_of(model, table, draws=3)
-    found = {"median": 0.9, "clusters": [0.3, 1.0], "restart": 1.0}
+    found = {"median": 0.9, "clusters": [0.3, 1.0], "restart": 1.0, "verdict": "stable"}
+    found["drawn"] = "two thirds of the rows"
     for objective, told in ((0.9, True), (0.9999, False)):
         found["objective"] = objective * model[-1].inertia_
         module = importlib.import_module("fwkmeans.reports.summarize")
@@ -708,3 +709,19 @@ def test_a_search_that_was_stopped_is_told():
     assert "stopped" not in " ".join(summarize(model, X, draws=0)["warnings"])
     model.converged_ = False
     assert "before it converged. Rows between" in " ".join(summarize(model, X, draws=0)["warnings"])
+
+
+@pytest.mark.parametrize(("n_rows", "verdict"), [(60, "not stable"), (200, "too few rows to tell")])
+def test_few_rows_of_many_do_not_make_clusters_unstable(n_rows, verdict, monkeypatch):
+    monkeypatch.setattr("fwkmeans.reports.stability.AUTO_ROWS", 60)
+    X = np.random.default_rng(0).uniform(size=(n_rows, 3))
+    summary = summarize(AutoKMeans(4).fit(X), X)
+    stability, told = summary["stability"], " ".join(summary["warnings"])
+    assert stability["median"] < 0.7
+    assert stability["verdict"] == verdict
+    drawn = "two thirds of the rows" if n_rows == 60 else "40 of the 200 rows"
+    assert stability["n_rows"] == 40
+    assert drawn in summary["stability_note"]
+    assert drawn in told
+    assert ("The clusters are not stable" in told) == (n_rows == 60)
+    assert ("It is not known whether the clusters are stable" in told) == (n_rows == 200)

@@ -202,10 +202,10 @@ inline void race_tile(int size, const T* panel, const T* constants, index m, con
         race_tile<T, SHARED, K - 1>(size, panel, constants, m, lookups, first, best);
 }
 
-// The same for rows with missing cells, which the mask leaves out; G clusters of a tile from j0 on.
+// The same for rows with missing cells, which are left out; G clusters of a tile from j0 on.
 template <class T, int G>
-void race_masked(const T* panel, const T* mask, const T* constants, int size, int j0, index m,
-                 const double* lookups, index first, Best<T>& best) {
+void race_masked(const T* panel, const T* constants, int size, int j0, index m, const double* lookups,
+                 index first, Best<T>& best) {
     const T* factors = constants + size + 2 * j0;
     V<T> sum[ROW_VECTORS][G];
     for (int r = 0; r < ROW_VECTORS; ++r)
@@ -216,12 +216,19 @@ void race_masked(const T* panel, const T* mask, const T* constants, int size, in
                 sum[r][j] += __builtin_convertvector(load<Vector<double, WIDTH<T>>>(own), V<T>);
             }
         }
-    for (index v = 0; v < m; ++v, panel += TILE_ROWS<T>, mask += TILE_ROWS<T>, factors += 2 * size)
+    for (index v = 0; v < m; ++v, panel += TILE_ROWS<T>, factors += 2 * size)
         for (int r = 0; r < ROW_VECTORS; ++r) {
-            const V<T> y = load<V<T>>(panel + r * WIDTH<T>), there = load<V<T>>(mask + r * WIDTH<T>);
+            const V<T> y = load<V<T>>(panel + r * WIDTH<T>);
+            const auto there = y == y;
             for (int j = 0; j < G; ++j) {
-                const V<T> t = (y * factors[2 * j] + factors[2 * j + 1]) * there;
-                sum[r][j] += t * t;
+                const V<T> t = y * factors[2 * j] + factors[2 * j + 1];
+                if constexpr (BYTES == 64) {  // multiply-adds under a mask cost nothing more
+                    const V<T> more = sum[r][j] + t * t;
+                    sum[r][j] = there ? more : sum[r][j];
+                } else {
+                    const V<T> seen = (V<T>)((decltype(there))t & there);
+                    sum[r][j] += seen * seen;
+                }
             }
         }
     for (int r = 0; r < ROW_VECTORS; ++r)
@@ -235,16 +242,18 @@ void race_masked(const T* panel, const T* mask, const T* constants, int size, in
 }
 
 template <class T>
-inline void race_masked(int size, const T* panel, const T* mask, const T* constants, index m,
-                        const double* lookups, index first, Best<T>& best) {
+inline void race_masked(int size, const T* panel, const T* constants, index m, const double* lookups,
+                        index first, Best<T>& best) {
+    constexpr int MOST = BYTES == 64 ? 10 : 4;
     int j = 0;
-    for (; j + 4 <= size; j += 4)
-        race_masked<T, 4>(panel, mask, constants, size, j, m, lookups, first, best);
+    for (; j + MOST <= size; j += MOST)
+        race_masked<T, MOST>(panel, constants, size, j, m, lookups, first, best);
+    for (; j + 4 <= size; j += 4) race_masked<T, 4>(panel, constants, size, j, m, lookups, first, best);
     if (j + 2 <= size) {
-        race_masked<T, 2>(panel, mask, constants, size, j, m, lookups, first, best);
+        race_masked<T, 2>(panel, constants, size, j, m, lookups, first, best);
         j += 2;
     }
-    if (j < size) race_masked<T, 1>(panel, mask, constants, size, j, m, lookups, first, best);
+    if (j < size) race_masked<T, 1>(panel, constants, size, j, m, lookups, first, best);
 }
 
 // One start with its exact dissimilarities, in double precision from the differences.
@@ -442,8 +451,8 @@ index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, 
             Best<T>* best = bests;
             for (index i0 = g0; i0 < g1; i0 += TILE_ROWS<T>, ++best) {
                 const T* panel = block.panels + i0 * m;
-                if (!SHARED && block.masks && block.holes[i0 / TILE_ROWS<T>])
-                    race_masked<T>(size, panel, block.masks + i0 * m, constants, m, lookups, first, *best);
+                if (!SHARED && block.holes && block.holes[i0 / TILE_ROWS<T>])
+                    race_masked<T>(size, panel, constants, m, lookups, first, *best);
                 else
                     race_tile<T, SHARED>(size, panel, constants, m, lookups, first, *best);
             }
@@ -491,11 +500,63 @@ void assign_block(Scratch<T>& block, const Start<T>& exactly, const Starts& star
     });
 }
 
+// Whether powers can race in single precision: weights must not vanish there, nor offsets decide.
+template <class T>
+bool can_race_in_single(const Scratch<T>& block, const Start<T>& exactly) {
+    if (block.levels || !(exactly.p <= MOST_POWER) || exactly.k >= (1 << 24)) return false;
+    for (index j = 0; j < exactly.k; ++j)
+        if (exactly.offsets[j] != 0) return false;
+    const index n = exactly.weight_stride ? exactly.k * exactly.m : exactly.m;
+    for (index i = 0; i < n; ++i) {
+        const double w = exactly.weights[i];
+        if (w != 0 && !(w >= 0x1p-60 && w <= 0x1p20)) return false;
+    }
+    return true;
+}
+
+// Labels of the rows of two panels, if single precision decides all of a panel: bits of those decided.
+template <class T>
+int race_in_single(Scratch<T>& block, const Start<T>& exactly, index i0) {
+    const index k = exactly.k, m = exactly.m, n = block.n_rows - i0;
+    const double* panel = block.wide + i0 * m;
+    const double* next = n > WIDE ? panel + WIDE * m : panel;
+    const Single infinite = Single{} + __builtin_inff();
+    SingleBest best = {infinite, infinite, Single{}, Single{}};
+    for (index first = 0; first < k; first += WIDE_TILE)
+        race_single(k - first, panel, next, exactly.centers + first * m,
+                    exactly.weights + first * exactly.weight_stride, exactly.weight_stride, m,
+                    float(exactly.p), first, best);
+    const double error = RAISE_ERROR(exactly.p) + 4 * double(m + 4) * UNIT_ROUNDOFF<float>;
+    const float above = float(1 + 2.1 * error), tiny = float(double(m) * 0x1p-95);  // of what underflows
+    const auto certain = (best.second > best.value * above + tiny) & (best.total < infinite);
+    int decided = 0;
+    for (int part = 0; part < 2 && part * WIDE < n; ++part) {
+        bool all = true;
+        const index rows = n - part * WIDE < WIDE ? n - part * WIDE : WIDE;
+        for (index j = 0; j < rows; ++j) {
+            all &= certain[part * WIDE + j] != 0;
+            block.labels[i0 + part * WIDE + j] = std::int32_t(best.label[part * WIDE + j]);
+        }
+        decided |= int(all) << part;
+    }
+    return decided;
+}
+
 // The same for powers other than squares.
 template <class T, Power P>
 void assign_block(Scratch<T>& block, const Start<T>& exactly, const void* prepared) {
     const index k = exactly.k, m = exactly.m;
+    const bool single = P == Power::general && can_race_in_single(block, exactly);
+    int decided = 0;
     for (index i0 = 0; i0 < block.n_rows; i0 += WIDE) {
+        if (single) {
+            const int part = int(i0 / WIDE % 2);
+            if (part == 0) decided = race_in_single(block, exactly, i0);
+            if (decided >> part & 1) {
+                fetch_ahead(block, i0, i0 + WIDE, block.n_rows);
+                continue;
+            }
+        }
         WideBest best = {Wide{} + __builtin_inf(), {}};
         fetch_ahead(block, i0, i0 + WIDE, block.n_rows);
         if (block.levels) look_up<T, WIDE>(block, i0, block.n_rows - i0, costs_of(prepared), k);
@@ -561,7 +622,7 @@ inline void pack_block(const Rows<T>& table, const Starts& starts, const char* p
                        Scratch<T>& block) {
     const bool narrow = any_squares(starts);
     if (narrow) pack(block, table.n_features, shift_of<T>(starts, prepared));
-    if (narrow && block.masks) mask_gaps(block, table.n_features);
+    if (narrow && block.holes) find_holes(block, table.n_features);
     if (narrow && starts.expanded) measure_rows(block, table.n_features);
     if (!all_squares(starts)) pack_wide(block, table.n_features);
 }

@@ -20,7 +20,6 @@ index block_rows(index n_features) {
 template <class T>
 struct Scratch {
     T* panels;               // (tiles, M, TILE_ROWS) transposed and shifted rows
-    T* masks;                // the same: one where a cell is there, zero where not; null if all are
     unsigned char* holes;    // (tiles) whether a tile has missing cells
     T* norms;                // (block) squared length of the shifted rows
     T* staged;               // (block, M) rows, when the table's own are not contiguous
@@ -58,8 +57,8 @@ struct Scratch {
         chosen = reinterpret_cast<std::int32_t*>(take(block * 4));
         order = reinterpret_cast<std::int32_t*>(take(block * 4));
         position = reinterpret_cast<std::int32_t*>(take((n_clusters + 1) * 4));
-        masks = gaps ? reinterpret_cast<T*>(take(block * n_features * sizeof(T))) : nullptr;
-        holes = reinterpret_cast<unsigned char*>(take(gaps ? block / TILE_ROWS<T> : 0));
+        const std::uintptr_t marks = take(gaps ? block / TILE_ROWS<T> : 0);
+        holes = gaps ? reinterpret_cast<unsigned char*>(marks) : nullptr;
         end = cursor;
     }
     std::uintptr_t end;
@@ -192,25 +191,18 @@ void measure_rows(Scratch<T>& block, index m) {
     }
 }
 
-// Missing cells become zeros in the panels, and zeros in the masks.
+// Marks the tiles with missing cells.
 template <class T>
-void mask_gaps(Scratch<T>& block, index m) {
-    const V<T> one = V<T>{} + T(1);
+void find_holes(Scratch<T>& block, index m) {
     for (index i = 0; i < block.n_rows; i += TILE_ROWS<T>) {
-        T *panel = block.panels + i * m, *mask = block.masks + i * m;
-        V<T> there[ROW_VECTORS];
-        for (int r = 0; r < ROW_VECTORS; ++r) there[r] = one;
+        const T* panel = block.panels + i * m;
+        V<T> sum[ROW_VECTORS] = {};  // NaN where a cell is missing: cells are finite otherwise
         for (index v = 0; v < m; ++v)
-            for (int r = 0; r < ROW_VECTORS; ++r) {
-                const index at = v * TILE_ROWS<T> + r * WIDTH<T>;
-                const V<T> y = load<V<T>>(panel + at), own = y == y ? one : V<T>{};
-                store(panel + at, y == y ? y : V<T>{});
-                store(mask + at, own);
-                there[r] *= own;
-            }
+            for (int r = 0; r < ROW_VECTORS; ++r)
+                sum[r] += T(0) * load<V<T>>(panel + v * TILE_ROWS<T> + r * WIDTH<T>);
         bool hole = false;
         for (int r = 0; r < ROW_VECTORS; ++r)
-            for (int j = 0; j < WIDTH<T>; ++j) hole |= there[r][j] == 0;
+            for (int j = 0; j < WIDTH<T>; ++j) hole |= !(sum[r][j] == 0);
         block.holes[i / TILE_ROWS<T>] = hole;
     }
 }

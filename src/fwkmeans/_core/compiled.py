@@ -133,21 +133,19 @@ def take_rows(block: Block, indices: IntArray) -> Entities:
 def observed_cells(block: Block) -> Observed:
     """See `fwkmeans._core.twin.observed_cells`."""
     n_rows, n_numeric = block.rows.shape
-    n_categorical = 0 if block.levels is None else block.levels.shape[1]
     in_row = np.empty(n_rows, dtype=np.int64)
-    in_column = np.zeros(n_numeric + n_categorical, dtype=np.int64)
+    in_number = np.zeros(n_numeric, dtype=np.int64)
+    _kernels.observed(block.rows, _block(block, 0), in_row, in_number)
+    if block.levels is None:
+        return Observed(in_row, in_number, np.zeros(0, dtype=np.int64))
+    in_category = np.zeros(block.levels.shape[1], dtype=np.int64)
     for begin in range(0, n_rows, _PIECE):
         piece = slice(begin, begin + _PIECE)
-        there = ~np.isnan(block.rows[piece])
-        if block.levels is not None:
-            there = np.hstack([there, block.levels[piece] >= 0])
-        # products of ones and zeros count exactly, and faster than sums along short rows
-        ones = there.astype(np.float32)
-        weight = None if block.sample_weight is None else block.sample_weight[piece]
-        weighs = np.ones(len(ones)) if weight is None else weight > 0
-        in_row[piece] = ones @ np.ones(ones.shape[1], dtype=np.float32)
-        in_column += (weighs.astype(np.float32) @ ones).astype(np.int64)
-    return Observed(in_row, in_column[:n_numeric], in_column[n_numeric:])
+        there = block.levels[piece] >= 0
+        in_row[piece] += there.sum(axis=1)
+        weighs = True if block.sample_weight is None else block.sample_weight[piece, None] > 0
+        in_category += (there & weighs).sum(axis=0)
+    return Observed(in_row, in_number, in_category)
 
 
 def find_farthest(

@@ -149,6 +149,60 @@ void race_wide(const double* panel, const double* centers, const double* weights
     }
 }
 
+// A race of powers in single precision, for the rows of two panels at once. Differences are taken in double
+// precision and all terms are positive, so a sum is off by a share of it, whatever the units: where the
+// two best are farther apart than that, the label is that of double precision.
+constexpr int SINGLE = 2 * WIDE;
+using Single = Vector<float, SINGLE>;
+
+struct SingleBest {
+    Single value, second, label, total;
+};
+
+template <int L>
+inline Vector<float, 2 * L> join(Vector<double, L> a, Vector<double, L> b) {
+    const auto low = __builtin_convertvector(a, Vector<float, L>), high = __builtin_convertvector(b, Vector<float, L>);
+    if constexpr (L == 2)
+        return __builtin_shufflevector(low, high, 0, 1, 2, 3);
+    else if constexpr (L == 4)
+        return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+    else
+        return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+template <int K>
+void race_single(const double* panel, const double* next, const double* centers, const double* weights,
+                 index weight_stride, index m, float p, index first, SingleBest& best) {
+    using Bits = Vector<std::uint32_t, SINGLE>;
+    Single sum[K] = {};
+    for (index v = 0; v < m; ++v) {
+        const Wide a = load<Wide>(panel + v * WIDE), b = load<Wide>(next + v * WIDE);
+#pragma GCC unroll 4
+        for (int j = 0; j < K; ++j) {
+            const double c = centers[j * m + v];
+            const Single t = (Single)((Bits)join<WIDE>(a - c, b - c) & 0x7fffffffu);
+            sum[j] += raise_in_single<SINGLE>(t, p) * float(weights[j * weight_stride + v]);
+        }
+    }
+    for (int j = 0; j < K; ++j) {
+        const Single d = sum[j], loser = d < best.value ? best.value : d;
+        best.second = loser < best.second ? loser : best.second;
+        best.label = d < best.value ? Single{} + float(first + j) : best.label;
+        best.value = d < best.value ? d : best.value;
+        best.total += d;  // neither NaN nor infinity gets lost in it
+    }
+}
+
+template <int K = WIDE_TILE>
+inline void race_single(index size, const double* panel, const double* next, const double* centers,
+                        const double* weights, index weight_stride, index m, float p, index first,
+                        SingleBest& best) {
+    if (size >= K)
+        return race_single<K>(panel, next, centers, weights, weight_stride, m, p, first, best);
+    if constexpr (K > 1)
+        race_single<K - 1>(size, panel, next, centers, weights, weight_stride, m, p, first, best);
+}
+
 template <Power P, int K = WIDE_TILE>
 inline void race_wide(index size, const double* panel, const double* centers, const double* weights,
                       index weight_stride, index m, double p, const double* extra,

@@ -581,6 +581,37 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> alternate(
     return nb::ndarray<nb::numpy, double, nb::ndim<2>>(history, {std::size_t(r), longest}, owner);
 }
 
+// How many cells of each row, and of each column in rows with weight, are there; adds to in_column.
+template <class T>
+void observed(Table<T> X, nb::tuple block, Out<std::int64_t> in_row, Out<std::int64_t> in_column) {
+    const Input<T> input(X, block);
+    const Rows<T>& rows = input.rows;
+    const index m = rows.n_features;
+    std::vector<std::int32_t> counts(m);
+    const nb::gil_scoped_release release;
+    const auto settle = [&] {
+        for (index v = 0; v < m; ++v) in_column.data()[v] += counts[v], counts[v] = 0;
+    };
+    for (index i = 0; i < rows.n_rows; ++i) {
+        const T* row = rows.data + i * rows.row_stride;
+        const std::int32_t weighs = !rows.sample_weight || rows.sample_weight[i] > 0;
+        std::int32_t sum = 0;
+        const auto count = [&](index stride) {
+            for (index v = 0; v < m; ++v) {
+                const T y = row[v * stride];
+                const std::int32_t there = y == y;
+                sum += there;
+                counts[v] += there & weighs;
+            }
+        };
+        if (rows.column_stride == 1) count(1);
+        else count(rows.column_stride);
+        in_row.data()[i] = sum;
+        if (i % (1 << 30) == (1 << 30) - 1) settle();
+    }
+    settle();
+}
+
 // k-means++ with the draws and the greedy choice of scikit-learn's function of that name, which starts
 // from RandomState(seed): the same rows come out, but where rounding decides. cumulative: (n) shares of
 // the weights, summed up. chosen: (R, K).
@@ -657,6 +688,7 @@ void define(nb::module_& m) {
           nb::arg(), nb::arg());
     m.def("assign", &assign<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("distances", &distances<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
+    m.def("observed", &observed<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("slopes", &slopes<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg());
     m.def("powers", &powers<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),

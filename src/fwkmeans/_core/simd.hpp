@@ -141,6 +141,70 @@ inline Vector<double, L> raise(Vector<double, L> x, double p) {
     return x < SMALLEST<double> ? D{} : y;
 }
 
+// The same in single precision, at most a share of RAISE_ERROR(p) off; less than the smallest normal
+// number gives zero. For 1 <= p <= MOST_POWER; infinity and NaN do not give a finite number.
+constexpr double MOST_POWER = 64;
+constexpr double RAISE_ERROR(double p) { return 3e-5 * p + 2e-5; }
+
+template <int L>
+struct SingleExponent {
+    using F = Vector<float, L>;
+    using Bits = Vector<std::uint32_t, L>;
+    static constexpr std::uint32_t ROOT_HALF = 0x3f3504f3u, FIELD = 0xff800000u;
+    static constexpr float MAGIC = 12582912.0f;
+    static F split(F x, F& m) {
+        const Bits bits = (Bits)x, moved = bits - ROOT_HALF + (std::uint32_t(128) << 23);
+        m = (F)(bits - (moved & FIELD) + (std::uint32_t(128) << 23));
+        return (F)((moved >> 23) | 0x4b000000u) - (8388608.0f + 128.0f);
+    }
+    static F round(F v) { return (v + MAGIC) - MAGIC; }
+    static F scale(F y, F n) {
+        F bounded = n < -125.0f ? F{} - 126.0f : n;
+        bounded = bounded > 127.0f ? F{} + 127.0f : bounded;
+        y = (F)((Bits)y + ((Bits)(bounded + MAGIC) << 23));
+        y = n < -125.0f ? F{} : y;
+        return n > 126.0f ? F{} + __builtin_inff() : y;
+    }
+};
+#ifdef __AVX512F__
+template <>
+struct SingleExponent<16> {
+    using F = Vector<float, 16>;
+    static constexpr __mmask16 ALL = 0xffff;
+    static F split(F x, F& m) {
+        m = _mm512_maskz_getmant_ps(ALL, x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_src);
+        return _mm512_maskz_getexp_ps(ALL, x) - _mm512_maskz_getexp_ps(ALL, m);
+    }
+    static F round(F v) { return _mm512_maskz_roundscale_ps(ALL, v, 0); }
+    static F scale(F y, F n) { return _mm512_maskz_scalef_ps(ALL, y, n); }
+};
+#endif
+
+template <int L>
+inline Vector<float, L> raise_in_single(Vector<float, L> x, float p) {
+    using F = Vector<float, L>;
+    F m;
+    const F e = SingleExponent<L>::split(x, m), u = m - 1.0f;
+    F log = F{} - 0.11083245277404785f;  // log2(1 + u) / u, 1e-7 off
+    log = log * u + 0.22203467786312103f;
+    log = log * u - 0.2559819519519806f;
+    log = log * u + 0.28906023502349854f;
+    log = log * u - 0.3597489893436432f;
+    log = log * u + 0.48083725571632385f;
+    log = log * u - 0.7213637232780457f;
+    log = log * u + 1.4426957368850708f;
+    log *= u;
+    const F n = SingleExponent<L>::round(e * p + log * p), r = log * p + (e * p - n);
+    F y = F{} + 0.001327644451521337f;  // 2^r, 8e-8 off
+    y = y * r + 0.009675564244389534f;
+    y = y * r + 0.05550713464617729f;
+    y = y * r + 0.24022118747234344f;
+    y = y * r + 0.6931469440460205f;
+    y = y * r + 1.0000001192092896f;
+    y = SingleExponent<L>::scale(y, n);
+    return x < float(SMALLEST<float>) ? F{} : y;
+}
+
 }  // namespace
 }  // namespace FWK_ISA
 }  // namespace fwk

@@ -20,7 +20,7 @@ kernel), so that equal values and rounding cannot make a density infinite.
 
 from fwkmeans._mixture.blocks import Block
 from fwkmeans._mixture.fitting import COUNTING, FAMILIES, Family, Fit, fit_family, polish
-from fwkmeans._mixture.parameters import Parameters, log_joint, m_step
+from fwkmeans._mixture.parameters import Parameters, log_joint, m_step, plan_of
 from fwkmeans._mixture.rows import Encoding, Rows, Table, learn_encoding
 from fwkmeans._mixture.sample import Sample, encoded_sample, fixed_sample
 from fwkmeans._mixture.structure import NOISE, Structure, correlated_groups, leads
@@ -46,5 +46,6 @@ __all__ = [
     "learn_encoding",
     "log_joint",
     "m_step",
+    "plan_of",
     "polish",
 ]

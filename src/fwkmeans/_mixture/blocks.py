@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtri
 from scipy.special import gammaln
 
 from fwkmeans._mixture.sample import Sample
@@ -133,8 +133,8 @@ def score_of_type(
     sample: Sample, weighted: FloatArray, columns: IntArray, kind: str, tail: float
 ) -> float:
     """Return the expected criterion of a group of columns if it is of a type."""
-    here = sample.rows.complete(columns)
-    numbers, weighted = sample.rows.numbers[here][:, columns], weighted[here]
+    here, numbers = sample.rows.cells(columns)
+    weighted = weighted[here]
     weights = None
     for _ in range(1 if np.isinf(tail) else ROUNDS):
         block, prior = fit_block(sample, columns, kind, tail, numbers, weighted, weights)
@@ -164,5 +164,4 @@ def block_null(sample: Sample, columns: IntArray, tails: tuple[float, ...]) -> t
 
 
 def _inverse_root(shape: FloatArray) -> FloatArray:
-    lower = np.linalg.cholesky(shape)
-    return np.asarray(solve_triangular(lower, np.eye(len(lower)), lower=True))
+    return np.ascontiguousarray(dtrtri(np.linalg.cholesky(shape), lower=True)[0])

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from fwkmeans._mixture.blocks import INFINITE
-from fwkmeans._mixture.parameters import Parameters, TailWeights, log_joint, m_step
+from fwkmeans._mixture.parameters import Parameters, TailWeights, log_joint, m_step, plan_of
 from fwkmeans._mixture.sample import Sample
-from fwkmeans._mixture.structure import NOISE, SPEC, TIED, VOL, Structure, structure
+from fwkmeans._mixture.structure import SPEC, TIED, VOL, Structure, structure
 from fwkmeans.typing import FloatArray, LabelArray
 
 #: A run ends when the criterion rises by less.
 TOLERANCE = 2e-3
+#: A mixture whose smallest cluster has less than this share of N / K is passed over.
+SMALLEST = 0.2
+#: Starts that go on from their first structure.
+LEADERS = 3
 #: Structures that are tried one after another.
 MOST_STRUCTURES = 8
 
@@ -59,49 +63,83 @@ class Fit(NamedTuple):
         return np.asarray(self.membership.argmax(axis=1), dtype=np.int32)
 
 
-def fit_family(sample: Sample, labels: LabelArray, n_clusters: int, family: Family) -> Fit:
-    """Return the mixture that is reached from a partition of the rows.
+def fit_family(
+    sample: Sample, starts: Sequence[LabelArray], n_clusters: int, family: Family
+) -> Fit:
+    """Return the best mixture that is reached from several partitions of the rows.
 
-    Structure and memberships are found in turn until a new structure does not raise the
-    criterion; then memberships and parameters until they rest.
+    All starts get a first structure, the leaders go on to better ones, and the first of them until
+    it rests. Mixtures with a tiny cluster come last.
     """
-    membership = np.eye(n_clusters)[labels]
-    best: Fit | None = None
-    for _ in range(MOST_STRUCTURES):
-        found = structure(
-            sample, membership, types=family.types, tails=family.tails, grouping=family.grouping
-        )
-        if best is not None and found == best.structure:
+    firsts = [_restructured(sample, np.eye(n_clusters)[one], family, None) for one in starts]
+    leaders = sorted((fit for fit in firsts if fit is not None), key=_rank)[:LEADERS]
+    settled = sorted((_settled(sample, fit, family) for fit in leaders), key=_rank)
+    rested = [polish(sample, settled[0], max_iter=150)]
+    if len(settled) > 1 and not _is_even(rested[0]) and _is_even(settled[1]):
+        rested.append(polish(sample, settled[1], max_iter=150))
+    return min(rested, key=_rank)
+
+
+def _settled(sample: Sample, fit: Fit, family: Family) -> Fit:
+    """Find structure and memberships in turn, until the criterion does not rise."""
+    for _ in range(MOST_STRUCTURES - 1):
+        better = _restructured(sample, fit.membership, family, fit)
+        if better is None:
             break
-        fit = _alternate(sample, membership, found, [None] * len(found.groups), max_iter=20)
-        if best is not None and fit.criterion <= best.criterion:
-            break
-        best, membership = fit, fit.membership
-    assert best is not None
-    return polish(sample, best, max_iter=150)
+        fit = better
+    return fit
+
+
+def _restructured(
+    sample: Sample, membership: FloatArray, family: Family, before: Fit | None
+) -> Fit | None:
+    """Return a mixture with the structure that suits the memberships; None if it is not better."""
+    found = structure(
+        sample, membership, types=family.types, tails=family.tails, grouping=family.grouping
+    )
+    if before is not None and found == before.structure:
+        return None
+    fit = _alternate(sample, membership, found, None, max_iter=20)
+    return fit if before is None or fit.criterion > before.criterion else None
+
+
+def _rank(fit: Fit) -> tuple[bool, float]:
+    return not _is_even(fit), -fit.criterion
+
+
+def _is_even(fit: Fit) -> bool:
+    """Tell whether even the smallest cluster has rows enough."""
+    n_rows, n_clusters = fit.membership.shape
+    sizes = np.bincount(fit.labels, minlength=n_clusters)
+    return bool(sizes.min() >= SMALLEST * n_rows / n_clusters)
 
 
 def polish(sample: Sample, fit: Fit, *, max_iter: int) -> Fit:
     """Go on from a fit with the same structure, on these rows or on more of the same table."""
-    joint, kept = log_joint(sample.rows, fit.parameters)
-    membership = np.exp(joint - logsumexp(joint, axis=1)[:, None])
-    tails = _of_all_groups(fit.structure, kept)
+    joint, tails = log_joint(sample.rows, fit.parameters)
+    membership = _posterior(joint)[1]
     rest = _alternate(sample, membership, fit.structure, tails, max_iter=max_iter)
     return rest._replace(history=(*fit.history, *rest.history))
 
 
 def _alternate(
-    sample: Sample, membership: FloatArray, found: Structure, tails: TailWeights, *, max_iter: int
+    sample: Sample,
+    membership: FloatArray,
+    found: Structure,
+    tails: TailWeights | None,
+    *,
+    max_iter: int,
 ) -> Fit:
     """Find parameters and memberships in turn, for a fixed structure."""
+    plan = plan_of(sample, found, membership.shape[1])
+    price = 0.5 * plan.n_free * sample.log_n
+    tails = [None] * len(plan.groups) if tails is None else tails
     history: list[float] = []
     for _ in range(max_iter):
-        parameters, prior, n_free = m_step(sample, membership, found, tails)
-        joint, kept = log_joint(sample.rows, parameters)
-        tails = _of_all_groups(found, kept)
-        total = logsumexp(joint, axis=1)
-        criterion = float(sample.weight @ total) + prior - 0.5 * n_free * sample.log_n
-        membership = np.exp(joint - total[:, None])
+        parameters, prior = m_step(sample, membership, plan, tails)
+        joint, tails = log_joint(sample.rows, parameters, plan.cells)
+        total, membership = _posterior(joint)
+        criterion = float(sample.weight @ total) + prior - price
         history.append(criterion)
         converged = len(history) > 1 and criterion - history[-2] < TOLERANCE
         if converged:
@@ -109,7 +147,10 @@ def _alternate(
     return Fit(criterion, membership, found, parameters, tuple(history), converged)
 
 
-def _of_all_groups(found: Structure, kept: TailWeights) -> TailWeights:
-    """Return tail weights for every group; those of noise have none."""
-    rest = iter(kept)
-    return [None if group.type == NOISE else next(rest) for group in found.groups]
+def _posterior(joint: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the log density of each row, and its memberships (SciPy's logsumexp is far slower)."""
+    top = joint.max(axis=1)
+    shares = np.exp(joint - top[:, None])
+    sums = shares.sum(axis=1)
+    shares /= sums[:, None]
+    return top + np.log(sums), shares

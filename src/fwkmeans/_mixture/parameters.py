@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from fwkmeans._mixture.blocks import Block, block_null, fit_block, free_parameters
-from fwkmeans._mixture.rows import Rows
+from fwkmeans._mixture.rows import Cells, Rows
 from fwkmeans._mixture.sample import Sample
 from fwkmeans._mixture.singles import (
     PRIOR_ROWS,
@@ -16,8 +17,8 @@ from fwkmeans._mixture.singles import (
     moments,
     variances,
 )
-from fwkmeans._mixture.structure import NOISE, SPEC, TIED, Structure, level_shares
-from fwkmeans.typing import FloatArray, IntArray
+from fwkmeans._mixture.structure import NOISE, SPEC, TIED, Group, Structure, level_shares
+from fwkmeans.typing import BoolArray, FloatArray, IntArray
 
 TailWeights = list[FloatArray | None]
 
@@ -39,79 +40,100 @@ class MStep(NamedTuple):
 
     parameters: Parameters
     log_prior: float  # and the log-likelihood of noise
+
+
+class Plan(NamedTuple):
+    """What a structure asks of every step, for given rows and a number of clusters."""
+
+    singles: IntArray  # (m,) columns alone that are not noise
+    is_tied: BoolArray  # (m,)
+    groups: tuple[Group, ...]  # those that are not noise
+    cells: tuple[Cells, ...]  # of their columns
+    used: BoolArray  # (L,) levels of categories that are not noise
+    noise: float  # log-likelihood of everything that is
     n_free: int
 
 
-def m_step(
-    sample: Sample, membership: FloatArray, structure: Structure, tails: TailWeights
-) -> MStep:
+def plan_of(sample: Sample, structure: Structure, n_clusters: int) -> Plan:
+    """Return what every step with a structure needs."""
+    is_noise, is_tied, is_own = (
+        np.array([kind == one for kind in structure.singles], dtype=bool)
+        for one in (NOISE, TIED, SPEC)
+    )
+    n_free = n_clusters - 1 + 3 * int(is_noise.sum()) + (n_clusters + 1) * int(is_tied.sum())
+    n_free += 2 * n_clusters * int(is_own.sum())
+    noise = float(sample.null[is_noise].sum())
+    groups, cells = [], []
+    for group in structure.groups:
+        at = np.array(group.columns)
+        if group.type == NOISE:
+            noise += block_null(sample, at, (group.tail,) if group.tail else ())[0]
+            continue
+        groups.append(group)
+        cells.append(sample.rows.cells(at))
+        n_free += free_parameters(at.size, group.type, n_clusters) + int(np.isfinite(group.tail))
+    told = np.array([kind == SPEC for kind in structure.categories], dtype=bool)
+    free = sample.n_levels - 1
+    noise += float(sample.level_null[~told].sum())
+    n_free += int(free[~told].sum() + n_clusters * free[told].sum())
+    singles = np.flatnonzero(is_tied | is_own)
+    used = told[sample.level_column]
+    return Plan(singles, is_tied[singles], tuple(groups), tuple(cells), used, noise, n_free)
+
+
+def m_step(sample: Sample, membership: FloatArray, plan: Plan, tails: TailWeights) -> MStep:
     """Return the parameters that maximize the expected criterion for given memberships."""
     weighted = membership * sample.weight[:, None]
     n_clusters = weighted.shape[1]
     shares = np.maximum(weighted.sum(axis=0), 1e-9)
-    prior, n_free = 0.0, n_clusters - 1
-    kinds = np.array(structure.singles, dtype=object)
-    noise, tied, own = (np.flatnonzero(kinds == kind) for kind in (NOISE, TIED, SPEC))
-    prior += float(sample.null[noise].sum())
-    n_free += 3 * noise.size + (n_clusters + 1) * tied.size + 2 * n_clusters * own.size
-    columns = np.sort(np.concatenate([tied, own]))
+    prior = plan.noise
     means = variance = np.empty((n_clusters, 0))
-    if columns.size:
+    if plan.singles.size:
         found = moments(sample, weighted)
-        common, _, separate, _ = variances(sample, n_clusters, found)
-        expected = expected_variance(sample, n_clusters)
-        one = np.log(common / expected) + expected / common - 1
-        prior -= 0.5 * PRIOR_ROWS * float(one[tied].sum())
-        both = np.log(separate / expected) + expected / separate - 1
-        prior -= 0.5 * PRIOR_ROWS * float(both[:, own].sum())
-        means = found[1][:, columns]
-        variance = np.where(kinds == TIED, common, separate)[:, columns]
+        common, _, own, _ = variances(sample, n_clusters, found)
+        expected = expected_variance(sample, n_clusters)[plan.singles]
+        variance = np.where(plan.is_tied, common[plan.singles], own[:, plan.singles])
+        above = np.log(variance / expected) + expected / variance - 1
+        times = np.where(plan.is_tied, 1 / n_clusters, 1.0)
+        prior -= 0.5 * PRIOR_ROWS * float((above * times).sum())
+        means = found[1][:, plan.singles]
     blocks = []
-    for group, weights in zip(structure.groups, tails, strict=True):
-        at = np.array(group.columns)
-        if group.type == NOISE:
-            prior += block_null(sample, at, (group.tail,) if group.tail else ())[0]
-            continue
-        here = sample.rows.complete(at)
+    for group, (here, numbers), weights in zip(plan.groups, plan.cells, tails, strict=True):
         block, log_prior = fit_block(
             sample,
-            at,
+            np.array(group.columns),
             group.type,
             group.tail,
-            sample.rows.numbers[here][:, at],
+            numbers,
             weighted[here],
             weights,
         )
         blocks.append(block)
         prior += log_prior
-        n_free += free_parameters(at.size, group.type, n_clusters)
-        n_free += int(np.isfinite(group.tail))
-    log_levels = np.zeros((n_clusters, sample.level_column.size))
-    if sample.n_categorical:
-        told = np.array([kind == SPEC for kind in structure.categories])
-        free = sample.n_levels - 1
-        prior += float(sample.level_null[~told].sum())
-        n_free += int(free[~told].sum() + n_clusters * free[told].sum())
-        used = told[sample.level_column]
+    log_levels = np.zeros((n_clusters, plan.used.size))
+    if plan.used.any():
         logs = np.log(np.maximum(level_shares(sample, weighted)[0], 1e-300))
-        log_levels[:, used] = logs[:, used]
+        log_levels[:, plan.used] = logs[:, plan.used]
         prior += float((sample.frequency * log_levels).sum())
     parameters = Parameters(
         np.log(shares / shares.sum()),
-        columns,
+        plan.singles,
         means,
         variance,
         tuple(blocks),
         log_levels,
         sample.kernel,
     )
-    return MStep(parameters, prior, n_free)
+    return MStep(parameters, prior)
 
 
-def log_joint(rows: Rows, parameters: Parameters) -> tuple[FloatArray, TailWeights]:
+def log_joint(
+    rows: Rows, parameters: Parameters, cells: Sequence[Cells] | None = None
+) -> tuple[FloatArray, TailWeights]:
     """Return the log of share times density, (N, K), and the weights of rows in tails.
 
-    Rows that lack a column of a group count by the columns they have, one by one.
+    Rows that lack a column of a group count by the columns they have, one by one. `cells` are those
+    of the groups, if they are at hand.
     """
     out = np.tile(parameters.log_shares, (rows.n_rows, 1))
     tails: TailWeights = []
@@ -124,13 +146,14 @@ def log_joint(rows: Rows, parameters: Parameters) -> tuple[FloatArray, TailWeigh
             parameters.variance,
             parameters.kernel[at],
         )
-    for block in parameters.blocks:
+    if cells is None:
+        cells = [rows.cells(block.columns) for block in parameters.blocks]
+    for block, (here, numbers) in zip(parameters.blocks, cells, strict=True):
         at = block.columns
-        here = rows.complete(at)
-        squared = block.squared_distances(rows.numbers[here][:, at])
+        squared = block.squared_distances(numbers)
         out[here] += block.log_densities(squared)
         tails.append(block.tail_weights(squared))
-        if not here.all():
+        if not isinstance(here, slice):
             assert rows.observed is not None
             out[~here] += log_densities(
                 rows.numbers[~here][:, at],
@@ -139,6 +162,6 @@ def log_joint(rows: Rows, parameters: Parameters) -> tuple[FloatArray, TailWeigh
                 block.variance,
                 parameters.kernel[at],
             )
-    if parameters.log_levels.size:
-        out += np.asarray((parameters.log_levels @ rows.levels.T).T)
+    if parameters.log_levels.any():
+        out += np.asarray(rows.levels @ parameters.log_levels.T)
     return out, tails

@@ -29,6 +29,10 @@ class Table(NamedTuple):
         return Table(self.numbers[at], levels, self.layout, self.weight[at])
 
 
+#: Some rows of a table, and their cells in some columns.
+Cells = tuple[BoolArray | slice, FloatArray]
+
+
 class Rows(NamedTuple):
     """Rows of a table, encoded."""
 
@@ -40,6 +44,13 @@ class Rows(NamedTuple):
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.numbers.shape[0])
+
+    def cells(self, columns: IntArray) -> Cells:
+        """Return the rows that have all of some columns, and their cells there."""
+        if self.observed is None:
+            return slice(None), self.numbers[:, columns]
+        here = self.complete(columns)
+        return here, self.numbers[here][:, columns]
 
     def complete(self, columns: IntArray) -> BoolArray:
         """Tell which rows have all of some columns."""

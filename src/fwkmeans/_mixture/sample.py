@@ -14,6 +14,8 @@ FEW_VALUES = 15
 COARSE = 0.1
 #: Exponents of the generalized normal distributions that noise may follow (2: normal).
 EXPONENTS = (0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0)
+#: Cells of a table for which densities of noise are computed at a time.
+MOST_CELLS = 200_000
 #: Three points and weights that integrate over a normal kernel.
 NODES = ((-np.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (np.sqrt(3.0), 1 / 6))
 
@@ -32,10 +34,18 @@ class Sample:
     coarse : bool
         Whether the kernel is at least a tenth of a column's range wide. Differences that are small
         in units of the range then count little, as they do for K-Means.
+    null : ndarray of shape (n_numbers,) or None
+        What noise would score in each column, if it is known.
     """
 
     def __init__(
-        self, rows: Rows, encoding: Encoding, weight: FloatArray, *, coarse: bool = False
+        self,
+        rows: Rows,
+        encoding: Encoding,
+        weight: FloatArray,
+        *,
+        coarse: bool = False,
+        null: FloatArray | None = None,
     ) -> None:
         self.rows, self.encoding, self.coarse = rows, encoding, coarse
         self.n_rows = rows.n_rows
@@ -50,11 +60,12 @@ class Sample:
         sums = self.weight @ self.squares
         self.variance: FloatArray = np.divide(sums, mass, out=np.ones_like(sums), where=mass > 0)
         self.kernel: FloatArray = self._kernel()
-        self.null: FloatArray = self._null()
+        self.null: FloatArray = self._null() if null is None else null
         self.level_column: IntArray = encoding.level_column
         self.n_categorical = encoding.categorical.size
         self.n_levels = np.bincount(self.level_column, minlength=self.n_categorical)
-        counts = np.asarray(self.weight @ rows.levels)
+        self.rows_of_levels = rows.levels.T.tocsr()  # (L, N)
+        counts = np.asarray(self.rows_of_levels @ self.weight)
         totals = np.bincount(self.level_column, counts, minlength=self.n_categorical)
         self.frequency: FloatArray = counts / np.maximum(totals, 1e-300)[self.level_column]
         logs = counts * np.log(np.maximum(self.frequency, 1e-300))
@@ -85,17 +96,16 @@ class Sample:
     def _null(self) -> FloatArray:
         """Return for each column the log-likelihood of the generalized normal that fits best."""
         null = np.zeros(self.n_numbers)
-        for v in range(self.n_numbers):
-            values, weight = self._column(v)
-            root = np.sqrt(self.kernel[v])
-            points = np.concatenate([values + node * root for node, _ in NODES])
-            weights = np.concatenate([weight * share for _, share in NODES])
-            mean, middle = np.average(values, weights=weight), 0.5 * (points.min() + points.max())
-            null[v] = max(
-                _generalized_normal(points, weights, p, center)
-                for p in EXPONENTS
-                for center in ((mean,) if p <= 2 else (mean, middle, 0.5 * (mean + middle)))
+        whole = np.flatnonzero(~self.gappy)
+        at_a_time = max(1, MOST_CELLS // self.n_rows)
+        for first in range(0, whole.size, at_a_time):
+            columns = whole[first : first + at_a_time]
+            null[columns] = _best_fit(
+                self.rows.numbers[:, columns], self.weight, np.sqrt(self.kernel[columns])
             )
+        for v in np.flatnonzero(self.gappy):
+            values, weight = self._column(int(v))
+            null[v] = _best_fit(values[:, None], weight, np.sqrt(self.kernel[[v]]))[0]
         return null
 
     def _column(self, v: int) -> tuple[FloatArray, FloatArray]:
@@ -123,8 +133,23 @@ def encoded_sample(table: Table, at: IntArray, *, compress: bool, coarse: bool =
     return Sample(rows, encoding, part.weight, coarse=coarse)
 
 
-def _generalized_normal(points: FloatArray, weight: FloatArray, p: float, center: float) -> float:
-    """Return the log-likelihood of density proportional to exp(-|x - center|^p / p a^p)."""
-    total = weight.sum()
-    spread = (p * (weight @ np.abs(points - center) ** p) / total) ** (1 / p)
-    return float(total * (np.log(p) - np.log(2 * spread) - gammaln(1 / p) - 1 / p))
+def _best_fit(values: FloatArray, weight: FloatArray, width: FloatArray) -> FloatArray:
+    """Return for each column the highest log-likelihood over exponents and centers.
+
+    The densities are proportional to exp(-|x - center|^p / p a^p), and each value is spread by a
+    normal kernel of the given width.
+    """
+    points = np.concatenate([values + node * width for node, _ in NODES])
+    weights = np.concatenate([weight * share for _, share in NODES])
+    total = weights.sum()
+    mean, middle = weight @ values / weight.sum(), 0.5 * (points.min(axis=0) + points.max(axis=0))
+    best = np.full(values.shape[1], -np.inf)
+    for place, center in enumerate((mean, middle, 0.5 * (mean + middle))):
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.abs(points - center))
+        for p in EXPONENTS:
+            if place == 0 or p > 2:
+                log_spread = np.log(p * (weights @ np.exp(p * logs)) / total) / p
+                constant = np.log(p) - np.log(2) - gammaln(1 / p) - 1 / p
+                best = np.maximum(best, total * (constant - log_spread))
+    return np.asarray(best)

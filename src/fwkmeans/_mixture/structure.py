@@ -18,6 +18,8 @@ COMPLETE = 0.6
 MANY_PAIRS = 4
 #: Columns beyond which a group does not grow: its cost is cubic in them.
 MOST_COLUMNS = 50
+#: Columns that are grouped in a wide table: those that tell the clusters apart best.
+MOST_GROUPED = 100
 
 
 class Group(NamedTuple):
@@ -56,11 +58,8 @@ def structure(
     doubts: list[tuple[float, str, int, Any]] = []  # score above noise, place, and type there
     if sample.n_numbers:
         best, noise, kind = _scores_of_singles(sample, weighted)
-        found = (
-            correlated_groups(sample, weighted)
-            if grouping
-            else [np.array([v]) for v in range(sample.n_numbers)]
-        )
+        leading = np.argsort(noise - best, kind="stable")[: MOST_GROUPED if grouping else 0]
+        found = correlated_groups(sample, weighted, among=leading)
         for columns in found:
             group, score = (
                 _best_group(sample, weighted, columns, types, tails)
@@ -136,7 +135,7 @@ def level_shares(sample: Sample, weighted: FloatArray) -> tuple[FloatArray, Floa
 
     The table's own frequencies count as one more row of each cluster.
     """
-    counts = np.asarray((sample.rows.levels.T @ weighted).T) + sample.frequency
+    counts = np.asarray(sample.rows_of_levels @ weighted).T + sample.frequency
     column, n_columns = sample.level_column, sample.n_categorical
     totals = np.stack([np.bincount(column, row, minlength=n_columns) for row in counts])
     shares = counts / totals[:, column]
@@ -144,24 +143,30 @@ def level_shares(sample: Sample, weighted: FloatArray) -> tuple[FloatArray, Floa
     return shares, np.bincount(column, logs, minlength=n_columns).astype(np.float64)
 
 
-def correlated_groups(sample: Sample, weighted: FloatArray) -> list[Any]:
+def correlated_groups(
+    sample: Sample, weighted: FloatArray, among: IntArray | None = None
+) -> list[IntArray]:
     """Return groups of columns that correlate within the clusters, each an array of columns.
 
     The two groups are joined whose joint normal density gains most over separate ones, beyond the
     price of the correlations between them, until no pair gains. In tables with many more pairs of
     columns than rows a correlation costs more, because among so many some are large by chance.
+    Columns that are not `among` those to look at stay alone.
     """
+    at = np.arange(sample.n_numbers) if among is None else np.sort(among)
+    alone = np.setdiff1d(np.arange(sample.n_numbers), at, assume_unique=True)
     n_columns, n = sample.n_numbers, float(sample.n_rows)
-    correlation, together = _within_correlation(sample, weighted)
+    correlation, together = _within_correlation(sample, weighted, at)
     pairs = 0.5 * n_columns * (n_columns - 1)
     price = 0.5 * sample.log_n + max(0.0, float(np.log(max(pairs, 1.0) / (MANY_PAIRS * n))))
     with np.errstate(divide="ignore"):
         gain = -0.5 * n * np.log(np.maximum(1 - correlation**2, 1e-300)) - price
     gain[together < COMPLETE * n] = -INFINITE
     np.fill_diagonal(gain, -INFINITE)
+    observed = None if sample.rows.observed is None else sample.rows.observed[:, at] > 0
     linked = np.asarray(gain > 0)  # only groups with a linked pair of columns are tried
-    members: dict[int, list[int]] = {v: [v] for v in range(n_columns)}
-    log_det = np.zeros(n_columns)
+    members: dict[int, list[int]] = {v: [v] for v in range(at.size)}
+    log_det = np.zeros(at.size)
     best = gain.max(axis=1, initial=-INFINITE)
     while members:
         i = int(np.argmax(best))
@@ -173,39 +178,41 @@ def correlated_groups(sample: Sample, weighted: FloatArray) -> list[Any]:
         log_det[i] = np.linalg.slogdet(correlation[np.ix_(joined, joined)])[1]
         gain[[i, j], :] = gain[:, [i, j]] = -INFINITE
         near = np.atleast_1d(linked[joined].any(axis=0))
-        complete = None if sample.rows.observed is None else sample.rows.complete(np.array(joined))
+        complete = None if observed is None else observed[:, joined].all(axis=1)
         for h, others in members.items():
-            if h == i or not near[others].any():
+            if h == i or len(joined) + len(others) > MOST_COLUMNS or not near[others].any():
                 continue
-            both = joined + others
-            if len(both) > MOST_COLUMNS:
-                continue
-            if complete is not None:
-                shared = complete & sample.rows.complete(np.array(others))
+            if complete is not None and observed is not None:
+                shared = complete & observed[:, others].all(axis=1)
                 if shared.mean() < COMPLETE:
                     continue
+            both = joined + others
             sign, value = np.linalg.slogdet(correlation[np.ix_(both, both)])
             if sign > 0:
                 cost = len(joined) * len(others) * price
                 gain[i, h] = gain[h, i] = -0.5 * n * (value - log_det[i] - log_det[h]) - cost
         best = gain.max(axis=1, initial=-INFINITE)
-    return [np.array(sorted(columns)) for columns in members.values()]
+    groups = [at[sorted(columns)] for columns in members.values()]
+    return groups + [np.array([v]) for v in alone]
 
 
-def _within_correlation(sample: Sample, weighted: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _within_correlation(
+    sample: Sample, weighted: FloatArray, at: IntArray
+) -> tuple[FloatArray, FloatArray]:
     """Return correlations about the centers, and the mass of rows that have both columns."""
-    numbers, observed = sample.rows.numbers, sample.rows.observed
-    mass, means, _ = moments(sample, weighted)
+    numbers, observed = sample.rows.numbers[:, at], sample.rows.observed
+    mass, means = (found[:, at] for found in moments(sample, weighted)[:2])
     if observed is None:
         scatter = (numbers * sample.weight[:, None]).T @ numbers - (means * mass).T @ means
         together = np.full(scatter.shape, float(sample.n_rows))
     else:
+        observed = observed[:, at]
         together = (observed * sample.weight[:, None]).T @ observed
         scatter = np.zeros_like(together)
         for k in range(weighted.shape[1]):
             rest = (numbers - means[k]) * observed
             scatter += (rest * weighted[:, k : k + 1]).T @ rest
         scatter *= sample.n_rows / np.maximum(together, 1.0)
-    np.fill_diagonal(scatter, np.diagonal(scatter) + sample.n_rows * sample.kernel)
+    np.fill_diagonal(scatter, np.diagonal(scatter) + sample.n_rows * sample.kernel[at])
     root = np.sqrt(np.diagonal(scatter))
     return np.asarray(scatter / root / root[:, None]), together

@@ -21,6 +21,12 @@ def _is_cupy(array: Any) -> bool:
     return cupy is not None and isinstance(array, cupy.ndarray)
 
 
+def is_dask(collection: Any) -> bool:
+    """Tell whether this is a collection of Dask, whose cells are computed later and elsewhere."""
+    base = sys.modules.get("dask.base")
+    return base is not None and bool(base.is_dask_collection(collection))
+
+
 def is_foreign(array: Any) -> bool:
     """Tell whether an array is one of PyTorch or CuPy, wherever it is."""
     return _is_tensor(array) or _is_cupy(array)
@@ -51,8 +57,10 @@ def like(array: Any, example: Any) -> Any:
     """Return an array of NumPy or PyTorch in the library, and on the device, of another array.
 
     Arrays in the memory of the host stay with NumPy, unless scikit-learn's
-    ``array_api_dispatch`` is set.
+    ``array_api_dispatch`` is set. What is made of a Dask collection stays as it is.
     """
+    if is_dask(example):
+        return array
     if _is_cupy(example):
         import cupy
 

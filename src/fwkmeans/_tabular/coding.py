@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -261,6 +262,59 @@ class Observed:
             values = [value for (boolean, _), value in self.values.items() if boolean is kind]
             ordered += map(_plain, _columns.in_order(values, cells))
         return (*ordered, None) if own_missing and self.missing else tuple(ordered)
+
+
+class Census:
+    """What occurs in the categorical columns of some rows; `join` adds that of other rows.
+
+    The rows may be in pieces that are elsewhere, and whose types declare different categories.
+    """
+
+    def __init__(self, X: Any, categorical: IndexArray, counted: Any = slice(None)) -> None:
+        """Look at some rows of a table; refuse what `Coding.learn` refuses."""
+        check_kinds(X, categorical)
+        self._columns: list[Observed] = []
+        self._declared: list[tuple[Any, ...]] = []  # the orders of ordered types
+        for name, cells in _columns.each_column(X, categorical):
+            values, codes = distinct_values(cells, name)
+            observed = Observed()
+            observed.add(DistinctValues(values, codes[counted]))
+            self._columns.append(observed)
+            ordered = not isinstance(cells, np.ndarray) and cells.dtype == nw.Enum
+            self._declared.append(tuple(cells.cat.get_categories().to_list()) if ordered else ())
+
+    def join(self, other: Census) -> Census:
+        """Return what occurs in either, or raise if centers cannot hold so many categories."""
+        both = copy.copy(self)
+        both._columns = []
+        for here, there in zip(self._columns, other._columns, strict=True):
+            joined = Observed()
+            joined.values = {**here.values, **there.values}
+            joined.missing = here.missing or there.missing
+            both._columns.append(joined)
+            if len(joined.values) > MOST_CATEGORIES:
+                some = quoted(list(joined.values.values())[:5])
+                raise ValueError(
+                    f"A column of X has more than {MOST_CATEGORIES:,} different categories, such "
+                    f"as {some}. If it holds names or keys, leave it out."
+                )
+        pairs = zip(self._declared, other._declared, strict=True)
+        both._declared = [max(pair, key=len) for pair in pairs]
+        return both
+
+    def categories(self, *, own_missing: bool) -> tuple[tuple[Any, ...], ...]:
+        """Return the categories of each column in the order of their codes.
+
+        Ascending, or as the longest of the declared orders has them, if it has all that occur.
+        """
+        ordered = []
+        for observed, declared in zip(self._columns, self._declared, strict=True):
+            found = observed.in_order(np.empty(0), own_missing=own_missing)
+            place = {value: at for at, value in enumerate((*declared, None))}
+            if declared and all(value in place for value in found):
+                found = tuple(sorted(found, key=place.__getitem__))
+            ordered.append(found)
+        return tuple(ordered)
 
 
 def _translate(column: DistinctValues, categories: Sequence[Any]) -> tuple[IndexArray, list[Any]]:

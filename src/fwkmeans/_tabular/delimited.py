@@ -31,6 +31,13 @@ WINDOWS = "cp1252"
 #: Rows below the first that tell whether it holds names.
 BELOW = 200
 
+#: What people write among numbers where there is none, and spreadsheets where one failed.
+MARKS = {
+    *("-", "--", "---", "–", "—", ".", "..", "...", "?"),
+    *("na", "n.a.", "n. a.", "n/a", "nan", "<na>", "k.a.", "k. a.", "null", "none", "nil"),
+    *("#n/a", "#na", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!"),
+}
+
 #: A number whose zeros in front would be lost: a code.
 _CODE = r"^-?0\d+$"
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d+)*|\.\d+)(e[-+]?\d+)?%?", re.IGNORECASE)
@@ -385,10 +392,32 @@ def with_missing(arrow: Any, cells: Any, missing: Sequence[str]) -> Any:
 
 
 def inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remarks: Remarks) -> Any:
-    """Return a column of text as numbers, truth values or dates if all of its cells are."""
-    compute = require("pyarrow.compute", "CSV files", "io")
+    """Return a column of text as numbers, truth values or dates if all of its cells are.
+
+    Among numbers and dates, marks such as - or n.a. are missing cells.
+    """
     if not arrow.types.is_string(cells.type):
         return cells
+    typed = _inferred(arrow, cells, column, how, sep, remarks)
+    if not arrow.types.is_string(typed.type):
+        return typed
+    marks = [one for one in cells.unique().to_pylist() if one and one.strip().lower() in MARKS]
+    if not marks:
+        return typed
+    without = with_missing(arrow, cells, marks)
+    if without.null_count == len(without):
+        return typed
+    typed = _inferred(arrow, without, column, how, sep, remarks)
+    if arrow.types.is_string(typed.type) or arrow.types.is_boolean(typed.type):
+        return cells
+    what = "were taken as missing cells" if len(marks) > 1 else "was taken as a missing cell"
+    remarks.about_column(column, f"{quoted(marks, 5)} {what}.")
+    return typed.cast(arrow.float64()) if arrow.types.is_integer(typed.type) else typed
+
+
+def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remarks: Remarks) -> Any:
+    """Return the cells as what all of them are; as text if they have nothing in common."""
+    compute = require("pyarrow.compute", "CSV files", "io")
     if cells.null_count == len(cells):
         return arrow.chunked_array([arrow.nulls(len(cells))])
     typed = _cast(arrow, compute, cells, how.decimal or ".")

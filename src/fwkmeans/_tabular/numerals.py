@@ -43,21 +43,24 @@ def as_people_write(cells: Any, decimal: str | None, sep: str) -> Numerals | Non
     bare = compute.replace_substring(compute.utf8_trim_whitespace(cells), "\u2212", "-")
     said = []
     without = compute.replace_substring_regex(bare, _IN_PARENTHESES, r"-\1")
+    negative = compute.match_substring_regex(bare, _IN_PARENTHESES)
+    if compute.any(negative).as_py() and not compute.all(negative).as_py():
+        bare = without
+        said.append("cells such as (12) were read as -12")
     without = compute.replace_substring_regex(without, _MONEY_BEFORE, r"\1\2")
     without = compute.replace_substring_regex(without, _MONEY_BEHIND, r"\1")
     if compute.any(compute.match_substring_regex(cells, _MONEY)).as_py():
         bare = without
-        said.append("amounts of money were read as numbers")
+        said.insert(0, "amounts of money were read as numbers")
     if _every(compute, bare, _PERCENT):
         bare = compute.replace_substring_regex(bare, rf"{_SPACE}*%$", "")
         bare = compute.replace_substring(bare, ",", ".")
-        return Numerals(bare, "cells such as 45% were read as the number 45.")
+        return Numerals(bare, "; ".join([*said, "cells such as 45% were read as the number 45."]))
     grouped = _without_groups(compute, bare, decimal, sep)
     if grouped is not None:
-        text = f"{said[0]}; {grouped.remark}" if said else grouped.remark
-        return grouped._replace(remark=text)
+        return grouped._replace(remark="; ".join([*said, grouped.remark]))
     if said and _every(compute, bare, _PLAIN):
-        return Numerals(bare, f"{said[0]}.")
+        return Numerals(bare, f"{'; '.join(said)}.")
     return None
 
 

@@ -350,7 +350,9 @@ def _lines(name: str, table: str, roles: Roles, result: dict[str, Any]) -> Itera
         f"\nRecommended: {number} clusters by {best['algorithm']}; confidence: "
         f"{best['confidence']}."
     )
-    yield f"{_capital(say_votes(result['votes']))}."
+    yield f"{_capital(say_votes(result['votes'], scores.get('gap', {})))}."
+    if number == numbers[-1] and len(numbers) > 1:
+        yield f"{number} is the most that was tried: see also -k {numbers[0]}:{number + 4}."
     yield f"  {_command(table, roles, number, best['algorithm'])}\n"
 
 

@@ -74,8 +74,9 @@ class Chosen(NamedTuple):
         """The first key, or the first column of text that was left out as it names the rows."""
         if self.ids:
             return next(iter(self.ids.values()))
+        columns = set(self.table.column_names)  # asked for once: it is a new list each time
         for one in self.uses:
-            known = one.column in self.table.column_names and one.column in self.left_out
+            known = one.column in columns and one.column in self.left_out
             if known and one.n_values > NAMING * self.table.num_rows:
                 values = self.table[one.column]
                 if str(values.type) == "string":
@@ -139,7 +140,8 @@ def choose_columns(
         uses.append(Use(column, *kind, n_values, count_missing(arrow, values)))
         if column in made and column not in {*roles.categorical, *roles.numeric}:
             notes += _doubts(arrow, made[column], column)
-            if roles.labels is None and column.lower() in CLASSES:
+            may_be_classes = kind.use == "categories" or n_values <= MOST_LEVELS
+            if roles.labels is None and column.lower() in CLASSES and may_be_classes:
                 notes.append(
                     f"Column {column!r} is used like any other; if it holds known classes, "
                     f"leave it out and compare with it: --labels {_for_shell(column)}."

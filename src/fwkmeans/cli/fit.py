@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
 from fwkmeans._support.text import count, harmless
 from fwkmeans._tabular.format import Format
-from fwkmeans.cli.columns import Roles, check_keys, read_columns
+from fwkmeans.cli.columns import Chosen, Roles, check_keys, read_columns
 from fwkmeans.cli.models import NAMES, FitOptions, choose, treatment
 from fwkmeans.cli.options import (
     SectionedCommand,
@@ -37,7 +38,7 @@ from fwkmeans.cli.progress import working
 from fwkmeans.cli.report_files import check_report, write_page
 from fwkmeans.cli.result import result_lines
 from fwkmeans.cli.rows import with_clusters
-from fwkmeans.cli.run import fit_choice
+from fwkmeans.cli.run import Fitted, fit_choice
 from fwkmeans.cli.sizes import Streaming, is_streamed
 from fwkmeans.cli.workbook import profile_rows
 
@@ -142,6 +143,7 @@ def fit(
             random_state=options.seed,
             sizes=None if streamed is None else streamed.sizes(pipeline),
         )
+    _tell_page(summary, fitted, chosen)
     written = {}
     if out is not None and streamed is not None:
         only = list(roles.id) if only_labels else None
@@ -176,12 +178,26 @@ def fit(
         return
     notes += [one.text for one in warned if not one.is_in_summary]
     beside = out == "-"
-    for line in fitted.first:
-        click.echo(line, err=beside)
+    for lines in (fitted.doubts, fitted.reasons):
+        for line in [*lines, ""] if lines else []:
+            click.echo(line, err=beside)
     for line in result_lines(summary, name, choice.title, roles.labels):
         click.echo(harmless(line), err=beside)
     for line in _endings(written, notes):
         click.echo(harmless(line), err=beside)
+
+
+def _tell_page(summary: dict[str, Any], fitted: Fitted, chosen: Chosen) -> None:
+    """Put what only the command knows where readers of a page find it."""
+    if fitted.doubts:
+        summary["warnings"].insert(0, " ".join(fitted.doubts))
+        summary["warning_topics"].insert(0, "tendency")
+    summary["number_note"] = " ".join(fitted.reasons) or None
+    if chosen.left_out:
+        told = [
+            f"{one} ({why.removesuffix(', see --dates')})" for one, why in chosen.left_out.items()
+        ]
+        summary["preparation"].insert(0, f"Columns left out: {', '.join(told)}.")
 
 
 def _about_missing(missing: str, n_missing: int) -> list[str]:

@@ -104,6 +104,8 @@ def best_of(name: str, scores: Mapping[int, float]) -> int | None:
     if not scores:
         return None
     best = max(scores.values())
+    if name == "gap" and len(scores) > 1 and scores[max(scores)] == best:
+        return None  # it still rises: more clusters may be enough, and none of these is known to be
     if name == "stability":  # few clusters are more easily stable than many
         return max(k for k, value in scores.items() if value >= best - AS_STABLE)
     return min(k for k, value in scores.items() if value == best)
@@ -129,14 +131,15 @@ def decide(choice: Choice, options: FitOptions, features: Any) -> Decision:
     scores, _ = score_numbers(choice, options, rows, numbers)
     number, votes = vote({name: scores[name] for name in ("silhouette", "gap", "stability")})
     lines = [
-        f"{count(number, 'cluster')}, chosen of {numbers[0]} to {numbers[-1]}: {say_votes(votes)}.",
+        f"{count(number, 'cluster')}, chosen of {numbers[0]} to {numbers[-1]}: "
+        f"{say_votes(votes, scores['gap'])}.",
         f"Silhouette: {_ranked(scores['silhouette'])}.",
     ]
     return Decision(number, lines, scores)
 
 
-def say_votes(votes: Mapping[str, int]) -> str:
-    """Return who prefers which number, most frequent first."""
+def say_votes(votes: Mapping[str, int], gap: Mapping[int, float]) -> str:
+    """Return who prefers which number, most frequent first, and whether the gap prefers none."""
     by_number: dict[int, list[str]] = {}
     for name, k in votes.items():
         by_number.setdefault(k, []).append(TITLES[name])
@@ -144,6 +147,8 @@ def say_votes(votes: Mapping[str, int]) -> str:
     parts = [
         f"{joined(names)} {'prefers' if len(names) == 1 else 'prefer'} {k}" for k, names in ordered
     ]
+    if gap and "gap" not in votes:
+        parts.append(f"gap prefers none, as it still rises at {max(gap)}")
     return ", ".join(parts)
 
 

@@ -22,8 +22,6 @@ MOST_CLUSTERS = 20  # described
 NAME_WIDTH = 28
 WIDTH = 100  # of lines of text
 LEAST_SHARE = 0.05  # of rows told apart, of columns that are listed
-#: Agreement from which on clusters are found again, and how to call it.
-STABLE = ((0.9, "stable"), (0.7, "mostly stable"), (-1.0, "not stable"))
 
 
 def result_lines(
@@ -46,7 +44,7 @@ def result_lines(
             "same partition, 0 is chance)"
         )
     for topic, text in zip(summary["warning_topics"], summary["warnings"], strict=True):
-        if topic != "missing":  # a note says that in words of the command line
+        if topic not in ("tendency", "missing"):  # that was said first, this is said in a note
             yield f"\nCaution: {text}"
 
 
@@ -72,11 +70,10 @@ def stability_line(summary: dict[str, Any]) -> str:
     stability = summary["stability"]
     if stability is None:
         return f"Stability: not known. {summary['stability_note']}"
-    agreement = stability["median"]
-    verdict = next(words for least, words in STABLE if agreement >= least)
     return (
-        f"Stability: {two_decimals(agreement)}, {verdict} (agreement with the clusters of two "
-        f"thirds of the rows, {count(stability['n_draws'], 'draw')}: 1 is the same, 0 is chance)"
+        f"Stability: {two_decimals(stability['median'])}, {stability['verdict']} (agreement with "
+        f"the clusters of {stability['drawn']}, {count(stability['n_draws'], 'draw')}: 1 is the "
+        "same, 0 is chance)"
     )
 
 

@@ -55,7 +55,8 @@ class Fitted(NamedTuple):
     pipeline: Any
     rows: Any
     warned: list[Warned]
-    first: list[str]  # lines
+    doubts: list[str]  # lines on whether there are clusters; none if there surely are
+    reasons: list[str]  # lines on the number of clusters, if it was looked for
     chosen: int | None  # the number of clusters, if it was looked for
     tendency: dict[str, Any] | None
     scores: dict[str, dict[int, float]]  # by criterion and number of clusters
@@ -80,7 +81,7 @@ def fit_choice(
         pipeline = build(choice, options, features, chosen.n_missing)
         with working(task):
             rows, warned = fit_and_collect(pipeline, features, fit)
-        return Fitted(pipeline, rows, warned, [], None, None, {})
+        return Fitted(pipeline, rows, warned, [], [], None, None, {})
     from fwkmeans.selection.tendency import cluster_tendency
 
     with working("Looking whether there are clusters"):
@@ -103,8 +104,13 @@ def fit_choice(
         pipeline = build(choice, again, features, chosen.n_missing)
         with working(task):
             rows, warned = fit_and_collect(pipeline, features, fit)
-    doubts = tendency_lines(tendency, found, n_rows)
-    first = [*doubts, ""] if doubts else []
-    about = tendency._asdict() | {"verdict": tendency.verdict}
-    lines = [*first, *decision.lines, ""]
-    return Fitted(pipeline, rows, warned, lines, decision.n_clusters, about, decision.scores)
+    return Fitted(
+        pipeline,
+        rows,
+        warned,
+        doubts=tendency_lines(tendency, found, n_rows),
+        reasons=decision.lines,
+        chosen=decision.n_clusters,
+        tendency=tendency._asdict() | {"verdict": tendency.verdict},
+        scores=decision.scores,
+    )

@@ -21,6 +21,7 @@ from fwkmeans._mixture import (
     polish,
 )
 from fwkmeans._support.agreement import mean_agreement
+from fwkmeans._support.arrays import is_dask
 from fwkmeans._support.progress import show_progress
 from fwkmeans._support.threads import one_blas_thread
 from fwkmeans._support.warn import warn_user
@@ -49,8 +50,6 @@ from fwkmeans.weighting import FixedWeights
 SAMPLE_ROWS = 2000
 #: Numbers of clusters that are tried, and after how many in vain the search ends.
 MOST_CLUSTERS, PATIENCE = 12, 2
-#: A candidate whose smallest cluster has less than this share of N / K is passed over.
-SMALLEST = 0.2
 #: Mean agreements that differ by less are equal, and the first family is taken: the least blurred.
 CLOSE = 0.02
 
@@ -214,6 +213,10 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         labels : ndarray of shape (n_samples,)
             Number of the cluster of each row; the lowest on ties.
         """
+        if is_dask(X):
+            check_is_fitted(self)
+            later: LabelArray = self._compute_later("predict", X)
+            return later
         labels: LabelArray = self._seen_by_mixture(X, None, "labels")[1].gather("labels")
         return labels
 
@@ -230,6 +233,10 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         probabilities : ndarray of shape (n_samples, n_clusters_)
             They sum to one in each row.
         """
+        if is_dask(X):
+            check_is_fitted(self)
+            later: FloatArray = self._compute_later("predict_proba", X, self.n_clusters_)
+            return later
         _, source = self._seen_by_mixture(X, None, "probabilities")
         probabilities: FloatArray = source.gather("probabilities")
         return probabilities
@@ -306,10 +313,10 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
             self.chosen_, self.candidates_ = search.chosen(n_clusters)
             sample, fit = search.on_all_rows(self.chosen_, n_clusters)
             self._set_mixture(sample, fit, table)
-            self._set_public(given.source, source, description)
-        if len(np.unique(self.labels_)) < n_clusters:
+            found = self._set_public(given.source, source, description)
+        if found < n_clusters:
             warn_user(
-                f"Number of distinct clusters ({len(np.unique(self.labels_))}) found smaller than "
+                f"Number of distinct clusters ({found}) found smaller than "
                 f"n_clusters ({n_clusters}): the other clusters are the likeliest of no row. Ask "
                 "for fewer clusters.",
                 FewerClustersWarning,
@@ -340,7 +347,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         for group in marginals.groups:
             self.noise_[group.columns] = group.type == "noise"
 
-    def _set_public(self, given: Source, source: Source, description: Description) -> None:
+    def _set_public(self, given: Source, source: Source, description: Description) -> int:
+        """Set the attributes that depend on all rows; return how many clusters have any."""
         sums, labeled = given.run(self._densities(given, "labels"))
         self.labels_ = labeled.gather("labels")
         self.inertia_ = -sums.likelihood
@@ -359,6 +367,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
             where=scatter > 0,
         )
         self.category_frequencies_, self.modes_ = describe_categories(self, source, sums.levels)
+        return int(np.count_nonzero(sums.n_rows))
 
     def _weights(self) -> Weights:
         return Weights(self._metric[None], self._memory)
@@ -387,7 +396,7 @@ class _Search:
         self._here = here
         self._samples: dict[tuple[bool, bool], Sample] = {}
         self._starts = Starts(self._sample_for(FAMILIES[0]), n_jobs)
-        self._tried: dict[tuple[str, int], Fit] = {}
+        self._tried: dict[tuple[Family, int], Fit] = {}
 
     def criteria(self, most: int) -> dict[int, float]:
         """Return the criterion of the counting family for numbers of clusters, until it falls."""
@@ -420,29 +429,29 @@ class _Search:
         if len(everything.weight) == self.n_rows:
             return sample, fit
         rows = sample.encoding.encode(everything.numbers, everything.levels)
-        full = Sample(rows, sample.encoding, everything.weight, coarse=family.coarse)
+        null = sample.null * (len(everything.weight) / self.n_rows)
+        full = Sample(rows, sample.encoding, everything.weight, coarse=family.coarse, null=null)
         return full, polish(full, fit, max_iter=30)
 
     def _sample_for(self, family: Family) -> Sample:
         key = (family.compress, family.coarse)
         if key not in self._samples:
-            self._samples[key] = encoded_sample(
-                self._table, self._here, compress=family.compress, coarse=family.coarse
+            other = self._samples.get((family.compress, not family.coarse))
+            self._samples[key] = (
+                Sample(other.rows, other.encoding, other.weight, coarse=family.coarse)
+                if other is not None
+                else encoded_sample(
+                    self._table, self._here, compress=family.compress, coarse=family.coarse
+                )
             )
         return self._samples[key]
 
     def _best(self, family: Family, n_clusters: int) -> Fit:
         """Return the best mixture of a family over all starts."""
-        key = (family.name, n_clusters)
+        sample = self._sample_for(family)
+        as_it_is = family._replace(name="", compress=bool(sample.encoding.width.any()))
+        key = (as_it_is, n_clusters)  # without heavy tails two families are one
         if key not in self._tried:
-            sample = self._sample_for(family)
-            fits = [
-                fit_family(sample, labels, n_clusters, family)
-                for labels in self._starts.partitions(n_clusters)
-            ]
-            least = SMALLEST * self.n_rows / n_clusters
-            large = [
-                fit for fit in fits if np.bincount(fit.labels, minlength=n_clusters).min() >= least
-            ]
-            self._tried[key] = max(large or fits, key=lambda fit: fit.criterion)
+            starts = self._starts.partitions(n_clusters)
+            self._tried[key] = fit_family(sample, starts, n_clusters, family)
         return self._tried[key]

@@ -28,6 +28,7 @@ class Sums(NamedTuple):
     observed: FloatArray  # (K, Mn) mass of the cells that are there
     numbers: FloatArray  # (K, Mn)
     levels: FloatArray  # (K, levels) mass
+    n_rows: FloatArray  # (K,) rows, also those without weight
 
     def means(self, otherwise: FloatArray) -> FloatArray:
         """Return the means of numeric columns in clusters; those of the table in empty ones."""
@@ -71,6 +72,7 @@ class Densities(BlockReduction[Sums]):
                 member.T @ present,
                 member.T @ np.where(present, rows, 0.0),
                 self._levels(block.levels, member),
+                np.bincount(labels, minlength=self.n_clusters).astype(np.float64),
             )
         if self.keep == "labels":
             memory = {**memory, "labels": labels}

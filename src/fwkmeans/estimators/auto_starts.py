@@ -39,9 +39,15 @@ class Starts:
         self._by_variance = np.hstack([by_variance, levels / scale])
         self._numbers = by_variance if numbers.shape[1] and levels.shape[1] else None
         self._trees: dict[int, FloatArray] = {}
+        self._found: dict[int, list[LabelArray]] = {}
 
     def partitions(self, n_clusters: int) -> list[LabelArray]:
         """Return different partitions of the rows into so many clusters."""
+        if n_clusters not in self._found:
+            self._found[n_clusters] = self._look_for(n_clusters)
+        return self._found[n_clusters]
+
+    def _look_for(self, n_clusters: int) -> list[LabelArray]:
         if n_clusters == 1:
             return [np.zeros(len(self._weight), dtype=np.int32)]
         by_range = self._ward(self._by_range, n_clusters)

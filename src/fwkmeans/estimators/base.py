@@ -27,7 +27,7 @@ from fwkmeans._engine import (
     first_lowest,
 )
 from fwkmeans._init import Seeds
-from fwkmeans._support.arrays import like, to_host
+from fwkmeans._support.arrays import is_dask, like, to_host
 from fwkmeans._support.checks import one_value_a_start
 from fwkmeans._support.progress import show_progress
 from fwkmeans._support.sklearn_compat import NotebookMixin
@@ -289,6 +289,9 @@ class BaseFeatureWeightedKMeans(
             Number of the cluster of each row; the lowest on ties.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            later: LabelArray = self._compute_later("predict", X)
+            return later
         source = self._rows_of(X, device)
         _, source = source.run(self._parts.dissimilarity.labeling(self._assignment()))
         labels: LabelArray = like(source.gather("labels", axis=1)[0], X)
@@ -310,6 +313,8 @@ class BaseFeatureWeightedKMeans(
             Square root of the weighted dissimilarity (the p-th root for Minkowski dissimilarities).
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return self._compute_later("transform", X, self.n_clusters_)
         source = self._rows_of(X, device)
         _, source = source.run(self._parts.dissimilarity.distances(self._assignment()))
         distances = source.gather("distances")
@@ -375,6 +380,17 @@ class BaseFeatureWeightedKMeans(
         if reset:
             find_groups(self, given.source)
         return given
+
+    def _compute_later(self, method: str, X: Any, n_columns: int | None = None) -> Any:
+        """Return the Dask array of what a method says of the rows of a Dask collection."""
+        from fwkmeans.estimators.dask import compute_later
+
+        return compute_later(self, method, X, n_columns)
+
+    def __getstate__(self) -> Any:
+        """Return what is pickled: the labels of a Dask collection stay with its cluster."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if not is_dask(value)}
 
     def _why_not_sparse(self) -> str | None:
         """Return why the algorithm cannot use sparse rows, None if it can."""

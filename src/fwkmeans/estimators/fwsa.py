@@ -35,7 +35,7 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
     safeguard : bool, default=False
         Whether to take a weight step only if it does not raise the objective. False is as
         published.
-    guard : float, default=1.0
+    guard : float, default=1.5
         Keeps a feature from taking nearly all the weight because it hardly varies, or because it
         happens to split well. This multiple g of the mean scatter counts for every feature both
         within and between clusters. 0 is the published rule; large values make the weights equal.
@@ -54,8 +54,9 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
     The algorithm does not minimize the weighted dispersion. The reported objective is its ratio to
     the weighted total, :math:`\sum_v w_v a_v / \sum_v w_v (a_v + b_v)`. Assignment and center steps
     never raise it; the published weight step sometimes does. Each step halves the distance of the
-    weights to their limit, so `tol` is compared with the largest step of a weight once the labels
-    no longer change. Without the guard a feature that happens to split well gains more and more
+    weights to their limit. Once labels stay the same, steps are repeated without another pass over
+    the rows, until the weights are at their limit; `tol` is compared with the largest step of a
+    weight. Without the guard a feature that happens to split well gains more and more
     weight: with many noise features, a start may end with all the weight on them. An iteration
     costs O(N K M).
 
@@ -97,7 +98,7 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
         n_clusters: int | None = 8,
         *,
         safeguard: bool = False,
-        guard: float = 1.0,
+        guard: float = 1.5,
         init: Any = "k-means++",
         n_init: Any = "auto",
         weight_init: Any = "uniform",

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
 from fwkmeans._support.ahead import read_ahead
-from fwkmeans._support.arrays import is_foreign, is_on_device, to_host
+from fwkmeans._support.arrays import is_dask, is_foreign, is_on_device, to_host
 from fwkmeans._support.text import quoted
 from fwkmeans._support.threads import effective_n_threads
 from fwkmeans._tabular.coding import MOST_CATEGORIES, Coding, check_kinds
@@ -70,6 +70,12 @@ def open_rows(
     device: Any = None,
 ) -> Input:
     """Return the rows, on a device if they are there or should be."""
+    if is_dask(X):
+        if device is not None:
+            raise TypeError("X is a Dask collection, which is used where it is. Leave device out.")
+        from fwkmeans.estimators.dask import open_collection
+
+        return open_collection(estimator, X, sample_weight, coding, reset=reset)
     if is_foreign(sample_weight):
         sample_weight = to_host(sample_weight)
     if is_on_device(X):
@@ -114,12 +120,12 @@ def _open_rows(
     if issparse(X):
         return _open_sparse(estimator, X, sample_weight, n_threads, coding, reset=reset)
     _refuse_others(X)
-    _refuse_repeated_names(X)
+    refuse_repeated_names(X)
     if hasattr(estimator, "categorical_features"):
         if not _is_plain(X):
             X = as_table(X, estimator=estimator, input_name="X", ensure_min_samples=0)
         if is_frame(X):
-            _refuse_empty(estimator, X)
+            refuse_empty(estimator, X)
         if reset:
             weights = None
             if sample_weight is not None and len(X):
@@ -129,7 +135,7 @@ def _open_rows(
             return _open_mixed(estimator, X, sample_weight, n_threads, coding, reset=reset)
     refuse_text(X, type(estimator).__name__)
     if has_objects(X):  # such as numbers and pandas' NA
-        _refuse_empty(estimator, X)
+        refuse_empty(estimator, X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         rows = read_numeric(X, np.arange(X.shape[1]))
     elif _is_plain(X) and reset:
@@ -180,7 +186,7 @@ def source_of_gaps(
     if "observed_cells" not in source.operations:
         advice = "Rows on a device need every cell: fill them, or give X as an array of NumPy."
         _refuse(estimator, missing, "NaN or other missing values", advice)
-    observed = count_observed(source)
+    observed, weighed = weigh_gaps(source)
     names = getattr(estimator, "feature_names_in_", None)
     if reset and not observed.in_column.all():
         raise ValueError(
@@ -190,8 +196,9 @@ def source_of_gaps(
     _refuse_empty_rows(observed)
     seen = view(source, reset=reset)
     if seen is not source:
-        _refuse_empty_rows(count_observed(seen))
-    return weigh_gaps(seen)
+        observed, weighed = weigh_gaps(seen)
+        _refuse_empty_rows(observed)
+    return weighed
 
 
 def _refuse_empty_rows(observed: Observed) -> None:
@@ -213,7 +220,7 @@ def _learn_coding(estimator: Any, X: Any, weights: FloatArray | None) -> Coding 
         return None  # raises scikit-learn's error later on
     given, own = estimator.categorical_features, _own_missing(estimator)
     coding = Coding.learn(X, given, own_missing=own, sample_weight=weights)
-    _refuse_empty_columns(estimator, coding, column_names(X))
+    refuse_empty_columns(estimator, coding, column_names(X))
     if weights is not None and not weights.all():  # predict accepts the rows without weight
         coding = replace(coding, silent=Coding.learn(X, given, own_missing=own).categories)
     return coding if coding.categorical.size else None
@@ -251,13 +258,14 @@ def _coding_of_blocks(
         )
 
     coding = learned(weights)
-    _refuse_empty_columns(estimator, coding, reader.names)
+    refuse_empty_columns(estimator, coding, reader.names)
     if weights is not None and not weights.all():
         coding = replace(coding, silent=learned(None).categories)
     return coding if coding.categorical.size else None
 
 
-def _refuse_empty_columns(estimator: Any, coding: Coding, names: Any) -> None:
+def refuse_empty_columns(estimator: Any, coding: Coding, names: Any) -> None:
+    """Raise if a categorical column has no category."""
     empty = np.zeros(coding.n_features, dtype=np.bool_)
     empty[coding.categorical] = [not categories for categories in coding.categories]
     if empty.any():
@@ -277,13 +285,13 @@ def _open_mixed(
     reset: bool,
 ) -> Input:
     """Return the source of a table with categorical columns."""
-    _refuse_empty(estimator, X)
+    refuse_empty(estimator, X)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     source = MemorySource(
         coding.rows(X),
         check_sample_weight(sample_weight, len(X)),
         n_threads,
-        levels=coding.levels(X, **_level_options(estimator, reset=reset)),
+        levels=coding.levels(X, **level_options(estimator, reset=reset)),
         layout=coding.layout,
     )
     return Input(source, coding, X)
@@ -314,7 +322,7 @@ def _open_blocks(
         refuse_text(source.reader.head, type(estimator).__name__)
     elif not reset:
         coding.rows(source.reader.head)  # refuses dates
-    options = {} if coding is None else _level_options(estimator, reset=reset)
+    options = {} if coding is None else level_options(estimator, reset=reset)
     rows = source.rows if source.seen is None else None
     return Input(source.with_(weights, n_threads, coding, **options), coding, rows)
 
@@ -344,6 +352,22 @@ def _open_sparse(
     reset: bool,
 ) -> Input:
     """Return the source of a sparse matrix, whose columns are numbers."""
+    found = refuse_sparse(estimator, X, coding)
+    if X.ndim != 2:
+        raise ValueError(f"{found}; expected two dimensions, rows and columns.")
+    if X.dtype.kind == "c":
+        raise ValueError(f"{found}; Complex data not supported: expected real numbers.")
+    kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+    checked = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=kept, ensure_all_finite=False
+    )
+    weights = check_sample_weight(sample_weight, X.shape[0])
+    source = SparseSource(checked, weights, n_threads)
+    return Input(source, None, to_scipy(source.rows))
+
+
+def refuse_sparse(estimator: Any, X: Any, coding: Coding | None) -> str:
+    """Raise if an estimator cannot use these sparse rows; return what was found."""
     found = f"X is sparse ({type(X).__name__}, shape {X.shape})"
     who = type(estimator).__name__
     reason = why_not_sparse(estimator)
@@ -358,17 +382,7 @@ def _open_sparse(
             f"{found}; this {who} was fitted to a table with categorical columns. Give a table "
             "with the same columns."
         )
-    if X.ndim != 2:
-        raise ValueError(f"{found}; expected two dimensions, rows and columns.")
-    if X.dtype.kind == "c":
-        raise ValueError(f"{found}; Complex data not supported: expected real numbers.")
-    kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
-    checked = validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype=kept, ensure_all_finite=False
-    )
-    weights = check_sample_weight(sample_weight, X.shape[0])
-    source = SparseSource(checked, weights, n_threads)
-    return Input(source, None, to_scipy(source.rows))
+    return found
 
 
 def why_not_sparse(estimator: Any) -> str | None:
@@ -423,7 +437,8 @@ def _open_source(
     return Input(source.with_weights(weights, n_threads), coding, None)
 
 
-def _refuse_empty(estimator: Any, X: Any) -> None:
+def refuse_empty(estimator: Any, X: Any) -> None:
+    """Raise if a table has no row or no column."""
     if 0 in X.shape:
         raise ValueError(
             f"Found a table with {X.shape[0]} row(s) and {X.shape[1]} column(s) (shape={X.shape}) "
@@ -431,7 +446,7 @@ def _refuse_empty(estimator: Any, X: Any) -> None:
         )
 
 
-def _level_options(estimator: Any, *, reset: bool) -> dict[str, Any]:
+def level_options(estimator: Any, *, reset: bool) -> dict[str, Any]:
     """Return how unknown and missing categories are treated."""
     unknown = "ignore" if reset else estimator.handle_unknown
     return {"unknown": unknown, "own_missing": _own_missing(estimator)}
@@ -520,7 +535,8 @@ def _refuse_others(X: Any) -> None:
         raise TypeError(f"X is a lazy {type(X).__name__}; give X.collect().")
 
 
-def _refuse_repeated_names(X: Any) -> None:
+def refuse_repeated_names(X: Any) -> None:
+    """Raise if two columns of a frame have the same name."""
     names = getattr(X, "column_names", getattr(X, "columns", ()))  # pyarrow's columns are cells
     names = () if callable(names) else names
     seen: set[Any] = set()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import estimator_html_repr
 
+from fwkmeans._support.arrays import is_dask
 from fwkmeans._support.text import count
 from fwkmeans.estimators.shares import counted_weights, has_group_weights
 from fwkmeans.typing import FloatArray, IntArray
@@ -36,6 +37,7 @@ def html_repr(model: Any) -> str:
     """Return scikit-learn's HTML of a model and, if it is fitted, its clusters and weights."""
     diagram: str = estimator_html_repr(model)
     fitted = all(hasattr(model, name) for name in ("feature_weights_", "labels_", "n_iter_"))
+    fitted = fitted and not is_dask(model.labels_)  # the sizes of clusters are not known here
     return diagram + summary(model) if fitted else diagram
 
 
@@ -65,7 +67,7 @@ def summary(model: Any) -> str:
 
 
 def _names(model: Any, sizes: IntArray) -> str:
-    """Return what each cluster is like: the features whose centers are farthest from the mean."""
+    """Return what each cluster is like: the features in which it is farthest from all rows."""
     table, centers = model._table, np.asarray(model.cluster_centers_, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         away = (centers - table.mean) / np.sqrt(table.scatter / table.mass)
@@ -73,16 +75,32 @@ def _names(model: Any, sizes: IntArray) -> str:
     away[:, table.layout.categorical] = 0.0
     away = np.where(np.isfinite(away), away, 0.0)
     names = getattr(model, "feature_names_in_", None)
+    categories = getattr(model, "category_frequencies_", {})
     told = []
     for k in np.flatnonzero(sizes)[:MOST_CLUSTERS]:
-        far = np.argsort(-np.abs(away[k]), kind="stable")[:MOST_WORDS]
-        words = [
-            f"{'high' if away[k, v] > 0 else 'low'} {f'x{v}' if names is None else names[v]}"
-            for v in far
-            if abs(away[k, v]) >= FAR
+        found = [
+            (abs(away[k, v]), f"{level} {f'x{v}' if names is None else names[v]}")
+            for v, level in enumerate(np.where(away[k] > 0, "high", "low"))
         ]
+        found += [_category(name, own, k, sizes) for name, own in categories.items()]
+        found.sort(key=lambda one: -one[0])
+        words = [text for far, text in found[:MOST_WORDS] if far >= FAR]
         told.append(f"<li>cluster {k}: {escape(', '.join(words) or 'near the mean')}</li>")
     return f"<ul>{''.join(told)}</ul>" if len(told) > 1 else ""
+
+
+def _category(name: Any, shares: dict[Any, FloatArray], k: int, sizes: IntArray) -> Any:
+    """Return the category that is most frequent beside its share of all rows, and how far it is.
+
+    The share of a category is the mean of a column of 0 and 1, which has a standard deviation too.
+    """
+    own = np.array([share[k] for share in shares.values()])
+    mean = np.array([share @ sizes for share in shares.values()]) / sizes.sum()
+    away = (own - mean) / np.sqrt(np.maximum(mean * (1 - mean), 1e-12))
+    best = int(np.where(mean < 1, away, 0.0).argmax())
+    often = "always" if own[best] > 0.995 else "mostly" if own[best] > 0.5 else "often"
+    text = f"{f'x{name}' if isinstance(name, int) else name} {often} “{[*shares][best]}”"
+    return float(away[best]) if mean[best] < 1 else 0.0, text
 
 
 def _sentence(model: Any, sizes: IntArray) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from fwkmeans._support.text import count, joined, number, percent, shortened, two_decimals
 from fwkmeans.estimators import AutoKMeans
 from fwkmeans.fitted import FittedView
-from fwkmeans.reports.stability import NEAR
+from fwkmeans.reports.stability import NEAR, UNCERTAIN
 from fwkmeans.reports.table import Column
 from fwkmeans.reports.weights import HEAVY, distance_from, heavy_columns
 from fwkmeans.typing import FloatArray, IntArray
@@ -189,9 +189,16 @@ def _about_stability(found: Findings) -> list[str]:
         for k, overlap in enumerate(stability["clusters"])
         if overlap is not None and overlap < LOST
     ]
-    if typical < UNSTABLE:
+    less = f"with only {stability['drawn']}"
+    if stability["verdict"] == UNCERTAIN:
+        sentences.append(
+            f"It is not known whether the clusters are stable: only {stability['drawn']} could be "
+            "clustered again, because more would take long, and in so few others are found "
+            f"(agreement {two_decimals(typical)}; 1 would be the same clusters, 0 is chance)."
+        )
+    elif typical < UNSTABLE:
         told = (
-            f"The clusters are not stable: with a third of the rows left out, others are found "
+            f"The clusters are not stable: {less} others are found "
             f"(agreement {two_decimals(typical)}; 1 would be the same clusters, 0 is chance). "
         )
         if restart is not None and restart < SAME_START:
@@ -208,8 +215,7 @@ def _about_stability(found: Findings) -> list[str]:
     elif lost:
         sentences.append(
             f"{_clusters(lost[:MOST_NAMES])} {'is' if len(lost) == 1 else 'are'} not found again "
-            "when a third of the rows is left out: do not build on "
-            f"{'it' if len(lost) == 1 else 'them'}. The others are."
+            f"{less}: do not build on {'it' if len(lost) == 1 else 'them'}. The others are."
         )
     lower = stability["objective"]
     comparable = found.is_same_table and not hasattr(found.estimator, "candidates_")

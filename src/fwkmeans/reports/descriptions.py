@@ -41,8 +41,9 @@ def headline(
         f"{count(n_clusters, 'cluster')} in {count(n_rows, 'row')} and "
         f"{count(n_features, 'column')}."
     ]
-    if n_clusters > 1:
-        sentences.append(_about_apart(names, apart))
+    if n_clusters < 2:
+        return [*sentences, "All rows are together, so there is nothing to tell apart."]
+    sentences.append(_about_apart(names, apart))
     if uniform:
         return [*sentences, _about_uniform(equal)]
     used = shares[sizes > 0]

@@ -20,6 +20,7 @@ from fwkmeans.reports.figures import (
     sign_of,
 )
 from fwkmeans.reports.page import render_page
+from fwkmeans.reports.stability import UNCERTAIN
 
 #: Columns in the table of weights.
 MOST_WEIGHTS = 80
@@ -300,6 +301,5 @@ def _agreement(agreement: dict[str, Any] | None) -> dict[str, Any] | None:
 def _stability(stability: dict[str, Any] | None) -> dict[str, Any] | None:
     if stability is None:
         return None
-    words = [(0.9, "stable"), (0.7, "mostly stable")]
-    verdict = next((text for least, text in words if stability["median"] >= least), "not stable")
-    return {**stability, "lowest": min(stability["ari"]), "verdict": verdict}
+    is_known = stability["verdict"] != UNCERTAIN
+    return {**stability, "lowest": min(stability["ari"]), "is_known": is_known}

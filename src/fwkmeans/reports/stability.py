@@ -24,6 +24,11 @@ MOST_WORK = 2e8
 LEAST_TABLE, LEAST_SAMPLE = 6, 50
 #: The search of AutoKMeans takes seconds: rows and draws that it gets, and columns it may have.
 AUTO_ROWS, AUTO_DRAWS, AUTO_COLUMNS = 200, 2, 60
+#: Agreement from which on clusters are found again, and how to call it.
+VERDICTS = ((0.9, "stable"), (0.7, "mostly stable"), (-1.0, "not stable"))
+#: If fewer rows are drawn, and most of the table is left out, clusters may be lost for that reason.
+ENOUGH_ROWS = 500
+UNCERTAIN = "too few rows to tell"
 #: An objective is as low as another if it is at most this share of its size above it.
 NEAR = 1e-3
 
@@ -67,16 +72,22 @@ def find_again(
     if not ari:
         return None, "Parts of the rows could not be clustered, so nothing is known of stability."
     restart, objective = _restart(estimator, rows, labels, whole, seeds[draws:].tolist())
-    of_all = "" if whole.size == labels.size else f" of {count(whole.size, 'row')} drawn at random"
-    note = (
-        f"The table was clustered again {count(len(ari), 'time')}, each time with two thirds of "
-        f"the rows{of_all}."
-    )
+    n_drawn, typical = int(min(size, whole.size)), float(np.median(ari))
+    drawn_rows = "two thirds of the rows"
+    if whole.size < labels.size:
+        drawn_rows = f"{n_drawn:,} of the {labels.size:,} rows"
+    verdict = next(words for least, words in VERDICTS if typical >= least)
+    is_small = n_drawn < ENOUGH_ROWS and n_drawn < KEPT * labels.size - 1
+    if is_small and verdict == VERDICTS[-1][1]:
+        verdict = UNCERTAIN
+    note = f"The table was clustered again {count(len(ari), 'time')}, each time with {drawn_rows}."
     result = {
         "n_draws": len(ari),
-        "n_rows": int(min(size, whole.size)),
+        "n_rows": n_drawn,
+        "drawn": drawn_rows,
+        "verdict": verdict,
         "ari": ari,
-        "median": float(np.median(ari)),
+        "median": typical,
         "clusters": _means(np.array(jaccard)),
         "restart": restart,
         "objective": objective,

@@ -271,6 +271,7 @@ def summarize_rows(
         "agreement": None if classes is None else _agreement(classes, labels, len(sizes)),
         "stability": stability,
         "stability_note": stability_note,
+        "number_note": None,  # why so many clusters, from whoever looked for the number
         "map": None,
         "typical": None,
         "warnings": [text for _, text in warned],
@@ -377,12 +378,14 @@ def _cell(column: Column, row: int) -> float | str | None:
 
 def _about_model(estimator: Any, title: str | None, n_clusters: int) -> dict[str, Any]:
     algorithm = _name_of(estimator)
+    labels = getattr(estimator, "labels_", None)  # a model of a Dask collection may have none
+    n_rows = estimator._table.n_rows if labels is None else len(labels)
     return {
         "version": VERSION,
         "title": (
             printable(title)
             if title is not None
-            else f"{count(n_clusters, 'cluster')} in {count(len(estimator.labels_), 'row')}"
+            else f"{count(n_clusters, 'cluster')} in {count(n_rows, 'row')}"
         ),
         "algorithm": algorithm,
         "class": type(estimator).__name__,

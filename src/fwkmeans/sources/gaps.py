@@ -26,6 +26,7 @@ class Observed(NamedTuple):
 class _CountObserved(BlockReduction[Observed]):
     numeric: IntArray
     categorical: IntArray
+    weighs: bool = False  # multiply the weight of each row by all / observed, in row memory
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Observed, RowMemory]:
         observed = kernels_for(block.rows).observed_cells(block)
@@ -37,6 +38,11 @@ class _CountObserved(BlockReduction[Observed]):
             missing = (block.levels < 0).sum(axis=0)
         empty = np.flatnonzero(observed.in_row == 0)
         first = tuple(int(row) + block.first_row for row in empty[:_SHOWN])
+        if self.weighs:
+            weight = in_column.size / np.maximum(observed.in_row, 1)
+            if block.sample_weight is not None:
+                weight = weight * block.sample_weight
+            memory = {**memory, "weight": weight}
         return Observed(in_column, missing, empty.size, first), memory
 
     def join(self, before: Observed, after: Observed) -> Observed:
@@ -54,17 +60,12 @@ def count_observed(source: Source) -> Observed:
     return source.reduce(_CountObserved(layout.numeric, layout.categorical))
 
 
-class _WeighGaps(BlockReduction[None]):
-    """Multiply the weight of each row by all / observed features, in row memory."""
+def weigh_gaps(source: Source) -> tuple[Observed, Source]:
+    """Count the observed cells; rows with missing cells count all / observed times in the source.
 
-    def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
-        n_features = block.rows.shape[1] + (0 if block.levels is None else block.levels.shape[1])
-        weight = n_features / kernels_for(block.rows).observed_cells(block).in_row
-        if block.sample_weight is not None:
-            weight = weight * block.sample_weight
-        return None, {**memory, "weight": weight}
-
-
-def weigh_gaps(source: Source) -> Source:
-    """Return the source in which rows with missing cells count all / observed times."""
-    return source.run(_WeighGaps())[1].with_gaps(stretch=True)
+    Rows without any observed cell must be refused.
+    """
+    layout = source.layout
+    counting = _CountObserved(layout.numeric, layout.categorical, weighs=True)
+    observed, weighed = source.run(counting)
+    return observed, weighed.with_gaps(stretch=True)

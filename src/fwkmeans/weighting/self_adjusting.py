@@ -44,6 +44,7 @@ class SelfAdjustingWeights(WeightRule):
     """
 
     shared = True
+    settles = True
 
     _constraints: ClassVar = {"safeguard": BOOLEAN, "guard": GUARD}
 

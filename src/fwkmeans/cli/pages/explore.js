@@ -34,7 +34,13 @@
     table = given;
     document.title = `${table.name}: fwkmeans explore`;
     find("name").textContent = table.name;
-    find("about").textContent = [`${table.rows.toLocaleString("en")} rows, ${table.columns.length} columns.`, ...table.notes].join(" ");
+    find("about").textContent = `${table.rows.toLocaleString("en")} rows, ${table.columns.length} columns.`;
+    find("notes").hidden = !table.notes.length;
+    for (const note of table.notes) {
+      const item = document.createElement("li");
+      item.textContent = note;
+      find("notes").querySelector("ul").append(item);
+    }
     find("clusters").max = table.most_clusters;
     find("clusters").value = table.clusters === "auto" ? 3 : table.clusters;
     find("auto").checked = table.clusters === "auto";

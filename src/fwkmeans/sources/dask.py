@@ -1,0 +1,399 @@
+"""Rows in a Dask array or frame: a block for each chunk, which stays with the workers.
+
+Imported only where somebody passes such a collection. A pass is one graph: a task that carries the
+reduction to the workers, a task for each block, and tasks that join the parts, in the tree of
+`join_in_tree`. Row memory is the result of tasks, too, so the scheduler can have it computed again
+if a worker is lost.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import dask
+import dask.array as da
+import numpy as np
+from dask._task_spec import Alias
+from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
+from dask.sizeof import sizeof
+
+from fwkmeans._core import OPERATIONS
+from fwkmeans._core.sparse import OPERATIONS as SPARSE_OPERATIONS
+from fwkmeans._core.sparse import SparseRows
+from fwkmeans._tabular.layout import Layout
+from fwkmeans.sources.base import BlockSource, join_in_tree, on_block
+from fwkmeans.sources.memory import in_whole_steps
+from fwkmeans.typing import (
+    Block,
+    BlockReduction,
+    FloatArray,
+    LabelArray,
+    Part,
+    Reduction,
+    RowArray,
+    RowMemory,
+    Whole,
+)
+
+_FAN = 16  # parts that a task joins; a power of two, so that the tree is that of `join_in_tree`
+
+
+def has_cluster() -> bool:
+    """Tell whether tasks run on a cluster, whose workers can keep something."""
+    scheduler = dask.base.get_scheduler()
+    return hasattr(getattr(scheduler, "__self__", None), "scheduler_info")
+
+
+class Pieces(NamedTuple):
+    """Values in an order: the results of tasks, computed or not."""
+
+    graph: Mapping[Hashable, Any]
+    keys: Sequence[Hashable]
+
+    @classmethod
+    def of(cls, tasks: Sequence[Delayed]) -> Pieces:
+        """Return the results of these tasks."""
+        graphs = [one.__dask_graph__() for one in tasks]
+        graph: dict[Hashable, Any] = {}
+        for some in {id(one): one for one in graphs}.values():  # often one for all
+            graph.update(some)
+        for key, task in graph.items():
+            if isinstance(task, Alias) and task.key != key:  # Dask's optimization leaves them so
+                graph[key] = task.key
+        return cls(graph, [one.key for one in tasks])
+
+    def mapped(self, function: Callable[..., Any], *others: Pieces) -> Pieces:
+        """Return a function of each value and of those of the others at the same place."""
+        name = _new_name(function)
+        rows = zip(self.keys, *(other.keys for other in others), strict=True)
+        tasks = {(name, at): (_call, f"carry-{name}", *keys) for at, keys in enumerate(rows)}
+        carry = {f"carry-{name}": (_itself, function)}
+        return Pieces(_merged(self, *others) | carry | tasks, list(tasks))
+
+    def held(self) -> Pieces:
+        """Let the workers of a cluster keep the values. Without a cluster, change nothing."""
+        return self.computed() if has_cluster() else self
+
+    def computed(self) -> Pieces:
+        """Let the values be computed, and kept where they are."""
+        graph = _layered(self.graph)
+        tasks = [Delayed(key, graph, layer="tasks") for key in self.keys]
+        return Pieces.of(dask.persist(*tasks, optimize_graph=False))
+
+    def joined(self, join: Callable[[Any, Any], Any]) -> Any:
+        """Return all values joined, in a tree that depends only on their number."""
+        tree, whole = _tree(self.keys, _join_all, join)
+        return _result({**self.graph, **tree}, whole)
+
+    def take(self, places: Sequence[int]) -> Pieces:
+        """Return the values at these places."""
+        return self._replace(keys=[self.keys[at] for at in places])
+
+
+class Cells(NamedTuple):
+    """The rows of a block that has categories."""
+
+    rows: RowArray
+    levels: LabelArray
+
+
+class DaskSource(BlockSource):
+    """The chunks of a Dask array, or the partitions of a Dask frame, as blocks.
+
+    Estimators make one of any such collection.
+
+    Parameters
+    ----------
+    cells : Pieces
+        The rows of each block: an array of floating-point numbers, `SparseRows` or `Cells`.
+    sample_weight : Pieces or None
+        The weights of the rows of each block, float64.
+    lengths : sequence of int
+        Number of rows of each block; it may be 0.
+    layout : Layout
+        Which features are numeric and which are categorical.
+    dtype : dtype
+        Floating-point type of the rows.
+    n_threads : int, default=1
+        Number of threads of a task. The result does not depend on it.
+    sparse : bool, default=False
+        Whether the rows are `SparseRows`.
+    """
+
+    def __init__(
+        self,
+        cells: Pieces,
+        sample_weight: Pieces | None,
+        lengths: Sequence[int],
+        layout: Layout,
+        dtype: Any,
+        n_threads: int = 1,
+        *,
+        sparse: bool = False,
+    ) -> None:
+        self._lengths = tuple(lengths)
+        self._places = [at for at, n in enumerate(self._lengths) if n]  # of blocks that have rows
+        before = np.cumsum([0, *self._lengths]).tolist()
+        self._first_rows: list[int] = [before[at] for at in self._places]
+        self._cells = cells.take(self._places)
+        self._weight = None if sample_weight is None else sample_weight.take(self._places)
+        self._kept: Pieces | None = None  # a `_Kept` for each block, if there is row memory
+        self._dtype = np.dtype(dtype)
+        self.layout, self.n_threads, self.sparse = layout, n_threads, sparse
+        self.operations = SPARSE_OPERATIONS if sparse else OPERATIONS
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(self._lengths)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks that have rows."""
+        return len(self._places)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Floating-point type of the rows."""
+        return self._dtype  # type: ignore[no-any-return]
+
+    def blocks(self) -> Iterator[Block]:
+        """Raise an error: the rows stay where they are."""
+        raise TypeError(
+            "X is a Dask collection, whose rows stay with the workers, and this algorithm needs "
+            "them all in one place. Give X.compute(), or some of its rows, if they fit into memory."
+        )
+
+    def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
+        """Return the source with a function applied to the numbers of each block."""
+        return self._with(_cells=self._cells.mapped(_Transform(transform)).held())
+
+    def run(self, reduction: Reduction[Part, Whole]) -> tuple[Whole, Self]:
+        """Return the result of a reduction, and the source with the new row memory."""
+        graph, job = self._carry(reduction)
+        name = _new_name(reduction)
+        kept, parts = [], []
+        for at in range(self.n_blocks):
+            kept.append((f"kept-{name}", at))
+            parts.append((name, at))
+            graph[kept[-1]] = (_keep, job, *self._block(at))
+            graph[parts[-1]] = (_part_in, kept[-1])
+        tree, whole = _tree(parts, _join_by, job)
+        # the tasks of all blocks begin at once, those of the next pass will depend on them
+        results = Pieces({**graph, **tree}, [whole, *kept]).computed()
+        memory = Pieces({key: results.graph[key] for key in kept}, kept)
+        joined: Part = _result({whole: results.graph[whole]}, whole)
+        return reduction.finish(joined), self._with(_kept=memory)
+
+    def reduce(self, reduction: Reduction[Part, Whole]) -> Whole:
+        """Return the result of a reduction; the new row memory is dropped."""
+        enough = getattr(reduction, "enough", None)
+        if enough is not None and self.n_blocks > 1 and enough(part := self._join(reduction, 1)):
+            return reduction.finish(part)
+        return reduction.finish(self._join(reduction, self.n_blocks))
+
+    def _join(self, reduction: Reduction[Part, Any], n_blocks: int) -> Part:
+        """Return the parts of the first blocks, joined."""
+        graph, job = self._carry(reduction)
+        name = _new_name(reduction)
+        parts = [(name, at) for at in range(n_blocks)]
+        for at, part in enumerate(parts):
+            graph[part] = (_part_of, job, *self._block(at))
+        tree, whole = _tree(parts, _join_by, job)
+        joined: Part = _result({**graph, **tree}, whole)
+        return joined
+
+    def gather(self, name: str, axis: int = 0) -> Any:
+        """Return what row memory has under a name, for all rows, as a Dask array.
+
+        Its chunks are those of the collection, also where these have no rows.
+        """
+        assert self._kept is not None
+        token = _new_name(name)
+        graph: dict[Hashable, Any] = dict(self._kept.graph)
+        first = (partial(_no_rows_in, name=name, axis=axis), self._kept.keys[0])
+        empty = _result(graph | {token: first}, token)
+        chunks = [self._lengths if a == axis else (n,) for a, n in enumerate(empty.shape)]
+        kept = dict(zip(self._places, self._kept.keys, strict=True))
+        read = partial(_array_in, name=name)
+        for at in range(len(self._lengths)):
+            key = (token, *(at if a == axis else 0 for a in range(empty.ndim)))
+            graph[key] = (read, kept[at]) if at in kept else (np.copy, empty)
+        return da.Array(_layered(graph, token), token, chunks, meta=empty)
+
+    def forget(self, name: str) -> Self:
+        """Return the source without what row memory has under this name."""
+        return self if self._kept is None else self.run(_Forget(name))[1]
+
+    def _carry(self, reduction: Reduction[Any, Any]) -> tuple[dict[Hashable, Any], Hashable]:
+        """Return all that tasks need: the rows, and a task that carries the reduction; its key.
+
+        Workers fetch the reduction from each other. It is the result of a task, because data that
+        is merely scattered would be lost with its worker.
+        """
+        key = f"carry-{_new_name(reduction)}"
+        some = (self._cells, self._weight, self._kept)
+        graph = _merged(*(pieces for pieces in some if pieces is not None))
+        graph[key] = (_itself, _Job(reduction, self.n_threads, self.gaps, self.stretch))
+        return graph, key
+
+    def _block(self, at: int) -> tuple[Any, ...]:
+        """Return what the task of a block gets beside the reduction."""
+        weight = None if self._weight is None else self._weight.keys[at]
+        kept = None if self._kept is None else self._kept.keys[at]
+        return self._cells.keys[at], weight, self._first_rows[at], kept
+
+
+# ---- what the tasks do ---------------------------------------------------------------------------
+
+sizeof.register(SparseRows, lambda rows: sum(array.nbytes for array in rows.arrays()))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A reduction, and how it sees the blocks; no named tuple, into which Dask would look."""
+
+    reduction: Reduction[Any, Any]
+    n_threads: int
+    gaps: bool
+    stretch: bool
+
+
+class _Kept:
+    """The part of a block and its row memory."""
+
+    def __init__(self, part: Any, memory: RowMemory) -> None:
+        self.part, self.memory = part, memory
+
+    def __sizeof__(self) -> int:  # Dask asks
+        return 1000 + sum(array.nbytes for array in self.memory.values())
+
+
+class _Whole:
+    """All parts joined. Dask would take some tuples for tasks."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@dataclass(frozen=True)
+class _Transform:
+    """Apply a function to the numbers of a block."""
+
+    function: Callable[[RowArray], RowArray]
+
+    def __call__(self, cells: Any) -> Any:
+        if isinstance(cells, Cells):
+            return cells._replace(rows=self.function(cells.rows))
+        return self.function(cells)
+
+
+@dataclass(frozen=True)
+class _Forget(BlockReduction[None]):
+    name: str
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
+        return None, {name: kept for name, kept in memory.items() if name != self.name}
+
+
+def _keep(
+    job: _Job, cells: Any, weight: FloatArray | None, first_row: int, kept: _Kept | None
+) -> _Kept:
+    rows, levels = cells if isinstance(cells, Cells) else (cells, None)
+    rows, weight, levels = map(_aligned, (rows, weight, levels))
+    block = Block(rows, weight, first_row, job.n_threads, levels, job.gaps, job.stretch)
+    memory = {} if kept is None else {name: _aligned(a) for name, a in kept.memory.items()}
+    return _Kept(*on_block(job.reduction, block, memory))
+
+
+def _aligned(array: Any) -> Any:
+    """Return an array as the core needs it; those that came from another worker may lie oddly."""
+    if isinstance(array, SparseRows):
+        values, columns, begins = map(in_whole_steps, (array.values, array.columns, array.begins))
+        return SparseRows(values, columns, begins, array.shape[1])
+    return array if array is None else in_whole_steps(array)
+
+
+def _part_of(job: _Job, *block: Any) -> Any:
+    return _keep(job, *block).part
+
+
+def _part_in(kept: _Kept) -> Any:
+    return kept.part
+
+
+def _array_in(kept: _Kept, name: str) -> Any:
+    return kept.memory[name]
+
+
+def _no_rows_in(kept: _Kept, name: str, axis: int) -> Any:
+    return np.take(kept.memory[name], [], axis=axis)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def _join_all(join: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
+    return join_in_tree(parts, join)
+
+
+def _join_by(job: _Job, parts: Sequence[Any]) -> Any:
+    return join_in_tree(parts, job.reduction.join)
+
+
+def _join_last(join_some: Callable[..., Any], by: Any, parts: Sequence[Any]) -> _Whole:
+    return _Whole(join_some(by, parts))
+
+
+# ---- graphs --------------------------------------------------------------------------------------
+
+
+def _tree(
+    parts: Sequence[Hashable], join_some: Callable[..., Any], by: Any
+) -> tuple[dict[Hashable, Any], Hashable]:
+    """Return tasks that join the parts, and the key of the last; `by` is the first argument."""
+    tasks: dict[Hashable, Any] = {}
+    name = _new_name("join")
+    level = 0
+    while len(parts) > _FAN:
+        groups = [parts[at : at + _FAN] for at in range(0, len(parts), _FAN)]
+        parts = [(name, level, at) for at in range(len(groups))]
+        for key, group in zip(parts, groups, strict=True):
+            tasks[key] = (join_some, by, list(group))
+        level += 1
+    tasks[name] = (_join_last, join_some, by, list(parts))
+    return tasks, name
+
+
+def _result(graph: Mapping[Hashable, Any], key: Hashable) -> Any:
+    """Compute a value of a graph and return it."""
+    task = Delayed(key, _layered(graph), layer="tasks")
+    value = task.compute(optimize_graph=False)
+    return value.value if isinstance(value, _Whole) else value
+
+
+def _layered(graph: Mapping[Hashable, Any], name: str = "tasks") -> HighLevelGraph:
+    return HighLevelGraph({name: graph}, {name: set()})
+
+
+def _merged(*pieces: Pieces) -> dict[Hashable, Any]:
+    merged: dict[Hashable, Any] = {}
+    for some in pieces:
+        merged.update(some.graph)
+    return merged
+
+
+def _new_name(what: Any) -> str:
+    """Return a name that no other task has; Dask shows the part before the dash."""
+    kind = what if isinstance(what, str) else getattr(what, "__name__", type(what).__name__)
+    return f"{kind.strip('_').lower()}-{uuid.uuid4().hex}"
