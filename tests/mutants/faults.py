@@ -788,6 +788,33 @@ among(
     ),
 )
 among(
+    "sources/dask.py",
+    (
+        "parts-joined-by-threes",
+        "order of sums",
+        "_FAN = 16",
+        "_FAN = 3",
+    ),
+    (
+        "all-blocks-begin-at-zero",
+        "off by one",
+        "[before[at] for at in self._places]",
+        "[0 for at in self._places]",
+    ),
+    (
+        "row-memory-of-dask-forgotten",
+        "lost update",
+        "kept = None if self._kept is None else self._kept.keys[at]",
+        "kept = None",
+    ),
+    (
+        "weights-of-dask-forgotten",
+        "lost weight",
+        "weight = None if self._weight is None else self._weight.keys[at]",
+        "weight = None",
+    ),
+)
+among(
     "sources/describe.py",
     (
         "second-look-elsewhere",
