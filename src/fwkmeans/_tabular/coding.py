@@ -94,7 +94,7 @@ class Coding:
         categories = []
         for name, cells in _columns.each_column(X, categorical):
             values, codes = distinct_values(cells, name)
-            observed = _Observed()
+            observed = Observed()
             observed.add(DistinctValues(values, codes[counted]))
             categories.append(observed.in_order(cells, own_missing=own_missing))
         return cls(X.shape[1], numeric, categorical, tuple(categories))
@@ -116,7 +116,7 @@ class Coding:
         and only if there are such columns. If a column has more categories than centers can hold,
         the sentence that `too_many` returns for it is raised.
         """
-        observed = [_Observed() for _ in categorical]
+        observed = [Observed() for _ in categorical]
         weight = None if sample_weight is None else np.asarray(sample_weight)
         first_row, cells = 0, np.empty(0)  # arrays declare no order
         orders: list[Any] = [cells] * len(observed)
@@ -241,7 +241,7 @@ class Coding:
         )
 
 
-class _Observed:
+class Observed:
     """What occurs in a column, gathered piece by piece."""
 
     def __init__(self) -> None:
@@ -249,10 +249,18 @@ class _Observed:
         self.missing = False
 
     def add(self, column: DistinctValues) -> None:
+        """Add the cells of a piece."""
         for place in column.occurring():
             value = _plain(column.values[place])
             self.values.setdefault(_key(value), value)
         self.missing |= bool((column.codes < 0).any())
+
+    def join(self, other: Observed) -> Observed:
+        """Return what occurs in either column."""
+        both = Observed()
+        both.values = {**self.values, **other.values}
+        both.missing = self.missing or other.missing
+        return both
 
     def in_order(self, cells: Any, *, own_missing: bool) -> tuple[Any, ...]:
         """Return the categories in the order of their codes; `cells` is the column."""
@@ -272,11 +280,11 @@ class Census:
     def __init__(self, X: Any, categorical: IndexArray, counted: Any = slice(None)) -> None:
         """Look at some rows of a table; refuse what `Coding.learn` refuses."""
         check_kinds(X, categorical)
-        self._columns: list[_Observed] = []
+        self._columns: list[Observed] = []
         self._declared: list[tuple[Any, ...]] = []  # the orders of ordered types
         for name, cells in _columns.each_column(X, categorical):
             values, codes = distinct_values(cells, name)
-            observed = _Observed()
+            observed = Observed()
             observed.add(DistinctValues(values, codes[counted]))
             self._columns.append(observed)
             ordered = not isinstance(cells, np.ndarray) and cells.dtype == nw.Enum
@@ -287,9 +295,7 @@ class Census:
         both = copy.copy(self)
         both._columns = []
         for here, there in zip(self._columns, other._columns, strict=True):
-            joined = _Observed()
-            joined.values = {**here.values, **there.values}
-            joined.missing = here.missing or there.missing
+            joined = here.join(there)
             both._columns.append(joined)
             if len(joined.values) > MOST_CATEGORIES:
                 some = quoted(list(joined.values.values())[:5])

@@ -230,13 +230,27 @@ def read_numeric(X: Any, columns: IntArray, order: Literal["C", "F"] = "C") -> N
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         every = columns.size == X.shape[1]
         return np.asarray(X if every else X[:, columns], dtype=dtype)
-    values = [read_numbers(cells, name) for name, cells in each_column(X, columns)]
-    single = bool(values) and all(one.dtype == np.float32 for one in values)
-    dtype = np.float32 if single else np.float64
-    block = np.empty((X.shape[0], len(values)), dtype=dtype, order=order)
-    for j, one in enumerate(values):
-        block[:, j] = one
+    dtype = np.float32 if is_single(X, columns) else np.float64
+    block = np.empty((X.shape[0], len(columns)), dtype=dtype, order=order)
+    if nw.dependencies.is_pyarrow_table(X):
+        plain = [_copy_arrow(X.column(int(v)), block[:, j]) for j, v in enumerate(columns)]
+        left = np.flatnonzero(~np.asarray(plain, dtype=bool))
+    else:
+        left = np.arange(len(columns))
+    for j, (name, cells) in zip(left, each_column(X, np.asarray(columns)[left]), strict=True):
+        block[:, j] = read_numbers(cells, name)
     return block
+
+
+def _copy_arrow(column: Any, room: NDArray[Any]) -> bool:
+    """Copy a column of numbers without gaps, part by part; tell whether it is one."""
+    if column.null_count or str(column.type) not in _ARROW_NUMBERS:
+        return False
+    begin = 0
+    for part in column.chunks:
+        room[begin : begin + len(part)] = part.to_numpy()
+        begin += len(part)
+    return True
 
 
 def read_numbers(cells: Any, name: Hashable) -> NDArray[Any]:

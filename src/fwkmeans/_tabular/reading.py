@@ -16,7 +16,7 @@ import sys
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -76,7 +76,7 @@ def read_and_keep(
     remarks = Remarks()
     written = None
     with content:
-        arrow = require("pyarrow", "Tables", "io")
+        require("pyarrow", "Tables", "io")
         start = content.read(8)
         content.seek(0)
         if start.startswith(b"PAR1"):
@@ -98,17 +98,21 @@ def read_and_keep(
     check_names(name, table.column_names)
     if not table.num_rows:
         raise InputError(f"{name} has a header but no rows: there is nothing to cluster.")
-    beside = {*text, *keys}
+    return ReadTable(in_common_types(table, how, {*text, *keys}), remarks), written
+
+
+def in_common_types(table: Any, how: Format, beside: Collection[str] = ()) -> Any:
+    """Return a table whose columns are of few types, and numbers that mean a missing cell missing.
+
+    The columns `beside` keep such numbers.
+    """
+    arrow = require("pyarrow", "Tables", "io")
+    columns = [_of_common_type(arrow, column) for column in table.columns]
     columns = [
         column if title in beside else _without_numbers(arrow, column, how)
-        for title, column in zip(
-            table.column_names,
-            (_of_common_type(arrow, column) for column in table.columns),
-            strict=True,
-        )
+        for title, column in zip(table.column_names, columns, strict=True)
     ]
-    table = arrow.Table.from_arrays(columns, names=table.column_names)
-    return ReadTable(table, remarks), written
+    return arrow.Table.from_arrays(columns, names=table.column_names)
 
 
 def _open(path: str) -> tuple[str, Any]:

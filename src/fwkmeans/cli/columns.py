@@ -158,7 +158,7 @@ def choose_columns(
             f"{'they are' if several else 'it is'} named like codes (--numeric).",
         )
     if left_out:
-        notes.insert(0, _said(left_out))
+        notes.insert(0, said_left_out(left_out))
     _check_number(table, columns, name, left_out, is_text)
     features = arrow.table(columns)
     notes += _about_stand_ins(arrow, features)
@@ -340,7 +340,7 @@ def _check_number(
         )
     used = "no column is" if not columns else f"only the column {next(iter(columns))!r} is"
     others = [one for one in table.column_names if one not in columns]
-    why = _said(left_out).rstrip(".") if left_out else f"{quoted(others)} are set aside"
+    why = said_left_out(left_out).rstrip(".") if left_out else f"{quoted(others)} are set aside"
     raise InputError(
         f"Of {name} {used} left to cluster by ({why}): weights of features need two or "
         "more; overrule with --numeric or --categorical, or give another table."
@@ -350,7 +350,7 @@ def _check_number(
 # ---- what a column is ---------------------------------------------------------------------------
 
 
-def _said(left_out: dict[str, str]) -> str:
+def said_left_out(left_out: dict[str, str]) -> str:
     """Return a sentence about the columns that were left out."""
     parts = [f"{column!r} ({reason})" for column, reason in list(left_out.items())[:5]]
     more = len(left_out) - len(parts)

@@ -16,11 +16,13 @@ from fwkmeans.cli.options import (
     algorithm_option,
     column_options,
     columns_option,
+    dask_option,
     file_option,
     fit_options,
     format_options,
     json_option,
     safe_option,
+    stream_options,
 )
 from fwkmeans.cli.output import (
     check_apart,
@@ -38,6 +40,7 @@ from fwkmeans.cli.report_files import check_report, write_page
 from fwkmeans.cli.result import result_lines
 from fwkmeans.cli.rows import with_clusters
 from fwkmeans.cli.run import Fitted, fit_choice
+from fwkmeans.cli.sizes import Streaming, is_streamed
 from fwkmeans.cli.workbook import profile_rows
 
 
@@ -70,6 +73,8 @@ from fwkmeans.cli.workbook import profile_rows
 @file_option("-r", "--report", text="Write a report (.html, or .pdf by a browser).")
 @safe_option
 @json_option
+@stream_options
+@dask_option
 @format_options
 def fit(
     table: str,
@@ -84,11 +89,14 @@ def fit(
     report: str | None,
     spreadsheet_safe: bool,
     as_json: bool,
+    streaming: Streaming,
+    dask: str | None,
     how: Format,
 ) -> None:
     """Cluster TABLE and show which columns matter in which cluster.
 
-    TABLE is a CSV (also .gz), Parquet, Arrow or Excel file, or - for stdin. Numbers are used as
+    TABLE is a CSV (also .gz), Parquet, Arrow or Excel file, or - for stdin; a large file, a folder
+    or a pattern such as 'folder/*.parquet' is read in blocks (--stream). Numbers are used as
     numbers, text and true/false as categories; columns that only number or name the rows are left
     out. Nothing is written unless a file is asked for.
 
@@ -105,29 +113,53 @@ def fit(
     if out is not None and only_labels:
         check_keys(roles.id, ["cluster"])
     name = table_name(table)
-    chosen = read_columns(table, how, roles, name, keep=out is not None and is_text(out))
+    streamed: Any = None
+    if dask is not None:
+        from fwkmeans.cli.on_dask import OnDask
+        from fwkmeans.cli.streaming import check_streamed_out
+
+        check_streamed_out(out)
+        streamed = OnDask(table, how, roles, name, dask)
+        chosen = streamed.chosen
+    elif is_streamed(table, streaming):
+        from fwkmeans.cli.streaming import Streamed, check_streamed_out
+
+        check_streamed_out(out)
+        streamed = Streamed(table, how, roles, name, streaming)
+        chosen = streamed.chosen
+    else:
+        chosen = read_columns(table, how, roles, name, keep=out is not None and is_text(out))
     if show_columns:
         show_uses(chosen, as_json)
         return
     choice = choose(algorithm, parameters)
-    fitted = fit_choice(choice, options, chosen)
+    if streamed is None:
+        fitted = fit_choice(choice, options, chosen)
+    else:
+        fitted = fit_choice(choice, options, chosen, streamed.fit, streamed.n_rows)
     pipeline, rows, warned = fitted.pipeline, fitted.rows, fitted.warned
+    looked_at = pipeline if streamed is None else streamed.on_sample(pipeline)
     from fwkmeans.reports.summarize import summarize_rows
 
     with working("Looking at the result"):
         summary = summarize_rows(
-            pipeline,
+            looked_at,
             chosen.features,
             rows,
             classes=chosen.classes,
             row_names=chosen.row_names,
-            title=f"{count(len(set(pipeline[-1].labels_.tolist())), 'cluster')} in {name}",
+            title=f"{count(len(set(looked_at[-1].labels_.tolist())), 'cluster')} in {name}",
             with_map=report is not None or as_json,
             random_state=options.seed,
+            sizes=None if streamed is None else streamed.sizes(pipeline),
         )
     _tell_page(summary, fitted, chosen)
     written = {}
-    if out is not None:
+    if out is not None and streamed is not None:
+        only = list(roles.id) if only_labels else None
+        streamed.write(pipeline, out, keys=only, spreadsheet_safe=spreadsheet_safe)
+        written["labels" if only_labels else "table"] = out
+    elif out is not None:
         write_columns(
             chosen.ids | {"cluster": pipeline[-1].labels_.tolist()}
             if only_labels
@@ -140,13 +172,14 @@ def fit(
     if model is not None:
         from fwkmeans.persistence import save_model
 
-        save_model(pipeline, model)
+        save_model(looked_at, model)
         written["model"] = model
     if report is not None:
         write_page(summary, report)
         written["report"] = report
     missing = treatment(choice, options, chosen.features)
-    notes = [*chosen.notes, *_about_missing(missing, chosen.n_missing)]
+    n_missing = chosen.n_missing if streamed is None else streamed.n_missing
+    notes = [*chosen.notes, *_about_missing(missing, n_missing)]
     if as_json:
         notes += [one.text for one in warned]
         number = {"chosen": fitted.chosen, "tendency": fitted.tendency, "scores": fitted.scores}

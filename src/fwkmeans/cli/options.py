@@ -14,6 +14,7 @@ from fwkmeans._tabular.format import MAX_UNPACKED, MISSING, Format
 from fwkmeans.cli.columns import Roles
 from fwkmeans.cli.errors import debug_option
 from fwkmeans.cli.models import NAMES, FitOptions
+from fwkmeans.cli.sizes import Streaming
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
@@ -56,7 +57,10 @@ _SECTIONS = {
     ),
     **dict.fromkeys(("missing", "standardize", "starts", "seed", "jobs"), "Details"),
     **dict.fromkeys(
-        ("sep", "decimal", "encoding", "header", "sheet", "na", "max_unpacked"),
+        (
+            *("sep", "decimal", "encoding", "header", "sheet", "na", "max_unpacked"),
+            *("stream", "memory", "dask"),
+        ),
         "How the table is written",
     ),
     **dict.fromkeys(("max_json", "debug", "help"), "Other"),
@@ -217,6 +221,35 @@ _FORMAT = (
     debug_option,
 )
 
+
+def _bytes(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
+    """Read a number of bytes, such as 256MiB or 1GB."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", value, re.IGNORECASE)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is not a size; write 256MiB or 1GB.")
+    number, prefix, binary = found.groups()
+    size = float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " ")
+    if not 2**20 <= size <= 2**50:
+        raise click.BadParameter(f"{value} is too little or too much memory; give 1MiB or more.")
+    return int(size)
+
+
+_STREAM = (
+    click.option(
+        "--stream/--no-stream",
+        default=None,
+        help="Read the table in blocks, whatever its size (default: if it has more than 1 GiB, or "
+        "more than an eighth of the memory that is free; folders and patterns always).",
+    ),
+    click.option(
+        "--memory",
+        callback=_bytes,
+        default="256MiB",
+        metavar="SIZE",
+        help="Memory for these blocks (default: 256MiB).",
+    ),
+)
+
 _ROLES = (
     _columns("--categorical", "Columns that hold categories (text and true/false do anyway)."),
     _columns("--numeric", "Columns that hold numbers."),
@@ -297,6 +330,15 @@ def _format(na: list[str], max_unpacked: float, **given: Any) -> Format:
 format_options = _gathered(
     "how", _FORMAT, "sep decimal encoding header sheet na max_unpacked", _format
 )
+#: The cluster that reads the table and clusters its rows.
+dask_option = click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Let the workers of a Dask cluster read the Parquet files of TABLE and cluster the rows: "
+    "the address of its scheduler, such as tcp://host:8786.",
+)
+#: Whether a table is read in blocks, as `streaming`.
+stream_options = _gathered("streaming", _STREAM, "stream memory", Streaming)
 #: What the columns of a table are, as `roles`.
 column_options = _gathered("roles", _ROLES, "categorical numeric drop id labels dates", Roles)
 #: What all algorithms have, as `options`.

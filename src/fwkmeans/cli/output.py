@@ -160,6 +160,17 @@ def _no_formula(cell: Any) -> Any:
     return cell if _NUMBER.fullmatch(cell) else f"'{cell}"
 
 
+def no_formulas(arrow: Any, table: Any) -> Any:
+    """Return a table in which no text is a formula of a spreadsheet, nor the name of a column."""
+    for at, field in enumerate(table.schema):
+        if arrow.types.is_string(field.type):
+            coded = table.column(at).combine_chunks().dictionary_encode()
+            safe = arrow.array([*map(_no_formula, coded.dictionary.to_pylist())], arrow.string())
+            cells = arrow.DictionaryArray.from_arrays(coded.indices, safe).cast(arrow.string())
+            table = table.set_column(at, field.name, cells)
+    return table.rename_columns([*map(_no_formula, table.column_names)])
+
+
 def _write_csv(columns: Mapping[str, Sequence[Any]], stream: TextIO, separator: str) -> None:
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
     writer.writerow(columns)

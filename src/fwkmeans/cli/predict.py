@@ -26,8 +26,13 @@ from fwkmeans.cli.options import (
     keys_option,
     max_json_option,
     safe_option,
+    stream_options,
 )
 from fwkmeans.cli.output import check_apart, check_out, echo_json, note, table_name, write_columns
+from fwkmeans.cli.sizes import Streaming, is_streamed
+
+#: Categories that a model has not seen which are remembered of a block.
+MOST_STRANGE = 100
 
 
 class ModelColumns(NamedTuple):
@@ -56,6 +61,7 @@ class ModelColumns(NamedTuple):
 @safe_option
 @json_option
 @max_json_option
+@stream_options
 @format_options
 def predict(
     model: str,
@@ -66,12 +72,14 @@ def predict(
     spreadsheet_safe: bool,
     as_json: bool,
     max_json: float,
+    streaming: Streaming,
     how: Format,
 ) -> None:
     """Assign each row of TABLE to a cluster of MODEL.
 
     MODEL is a file that fwkmeans fit --model wrote; it holds no code and is safe to open. Columns
-    are found by name, in any order; further columns are ignored. TABLE may be - for stdin.
+    are found by name, in any order; further columns are ignored. TABLE may be - for stdin; a large
+    file, a folder or a pattern such as 'folder/*.parquet' is read and written in blocks.
     """
     check_apart({"the model": model, "the table": table}, {"--out": out})
     check_out(out)
@@ -79,6 +87,20 @@ def predict(
     n_clusters = len(pipeline[-1].cluster_centers_)
     apart_names = [f"distance_{k}" for k in range(n_clusters)] if distances else []
     check_keys(keys, ["cluster", *apart_names])
+    if is_streamed(table, streaming):
+        from fwkmeans.cli.predict_blocks import predict_blocks
+
+        sizes, told = predict_blocks(
+            pipeline, table, out, how, keys, apart_names, streaming, spreadsheet_safe, model
+        )
+        for text in told:
+            note(text)
+        n_rows = int(sizes.sum())
+        if as_json:
+            echo_json({"n_rows": n_rows, "sizes": sizes.tolist()})
+        elif out != "-":
+            click.echo(f"Wrote the clusters of {count(n_rows, 'row')} to {out}")
+        return
     frame, features, remarks = read_for(pipeline, table, how, keys)
     for key in keys:
         if key not in frame.column_names:
@@ -155,23 +177,27 @@ def read_for(
 ) -> tuple[Any, Any, list[str]]:
     """Return a table, the columns of the model in it, and what was guessed about them."""
     with using("The model"):
-        known = _columns_of(pipeline)
+        known = columns_of(pipeline)
     frame, remarks = read_table(table, how, known.text, keys=keys)
-    name = table_name(table)
+    features = features_of(pipeline, frame, known, table_name(table))
+    used = known.numbers if known.names else frame.column_names
+    return frame, features, [with_option(*remark) for remark in remarks.found(used)]
+
+
+def features_of(pipeline: Any, frame: Any, known: ModelColumns, name: str) -> Any:
+    """Return the columns of the model in a table."""
     if known.names:
-        told = [with_option(*remark) for remark in remarks.found(known.numbers)]
-        return frame, match_columns(frame, *known, name), told
+        return match_columns(frame, *known, name)
     if frame.num_columns != pipeline.n_features_in_:
         raise InputError(
             f"{name} has {count(frame.num_columns, 'column')}, the model was fitted to "
             f"{pipeline.n_features_in_} without names: give the same columns in the same order."
         )
     columns = frame.column_names
-    features = match_columns(frame, columns, [], columns, [], name)
-    return frame, features, [with_option(*remark) for remark in remarks.found(columns)]
+    return match_columns(frame, columns, [], columns, [], name)
 
 
-def _columns_of(pipeline: Any) -> ModelColumns:
+def columns_of(pipeline: Any) -> ModelColumns:
     """Return the columns of a model: those it compares as text, and those that are numbers."""
     first = pipeline.steps[0][1]
     if not hasattr(first, "feature_names_in_"):
@@ -203,17 +229,36 @@ def _categories(step: Any) -> tuple[Any, Any]:
 
 def _unseen(pipeline: Any, features: Any) -> list[str]:
     """Return a sentence on categories that the model has never seen."""
-    places, categories = _categories(pipeline.steps[0][1])
-    columns = [str(name) for name in getattr(pipeline.steps[0][1], "feature_names_in_", ())]
-    strange = {}
-    for v, values in zip(places, categories, strict=True):
-        cells = features[:, v] if isinstance(features, np.ndarray) else features[int(v)].to_pylist()
-        new = {one for one in set(cells) - set(values) if one is not None and one == one}
-        if new:
-            strange[columns[v]] = sorted(map(str, new))
-    return [
-        f"Column {column!r} holds categories that the model has not seen "
-        f"({', '.join(map(repr, new[:3]))}{', ...' if len(new) > 3 else ''}); they differ "
-        "equally from every cluster."
-        for column, new in strange.items()
-    ]
+    strange = Strange()
+    strange.add(pipeline, features)
+    return strange.sentences()
+
+
+class Strange:
+    """Categories that a model has never seen, by column."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, set[str]] = {}
+
+    def add(self, pipeline: Any, features: Any) -> None:
+        """Look at some rows."""
+        places, categories = _categories(pipeline.steps[0][1])
+        columns = [str(name) for name in getattr(pipeline.steps[0][1], "feature_names_in_", ())]
+        for v, values in zip(places, categories, strict=True):
+            if isinstance(features, np.ndarray):
+                cells = set(features[:, v])
+            else:
+                cells = set(features[int(v)].unique().to_pylist())
+            new = {one for one in cells - set(values) if one is not None and one == one}
+            if new:
+                known = self._found.setdefault(columns[v], set())
+                known |= set(sorted(map(str, new))[:MOST_STRANGE])
+
+    def sentences(self) -> list[str]:
+        """Return a sentence for each column."""
+        return [
+            f"Column {column!r} holds categories that the model has not seen "
+            f"({', '.join(map(repr, sorted(new)[:3]))}{', ...' if len(new) > 3 else ''}); they "
+            "differ equally from every cluster."
+            for column, new in self._found.items()
+        ]

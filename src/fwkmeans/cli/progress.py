@@ -36,16 +36,11 @@ def working(what: str) -> Iterator[None]:
         return
     from rich.console import Console
 
-    logger, level = logging.getLogger("fwkmeans"), logging.getLogger("fwkmeans").level
-    with Console(stderr=True).status(what) as status:
-        handler = _Handler(lambda text: status.update(f"{what} ({text})"))
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-        try:
-            yield
-        finally:
-            logger.removeHandler(handler)
-            logger.setLevel(level)
+    with (
+        Console(stderr=True).status(what) as status,
+        _hearing(lambda text: status.update(f"{what} ({text})")),
+    ):
+        yield
     raise_if_stopped()
 
 
@@ -53,20 +48,40 @@ def working(what: str) -> Iterator[None]:
 def _lines_about(what: str) -> Iterator[None]:
     """Say on stderr, now and then, that something is still being done."""
     done, begin = threading.Event(), time.monotonic()
+    last = [""]
 
     def tell() -> None:
         wait = PATIENCE
         while not done.wait(wait):
-            click.echo(f"{what}: {time.monotonic() - begin:.0f} s so far", err=True)
+            about = f" ({last[0]})" if last[0] else ""
+            click.echo(f"{what}{about}: {time.monotonic() - begin:.0f} s so far", err=True)
             wait *= 2
+
+    def remember(text: str) -> None:
+        last[0] = text
 
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()
     try:
-        yield
+        with _hearing(remember):
+            yield
     finally:
         done.set()
         thread.join()
+
+
+@contextlib.contextmanager
+def _hearing(show: Callable[[str], None]) -> Iterator[None]:
+    """Pass on what the algorithm reports."""
+    logger, level = logging.getLogger("fwkmeans"), logging.getLogger("fwkmeans").level
+    handler = _Handler(show)
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 class _Handler(logging.Handler):

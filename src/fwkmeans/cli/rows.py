@@ -20,17 +20,24 @@ def with_clusters(chosen: Chosen, model: Any, rows: Any) -> dict[str, list[Any]]
     `rows` is what the model was fitted to. Names that the table has already get a number.
     """
     columns = {name: chosen.table[name].to_pylist() for name in chosen.table.column_names}
-    labels = model.labels_
+    values = [one.tolist() for one in about_rows(model, rows, model.labels_)]
+    names = distinct_names(ADDED, "{}_{}", taken=columns)
+    return columns | dict(zip(names, values, strict=True))
+
+
+def about_rows(
+    model: Any, rows: Any, labels: LabelArray
+) -> tuple[LabelArray, FloatArray, FloatArray]:
+    """Return cluster, distance and confidence of rows."""
     distances = np.asarray(model.transform(rows), dtype=np.float64)
     own = distances[np.arange(labels.size), labels]
     if hasattr(model, "predict_proba"):
         confidence = model.predict_proba(rows).max(axis=1)
     else:
         confidence = margins(distances, labels)
-    shown = [float(f"{one:.6g}") for one in own]
-    values = (labels.tolist(), shown, [round(float(one), 4) for one in confidence])
-    names = distinct_names(ADDED, "{}_{}", taken=columns)
-    return columns | dict(zip(names, values, strict=True))
+    shown = np.array([float(f"{one:.6g}") for one in own], dtype=np.float64)
+    sure = np.array([round(float(one), 4) for one in confidence], dtype=np.float64)
+    return labels, shown, sure
 
 
 def margins(distances: FloatArray, labels: LabelArray) -> FloatArray:

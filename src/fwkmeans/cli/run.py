@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fwkmeans._support.errors import InputError
@@ -19,19 +20,27 @@ class Warned(NamedTuple):
     is_in_summary: bool  # which says it in better words
 
 
-def fit_and_collect(pipeline: Any, features: Any) -> tuple[Any, list[Warned]]:
+def fit_in_memory(pipeline: Any, features: Any) -> Any:
+    """Fit in place; return the rows as the last step saw them."""
+    rows = pipeline[:-1].fit_transform(features)
+    pipeline[-1].fit(rows)
+    return rows
+
+
+def fit_and_collect(
+    pipeline: Any, features: Any, fit: Callable[[Any, Any], Any] = fit_in_memory
+) -> tuple[Any, list[Warned]]:
     """Fit in place; return the rows as the last step saw them, and the warnings."""
     from fwkmeans.exceptions import FewerClustersWarning, NotConvergedWarning, NoVaryingColumnError
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            rows = pipeline[:-1].fit_transform(features)
+            rows = fit(pipeline, features)
         except NoVaryingColumnError:
             raise InputError(
                 "No column varies: all rows are the same. Give a table whose rows differ."
             ) from None
-        pipeline[-1].fit(rows)
     known = FewerClustersWarning, NotConvergedWarning
     found = [
         Warned(" ".join(str(one.message).split()), issubclass(one.category, known))
@@ -53,15 +62,25 @@ class Fitted(NamedTuple):
     scores: dict[str, dict[int, float]]  # by criterion and number of clusters
 
 
-def fit_choice(choice: Choice, options: FitOptions, chosen: Chosen) -> Fitted:
-    """Fit an algorithm, with the number of clusters that was asked for or has to be found."""
-    features, n_rows = chosen.features, chosen.features.num_rows
+def fit_choice(
+    choice: Choice,
+    options: FitOptions,
+    chosen: Chosen,
+    fit: Callable[[Any, Any], Any] = fit_in_memory,
+    n_rows: int | None = None,
+) -> Fitted:
+    """Fit an algorithm, with the number of clusters that was asked for or has to be found.
+
+    If the columns are those of some rows only, `fit` fits all `n_rows`.
+    """
+    features = chosen.features
+    n_rows = features.num_rows if n_rows is None else n_rows
     check_sizes(options, features)
     task = f"{choice.name} clusters {n_rows} rows"
     if isinstance(options.clusters, int):
         pipeline = build(choice, options, features, chosen.n_missing)
         with working(task):
-            rows, warned = fit_and_collect(pipeline, features)
+            rows, warned = fit_and_collect(pipeline, features, fit)
         return Fitted(pipeline, rows, warned, [], [], None, None, {})
     from fwkmeans.selection.tendency import cluster_tendency
 
@@ -70,13 +89,13 @@ def fit_choice(choice: Choice, options: FitOptions, chosen: Chosen) -> Fitted:
     if is_auto(choice):
         pipeline = build(choice, options, features, chosen.n_missing)
         with working(task):
-            rows, warned = fit_and_collect(pipeline, features)
+            rows, warned = fit_and_collect(pipeline, features, fit)
             found = pipeline[-1].n_clusters_
             decision = decide_auto(pipeline[-1].criteria_, options)
             if decision.n_clusters != found:
                 again = options._replace(clusters=decision.n_clusters)
                 pipeline = build(choice, again, features, chosen.n_missing)
-                rows, warned = fit_and_collect(pipeline, features)
+                rows, warned = fit_and_collect(pipeline, features, fit)
     else:
         found = None
         with working(f"{choice.name} tries numbers of clusters"):
@@ -84,7 +103,7 @@ def fit_choice(choice: Choice, options: FitOptions, chosen: Chosen) -> Fitted:
         again = options._replace(clusters=decision.n_clusters)
         pipeline = build(choice, again, features, chosen.n_missing)
         with working(task):
-            rows, warned = fit_and_collect(pipeline, features)
+            rows, warned = fit_and_collect(pipeline, features, fit)
     return Fitted(
         pipeline,
         rows,

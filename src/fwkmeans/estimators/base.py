@@ -133,11 +133,13 @@ class BaseFeatureWeightedKMeans(
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
-            The rows. A path names a ``.npy`` file, which is read in blocks.
+            The rows. A path names a file or folder that is read in blocks: Parquet, Arrow, CSV,
+            Zarr or ``.npy``; so is what a function gives that returns an iterator of blocks.
         y : Ignored
             Present for API consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weight of each row; an integer weight counts like repeated rows.
+        sample_weight : array-like of shape (n_samples,) or str, default=None
+            Non-negative weight of each row; an integer weight counts like repeated rows. Of a file
+            it may be the name of a column.
         device : str, default=None
             Where the passes over the rows are computed, such as ``"cuda"``; None means where X is.
 

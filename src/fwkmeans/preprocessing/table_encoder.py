@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Iterable
+from copy import copy
+from functools import reduce
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import narwhals.stable.v2 as nw
@@ -13,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fwkmeans._support.checks import BOOLEAN, CATEGORY_WEIGHT, NONE, check_parameters, one_of
 from fwkmeans._support.text import distinct_names, quoted
 from fwkmeans._tabular import columns as _columns
-from fwkmeans._tabular.coding import Coding
-from fwkmeans._tabular.distinct import object_array
+from fwkmeans._tabular.coding import Coding, Observed
+from fwkmeans._tabular.distinct import DistinctValues, distinct_values, object_array
 from fwkmeans.exceptions import NoVaryingColumnError
 from fwkmeans.preprocessing.range_standardizer import (
     FloatArray,
@@ -182,10 +186,80 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             _counts(codes, categories.size) / max(1, (codes >= 0).sum())
             for codes, categories in zip(columns.codes.T, self.categories_, strict=True)
         ]
-        self.category_scale_ = self._find_category_scale(columns.numeric)
+        usual = np.nanvar(self._scaled(columns.numeric), axis=0, dtype=np.float64)
+        self.category_scale_ = self._find_category_scale(usual)
+        return self._found_origins(X.shape[0])
+
+    def fit_blocks(self, sample: Any, blocks: Iterable[Any] | Callable[..., Any]) -> Self:
+        """Learn from a table outside of memory.
+
+        Medians are those of the sample, everything else is that of all rows.
+
+        Parameters
+        ----------
+        sample : dataframe or array-like of shape (n_samples, n_features)
+            Some rows of the table.
+        blocks : iterable of dataframes or arrays, or callable
+            All rows, in blocks that are read once. If these are elsewhere, a function that calls
+            its first argument with every block and joins the results by its second.
+
+        Returns
+        -------
+        self : TableEncoder
+            The fitted encoder.
+        """
+        self.fit(sample)
+        if callable(blocks):
+            whole: Sums = blocks(self._sums_of, Sums.join)
+        else:
+            whole = reduce(Sums.join, map(self._sums_of, blocks))
+        n_rows, found, columns = whole
+        self.categories_ = [
+            object_array(one.observed.in_order(one.order, own_missing=False)) for one in columns
+        ]
+        times = [
+            np.array([one.times[str(category)] for category in categories], dtype=np.int64)
+            for one, categories in zip(columns, self.categories_, strict=True)
+        ]
+        lacking = np.array([one.missing for one in columns], dtype=np.int64)
+        if self.impute is None:
+            self._refuse_missing(found.missing > 0, lacking > 0)
+        if self.fill_values_ is not None:
+            medians = [self.fill_values_[v] for v in self.numerical_features_]
+            found.fill(np.array(medians, dtype=np.float64))
+            for v, categories, own, n in zip(
+                self.categorical_features_, self.categories_, times, lacking, strict=True
+            ):
+                if categories.size:
+                    self.fill_values_[v] = categories[own.argmax()]
+                    own[own.argmax()] += n
+        self.mean_, self.range_ = found.mean, found.high - found.low
+        self.frequencies_ = [own / max(1, own.sum()) for own in times]
+        varies = self.range_ > 0
+        usual = found.variance[varies]
+        if self.standardize:
+            usual = usual / self.range_[varies] ** 2
+        self.category_scale_ = self._find_category_scale(usual)
+        return self._found_origins(n_rows)
+
+    def _sums_of(self, block: Any) -> Sums:
+        """Return what is learned from some rows."""
+        moments = Moments(self.numerical_features_.size)
+        moments.add(self._read_numeric(block))
+        columns = []
+        for name, cells in _columns.each_column(block, self.categorical_features_):
+            values, codes = distinct_values(cells, name)
+            observed = Observed()
+            observed.add(DistinctValues(values, codes))
+            times = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
+            counter = Counter(dict(zip(map(str, values), times, strict=True)))
+            columns.append(CategorySums(observed, counter, int((codes < 0).sum()), cells[:0]))
+        return Sums(int(block.shape[0]), moments, columns)
+
+    def _found_origins(self, n_rows: int) -> Self:
         self.origins_ = np.repeat(np.arange(self.n_features_in_), self._widths())
         if not self.origins_.size:
-            raise NoVaryingColumnError(nothing_left(X.shape[0], self.n_features_in_))
+            raise NoVaryingColumnError(nothing_left(n_rows, self.n_features_in_))
         return self
 
     def transform(self, X: Any) -> Any:
@@ -229,13 +303,15 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 own[codes < 0] = np.nan
         return Z
 
-    def _find_category_scale(self, numeric: FloatArray) -> FloatArray:
-        """Return what to multiply the binary columns of each categorical column by."""
+    def _find_category_scale(self, usual: FloatArray) -> FloatArray:
+        """Return what to multiply the binary columns of each categorical column by.
+
+        `usual` are the variances of the numerical columns of the output.
+        """
         if not isinstance(self.category_weight, str):
             return np.full(len(self.frequencies_), np.sqrt(float(self.category_weight)))
         own = np.array([1.0 - (f * f).sum() for f in self.frequencies_])
         own[[f.size < 2 for f in self.frequencies_]] = 0.0  # such columns are removed
-        usual = np.nanvar(self._scaled(numeric), axis=0, dtype=np.float64)
         if not usual.size:
             usual = own[own > 0]
         weight = np.ones_like(own)
@@ -332,7 +408,14 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _read(self, X: Any) -> Columns:
         """Read the table into arrays and refuse infinite values."""
-        numeric = _columns.read_numeric(X, self.numerical_features_)
+        numeric = self._read_numeric(X)
+        unknown: Any = "error" if self.handle_unknown == "error" else "ignore"
+        names = list(self._names())
+        codes = self._coding().codes(X, unknown=unknown, names=names, otherwise="ignore")
+        return Columns(numeric, codes)
+
+    def _read_numeric(self, X: Any) -> FloatArray:
+        numeric: FloatArray = _columns.read_numeric(X, self.numerical_features_)
         infinite = np.isinf(numeric).any(axis=0)
         if infinite.any():
             names = self._names()[self.numerical_features_[infinite]]
@@ -340,10 +423,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"Input X contains infinity in column(s) {quoted(names)}, expected finite numbers. "
                 "Remove or replace these values."
             )
-        unknown: Any = "error" if self.handle_unknown == "error" else "ignore"
-        names = list(self._names())
-        codes = self._coding().codes(X, unknown=unknown, names=names, otherwise="ignore")
-        return Columns(numeric, codes)
+        return numeric
 
     def _coding(self) -> Coding:
         categories = tuple(tuple(one.tolist()) for one in self.categories_)
@@ -377,9 +457,13 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             most_frequent = object_array(self.fill_values_[v] for v in self.categorical_features_)
             fill = self._coding().codes_of(most_frequent)
             return Columns(numeric, np.where(no_category, fill, codes))
+        self._refuse_missing(*(np.asarray(one.any(axis=0)) for one in (no_number, no_category)))
+        return columns
+
+    def _refuse_missing(self, no_number: NDArray[np.bool_], no_category: NDArray[np.bool_]) -> None:
         missing = [
-            *self.numerical_features_[no_number.any(axis=0)],
-            *self.categorical_features_[no_category.any(axis=0)],
+            *self.numerical_features_[no_number],
+            *self.categorical_features_[no_category],
         ]
         if missing:
             raise ValueError(
@@ -387,7 +471,6 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"{quoted(self._names()[sorted(missing)])}, expected none. Set impute='median' or "
                 "'keep', or remove or replace them."
             )
-        return columns
 
     def _widths(self) -> list[int]:
         """Return the number of output columns of each input column, 0 if it does not vary."""
@@ -397,6 +480,87 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             wide = 1 if self.categorical == "keep" else categories.size
             widths[v] = wide if categories.size > 1 else 0
         return [int(width) for width in widths]
+
+
+class CategorySums(NamedTuple):
+    """What some rows have in a categorical column."""
+
+    observed: Observed
+    times: Counter[str]  # of each category
+    missing: int
+    order: Any  # a column of its type, without cells
+
+    def join(self, other: CategorySums) -> CategorySums:
+        """Return that of the rows of both."""
+        both = self.observed.join(other.observed)
+        return CategorySums(
+            both, self.times + other.times, self.missing + other.missing, other.order
+        )
+
+
+class Sums(NamedTuple):
+    """What the encoder learns of some rows, besides medians."""
+
+    n_rows: int
+    moments: Moments
+    columns: list[CategorySums]
+
+    def join(self, other: Sums) -> Sums:
+        """Return that of the rows of both."""
+        pairs = zip(self.columns, other.columns, strict=True)
+        columns = [here.join(there) for here, there in pairs]
+        return Sums(self.n_rows + other.n_rows, self.moments.join(other.moments), columns)
+
+
+class Moments:
+    """Mean, variance and range of columns, gathered block by block; missing cells are left out."""
+
+    def __init__(self, n_columns: int) -> None:
+        self.n: NDArray[np.float64] = np.zeros(n_columns)
+        self.missing: NDArray[np.float64] = np.zeros(n_columns)
+        self.mean: NDArray[np.float64] = np.zeros(n_columns)
+        self.squares: NDArray[np.float64] = np.zeros(n_columns)  # about the mean
+        self.low: NDArray[np.float64] = np.full(n_columns, np.nan)
+        self.high: NDArray[np.float64] = np.full(n_columns, np.nan)
+
+    @property
+    def variance(self) -> NDArray[np.float64]:
+        """Mean squared distance from the mean."""
+        return self.squares / np.maximum(self.n, 1)
+
+    def add(self, rows: FloatArray) -> None:
+        """Add rows."""
+        there = ~np.isnan(rows)
+        n = there.sum(axis=0).astype(np.float64)
+        self.missing += len(rows) - n
+        mean = np.where(there, rows, 0.0).sum(axis=0, dtype=np.float64) / np.maximum(n, 1)
+        squares = (np.where(there, rows - mean, 0.0) ** 2).sum(axis=0, dtype=np.float64)
+        self._join(n, mean, squares)
+        if len(rows):
+            self.low = np.fmin(self.low, np.fmin.reduce(rows, axis=0))
+            self.high = np.fmax(self.high, np.fmax.reduce(rows, axis=0))
+
+    def join(self, other: Moments) -> Moments:
+        """Return those of the rows of both."""
+        both = copy(self)
+        both._join(other.n, other.mean, other.squares)
+        both.missing = self.missing + other.missing
+        both.low, both.high = np.fmin(self.low, other.low), np.fmax(self.high, other.high)
+        return both
+
+    def fill(self, values: NDArray[np.float64]) -> None:
+        """Put a value in place of the missing cells of each column."""
+        values = np.where(self.missing > 0, values, 0.0)
+        self._join(self.missing, values, np.zeros_like(values))
+        self.low = np.where(self.missing > 0, np.fmin(self.low, values), self.low)
+        self.high = np.where(self.missing > 0, np.fmax(self.high, values), self.high)
+
+    def _join(self, n: FloatArray, mean: FloatArray, squares: FloatArray) -> None:
+        total = np.maximum(self.n + n, 1)
+        apart = mean - self.mean
+        self.squares = self.squares + squares + apart**2 * (self.n * n / total)
+        self.mean = self.mean + apart * (n / total)
+        self.n = self.n + n
 
 
 def _counts(codes: NDArray[Any], n_categories: int) -> NDArray[np.intp]:

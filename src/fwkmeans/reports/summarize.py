@@ -186,11 +186,13 @@ def summarize_rows(
     draws: int = 5,
     random_state: Any = 0,
     with_map: bool = True,
+    sizes: IntArray | None = None,
 ) -> dict[str, Any]:
     """Return the same as `summarize`; `rows` is what the last step of the model was fitted to.
 
     With it nothing is transformed or predicted again. None makes it from `X`. The map and the
-    typical rows, which only a page shows, are None unless they are asked for.
+    typical rows, which only a page shows, are None unless they are asked for. If X is a sample of
+    a larger table, `sizes` are the numbers of rows of its clusters.
     """
     steps, estimator = split(model)
     table = table_of(X)
@@ -210,8 +212,11 @@ def summarize_rows(
     shares = shares_by_column(encoded, owners, len(columns))
     equal_by_column = shares_by_column(equal[None], owners, len(columns))[0]
     n_clusters = len(shares)
-    sizes = np.bincount(labels, minlength=n_clusters)
     masses = np.bincount(labels, weights, n_clusters).astype(np.float64)
+    if sizes is None:
+        sizes = np.bincount(labels, minlength=n_clusters)
+    else:
+        masses = sizes.astype(np.float64)
     found = distinctions(columns, labels, n_clusters, weights, random)
     repeats = repeated_values(columns, found, masses)
     repeated = repeated_columns(columns, found, labels, sizes)
@@ -253,7 +258,7 @@ def summarize_rows(
             sizes,
             uniform=view.has_uniform_weights,
         ),
-        "n_rows": int(labels.size),
+        "n_rows": int(sizes.sum()),
         "n_features": len(names),
         "n_clusters": len(sizes),
         "preparation": describe_steps(

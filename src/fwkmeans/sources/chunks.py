@@ -207,8 +207,8 @@ class ChunkedSource(BlockSource):
         return self._blocks()
 
     def _blocks(self) -> Iterator[Block]:
-        begins = self.reader.bounds(self.step)[:-1].tolist()
-        for begin, cells in zip(begins, self.reader.pieces(self.step), strict=True):
+        begin = 0
+        for cells in self.reader.pieces(self.step):
             try:
                 rows, levels = self._plain(cells), self._levels(cells)
             except (ValueError, TypeError) as error:
@@ -217,7 +217,10 @@ class ChunkedSource(BlockSource):
                 last = begin + cells.shape[0]
                 where = f"rows {begin + 1:,} to {last:,} of {self.reader.title}"
                 raise type(error)(f"{error} (Found in {where}.)") from error
+            del cells  # they need not be in memory any longer
             yield self._block(begin, rows, levels)
+            begin += len(rows)
+            del rows, levels
 
     def _block(self, begin: int, rows: RowArray, levels: LabelArray | None) -> Block:
         weight = self.sample_weight

@@ -270,9 +270,10 @@ def in_steps(arrow: Any, tables: Iterable[Any], step: int) -> Iterator[Any]:
     for table in tables:
         while n_waiting + table.num_rows >= step:
             n_taken = step - n_waiting
-            yield arrow.concat_tables([*waiting, table.slice(0, n_taken)])
-            table = table.slice(n_taken)
-            waiting, n_waiting = [], 0
+            full = arrow.concat_tables([*waiting, table.slice(0, n_taken)])
+            table, waiting, n_waiting = table.slice(n_taken), [], 0
+            yield full
+            del full
         if table.num_rows:
             waiting.append(table)
             n_waiting += table.num_rows

@@ -128,12 +128,13 @@ class BlockReader(ABC):
         """Yield the rows as arrays or frames of `step` rows, the last of which may have fewer."""
         if self.files is not None:
             self.files.check()
-        n_rows, expected = 0, self.bounds(step)[1:].tolist()
-        for at, piece in enumerate(self._pieces(step)):
+        n_rows, expected = 0, self.bounds(step)[:0:-1].tolist()
+        for piece in self._pieces(step):
             n_rows += piece.shape[0]
-            if at >= len(expected) or n_rows != expected[at]:
+            if not expected or n_rows != expected.pop():
                 break
             yield piece
+            del piece  # the next one takes its place in memory
         if self.files is not None:
             self.files.check()
         if n_rows != self.n_rows:

@@ -18,6 +18,7 @@ from fwkmeans._tabular.columns import (
     is_single,
 )
 from fwkmeans._tabular.readers.base import BlockReader
+from fwkmeans._tabular.readers.mapped import some_columns
 
 
 class FactoryReader(BlockReader):
@@ -114,11 +115,7 @@ class FactoryReader(BlockReader):
         self._columns = [known[v] for v in columns]
 
     def _chosen(self, block: Any) -> Any:
-        if self._columns is None:
-            return block
-        if isinstance(block, np.ndarray):
-            return block[:, self._columns]
-        return nw.from_native(block, eager_only=True)[:, self._columns].to_native()
+        return some_columns(block, self._columns)
 
     def _pieces(self, step: int) -> Iterator[Any]:
         for block in self._blocks():
