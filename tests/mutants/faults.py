@@ -1631,6 +1631,7 @@ among(
 among(
     "estimators/auto.py",
     ("auto-last-of-near", "swapped", "max() - CLOSE))[0]", "max() - CLOSE))[-1]"),
+    ("auto-no-votes", "forgotten", ", *self._starts.by_kmeans(n_clusters)]", "]"),
 )
 among(
     "_mixture/parameters.py",
