@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import fwkmeans as fw
-from fwkmeans._core.device import rows as device_rows
 from fwkmeans.sources import DeviceSource
 
 pytestmark = [
@@ -161,10 +160,13 @@ def test_sums_that_overflow_end_as_on_the_host(where, looped):
             fw.EWKMeans(2, init=X[:2], n_init=1).fit(X, device=at)
 
 
-def test_what_takes_part_in_a_batch_is_kept_with_the_rows(X, where):
+def test_limits_of_the_device_are_known(X, where):
     torch = pytest.importorskip("torch")
+    from fwkmeans._core.device.kernels import DevicePass
+
     source = DeviceSource(torch.as_tensor(X).to(where))
     assert "alternate" in source.operations
-    assert isinstance(source.rows, device_rows.DeviceRows)
     wide = DeviceSource(torch.zeros((2, 5000), device=where))
     assert "alternate" not in wide.operations  # the host computes the weights of so many columns
+    with pytest.raises(ValueError, match="46341 clusters: rows on a device can have up to 46340"):
+        DevicePass(*source.blocks(), 1, 46341, shared=True)

@@ -47,6 +47,7 @@ _BLOCK = 1024  # rows of a piece that are looked at together
 _SUM_PROGRAMS = 1 << 14  # programs that sum, about
 _SUM_PARTS = (16, 1024)  # into how many parts the rows of a cluster are cut
 _CELLS = 1 << 25  # cells of the largest temporary array
+_MOST_CLUSTERS = 46340  # pairs of them are numbered in 32 bits
 BATCH = 32  # parts of sums that are added together
 # how much each product may be off: rounded factors, and sums in float32
 _PRODUCT_ERROR = 1.01 * 2.0**-10
@@ -123,6 +124,11 @@ class DevicePass:
     """
 
     def __init__(self, block: Block, n_starts: int, n_clusters: int, *, shared: bool) -> None:
+        if n_clusters > _MOST_CLUSTERS:
+            raise ValueError(
+                f"{n_clusters} clusters: rows on a device can have up to {_MOST_CLUSTERS}. Give "
+                "the rows as an array of NumPy."
+            )
         self.block, self.rows = block, rows_of(block)
         n_rows, n_features = self.rows.shape
         self.n_starts, self.n_clusters, self.n_features = n_starts, n_clusters, n_features
