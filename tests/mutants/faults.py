@@ -1146,13 +1146,6 @@ among(
         "tests/sources tests/laws/test_hostile_source.py",
     ),
     (
-        "labeling-mass-without-weight",
-        "forgotten weight",
-        "mass += np.bincount(labels[piece], weight, n_clusters)",
-        "mass += np.bincount(labels[piece], None, n_clusters)",
-        "tests/sources tests/laws/test_invariance.py tests/laws/test_objective.py",
-    ),
-    (
         "powers-add-largest",
         "dropped join",
         "np.where(largest, np.maximum(before, after), before + after)",
@@ -1162,6 +1155,13 @@ among(
 )
 among(
     "_core/array_kernels.py",
+    (
+        "labeling-mass-without-weight",
+        "forgotten weight",
+        "mass += np.bincount(labels[piece], weight, n_clusters)",
+        "mass += np.bincount(labels[piece], None, n_clusters)",
+        "tests/sources tests/laws/test_invariance.py tests/laws/test_objective.py",
+    ),
     (
         "pairs-without-sample-weight",
         "forgotten weight",
