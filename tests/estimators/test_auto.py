@@ -14,6 +14,7 @@ from fwkmeans import AutoKMeans, KMeans
 from fwkmeans._mixture import FAMILIES
 from fwkmeans.datasets import add_noise_features, load_uci, make_survey_gaussians
 from fwkmeans.estimators import auto
+from fwkmeans.estimators.auto_rows import table_of
 from fwkmeans.exceptions import FewerClustersWarning
 from fwkmeans.persistence import load_model, save_model
 from fwkmeans.plotting import ClusterMapDisplay, FeatureWeightsDisplay
@@ -237,8 +238,7 @@ def test_labels_are_those_of_the_mixture_that_was_chosen(monkeypatch):
 
 
 def search_in(X):
-    model = AutoKMeans(2)
-    return auto._Search(model._table_of(model._opened(X, None, reset=True).source), 1)
+    return auto._Search(table_of(AutoKMeans(2)._opened(X, None, reset=True).source), 1)
 
 
 def test_k_means_votes_but_is_not_chosen(monkeypatch, rng):

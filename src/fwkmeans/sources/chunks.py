@@ -69,9 +69,11 @@ class ChunkedSource(BlockSource):
     >>> import numpy as np, tempfile, pathlib
     >>> from fwkmeans import EWKMeans
     >>> from fwkmeans.sources import ChunkedSource
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.npy"
-    >>> np.save(path, np.random.default_rng(0).random((1000, 3)))
-    >>> EWKMeans(2, random_state=0).fit(ChunkedSource(path, block_bytes=4096)).labels_.shape
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "rows.npy"
+    ...     np.save(path, np.random.default_rng(0).random((1000, 3)))
+    ...     model = EWKMeans(2, random_state=0).fit(ChunkedSource(path, memory=2**14))
+    >>> model.labels_.shape
     (1000,)
     """
 
