@@ -181,6 +181,19 @@ def test_rows_that_are_wrong_late_in_a_file(tmp_path, rng, tail, sentence):
         TextReader([path], "table.csv")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_quote_that_does_not_end_swallows_no_rows(tmp_path, encoding, packed):
+    content = "a,b\n" + "1,é\n" * 30 + '3,"4\n' + "5,é\n" * 50
+    path = tmp_path / "table.csv"
+    pack = gzip.compress if packed else bytes
+    path.write_bytes(pack(content.encode(encoding)))
+    with pytest.raises(InputError, match="has a quote that does not end, before '4 5,"):
+        TextReader([path], "table.csv", Format(encoding=encoding))
+    path.write_bytes(pack((content + '"').encode(encoding)))
+    assert TextReader([path], "table.csv", Format(encoding=encoding)).n_rows == 31
+
+
 def test_rows_longer_than_a_block(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a,b\n" + f"1,{'x' * 5000}\n2,y\n" * 20)

@@ -152,7 +152,7 @@ def _read_text(
     sep = guess_separator(lines) if how.sep is None else how.sep
     check_size(len(data) + 8 * (data.obj.count(sep.encode()) + data.obj.count(b"\n")))
     cells = _parse(name, data, sep, lines)
-    _check_end(name, data, cells.columns[-1][-1].as_py())
+    refuse_open_quote(name, lambda n: bytes(data[-n:]), cells.columns[-1][-1].as_py())
     if cells.num_columns == 1:
         wrong_separator(name, sep, lines[0])
     header = [column[0].as_py() for column in cells.columns]
@@ -337,10 +337,17 @@ def _parse(name: str, data: memoryview, sep: str, lines: Sequence[str]) -> Any:
         n_columns = cells.num_columns
 
 
-def _check_end(name: str, data: memoryview, last: str) -> None:
-    """Raise if the last cell is a quote that does not end, and therefore the rest of the file."""
-    raw = f'"{last.replace(chr(34), chr(34) * 2)}'.encode()
-    if "\n" in last and data[-len(raw) :] == raw:
+def refuse_open_quote(
+    name: str, tail: Callable[[int], bytes], last: str, encoding: str = "utf-8"
+) -> None:
+    """Raise if the last cell is a quote that does not end, and therefore the rest of the file.
+
+    ``tail(n)`` returns the last n bytes of the file; it is called if the cell has several lines.
+    """
+    if "\n" not in last:
+        return
+    raw = f'"{last.replace(chr(34), chr(34) * 2)}'
+    if tail(len(raw.encode(encoding))).decode(encoding, "ignore").endswith(raw):
         raise InputError(
             f"{name} has a quote that does not end, before {shortened(last, 43, mark='...')!r}: "
             "everything behind it is one cell. Close the quote, or remove it."

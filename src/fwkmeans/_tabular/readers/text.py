@@ -10,6 +10,7 @@ import codecs
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ from fwkmeans._tabular.delimited import (
     guess_separator,
     inferred,
     named_columns,
+    refuse_open_quote,
     with_missing,
     wrong_encoding,
     wrong_row,
@@ -125,11 +127,13 @@ class TextReader(BlockReader):
         for path in self.files.paths:
             if path != self.files.paths[0]:
                 self._check_header(path)
-            n_rows = 0
+            n_rows, last = 0, ""
             for table in self._texts(path):
                 for v, cells in enumerate(table.columns):
                     self._columns[v] = self._seen(v, cells, n_rows + sum(self._n_rows))
                 n_rows += table.num_rows
+                last = table.columns[-1][-1].as_py()
+            refuse_open_quote(path.name, partial(self._tail_of, path), last, self._encoding)
             self._n_rows.append(n_rows)
         self.names, self.n_columns = list(self._names), len(self._names)
         self._chosen = list(range(self.n_columns))
@@ -172,6 +176,14 @@ class TextReader(BlockReader):
         except UnicodeError:
             raise wrong_encoding(path.name, self._encoding) from None
         return memoryview(text.encode())
+
+    def _tail_of(self, path: Path, n: int) -> bytes:
+        """Return the last bytes of a file, unpacked."""
+        tail = b""
+        with self._opened(path) as file:
+            while data := file.read(max(n, 1 << 22)):
+                tail = (tail + data)[-n:]
+        return tail
 
     def _check_header(self, path: Path) -> None:
         """Raise if another file has other columns than the first."""
