@@ -5,6 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
+from fwkmeans import KMeans, WKMeans
 from fwkmeans._support.errors import InputError
 from fwkmeans._tabular.format import Format
 from fwkmeans._tabular.readers import text
@@ -192,6 +193,21 @@ def test_a_quote_that_does_not_end_swallows_no_rows(tmp_path, encoding, packed):
         TextReader([path], "table.csv", Format(encoding=encoding))
     path.write_bytes(pack((content + '"').encode(encoding)))
     assert TextReader([path], "table.csv", Format(encoding=encoding)).n_rows == 31
+
+
+@pytest.mark.parametrize("at", [3, 190])
+def test_a_stray_text_among_numbers_is_named(tmp_path, rng, at, monkeypatch):
+    monkeypatch.setattr(text, "_CODES", 3)  # there are few rows in a block
+    numbers = column(CELLS["numbers"], rng)
+    stray = [*numbers[:at], "oops", *numbers[at + 1 :]]
+    words = column(CELLS["words"], rng)
+    path = written(tmp_path / "table.csv", {"a": stray, "b": numbers, "c": words})
+    where = rf"It holds 'oops' in row {at + 1} of .*table\.csv, and numbers elsewhere"
+    with pytest.warns(UserWarning, match=f"Column 'a' is taken as categories. {where}"):
+        WKMeans(n_clusters=2, n_init=1, random_state=0, missing="ignore").fit(path)
+    with pytest.raises(ValueError, match=f"Not numeric: columns 'a', 'c' of X.*{where}"):
+        KMeans(n_clusters=2).fit(path)
+    assert not TextReader([path], "t").about(2)
 
 
 def test_rows_longer_than_a_block(tmp_path):

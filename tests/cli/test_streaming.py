@@ -181,6 +181,11 @@ def test_damage_is_named_with_file_and_rows(refuse, run, table):
     assert not [one for one in os.listdir() if one.startswith(".")]
 
 
+def test_a_table_without_rows_is_a_sentence(refuse, table):
+    table[:0].to_parquet("none.parquet")
+    assert "none.parquet has no rows." in refuse("fit", "none.parquet", "--stream")
+
+
 def test_ctrl_c_leaves_nothing_half_written(run, table, monkeypatch):
     table.to_csv("table.csv", index=False)
     with open("o.csv", "w") as file:

@@ -300,6 +300,19 @@ def test_sample_weights_of_any_kind(X, rng, kind):
     assert_same(of_unknown, expected)
 
 
+def test_sample_weights_may_name_a_column_as_in_files(X, rng):
+    weight = rng.random(200)
+    table = pd.DataFrame(X, columns=list("abcd"))
+    rows = dd.from_pandas(table.assign(w=weight), npartitions=3)
+    model = EWKMeans(3, **ONE).fit(rows, sample_weight="w")
+    assert_same(model, EWKMeans(3, **ONE).fit(table, sample_weight=weight))
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert model.score(rows, sample_weight="w") == pytest.approx(-model.inertia_)
+    for given, known in ((rows, "'a', 'b', 'c', 'd', 'w'"), (rows.values, "no names")):
+        with pytest.raises(ValueError, match=f"that X does not have: it has {known}"):
+            EWKMeans(3, **ONE).fit(given, sample_weight="weight")
+
+
 @pytest.mark.parametrize(
     ("weight", "message"),
     [

@@ -336,6 +336,14 @@ def test_what_a_function_may_not_give(blocks, error, sentence):
         WKMeans(2).fit(lambda: blocks)
 
 
+def test_blocks_of_a_function_may_be_record_batches(rng):
+    arrow = pytest.importorskip("pyarrow")
+    frame = numbers(rng)
+    table = arrow.Table.from_pandas(frame, preserve_index=False)
+    model = KMeans(3, n_init=1, random_state=0).fit(lambda: table.to_batches(max_chunksize=50))
+    assert_same(model, KMeans(3, n_init=1, random_state=0).fit(frame))
+
+
 def test_blocks_of_a_function_may_be_large_small_or_empty(rng):
     X = rng.normal(size=(100, 3))
     pieces = [X[:0], X[:70], X[70:70], X[70:71], X[71:]]

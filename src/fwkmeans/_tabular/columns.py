@@ -383,8 +383,8 @@ def has_objects(X: Any) -> bool:
     return nw.Object() in nw.from_native(X, eager_only=True).schema.dtypes()
 
 
-def refuse_text(X: Any, who: str) -> None:
-    """Raise if a column of a frame does not hold numbers."""
+def refuse_text(X: Any, who: str, about: str = "") -> None:
+    """Raise if a column of a frame does not hold numbers; `about` ends the sentence."""
     if not is_frame(X):
         return
     schema = nw.from_native(X, eager_only=True).schema
@@ -396,7 +396,7 @@ def refuse_text(X: Any, who: str) -> None:
         raise ValueError(
             f"Not numeric: {describe_columns(text, list(schema))} of X "
             f"({', '.join(sorted(types))}). {who} takes numbers: encode categories with "
-            "fwkmeans.preprocessing.TableEncoder, or drop the column."
+            f"fwkmeans.preprocessing.TableEncoder, or drop the column.{about}"
         )
 
 

@@ -11,6 +11,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -152,7 +153,7 @@ def _read_text(
     sep = guess_separator(lines) if how.sep is None else how.sep
     check_size(len(data) + 8 * (data.obj.count(sep.encode()) + data.obj.count(b"\n")))
     cells = _parse(name, data, sep, lines)
-    refuse_open_quote(name, lambda n: bytes(data[-n:]), cells.columns[-1][-1].as_py())
+    refuse_open_quote(name, partial(_last_bytes, data), cells.columns[-1][-1].as_py())
     if cells.num_columns == 1:
         wrong_separator(name, sep, lines[0])
     header = [column[0].as_py() for column in cells.columns]
@@ -335,6 +336,10 @@ def _parse(name: str, data: memoryview, sep: str, lines: Sequence[str]) -> Any:
         if cells.num_columns <= n_columns:
             return cells
         n_columns = cells.num_columns
+
+
+def _last_bytes(data: memoryview, n: int) -> bytes:
+    return bytes(data[-n:])
 
 
 def refuse_open_quote(

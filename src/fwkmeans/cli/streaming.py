@@ -95,6 +95,8 @@ class Streamed:
                     f"{name} has no names of columns: read it with Python (see "
                     "fwkmeans.sources.ChunkedSource)."
                 )
+            if not self.reader.n_rows:
+                raise InputError(f"{name} has no rows.")
             self.step = rows_at_a_time(self.reader, streaming.memory)
             self.numbers = _some_rows(self.reader, self.step, streaming.memory)
             first, sample = self._drawn()

@@ -49,6 +49,8 @@ def open_collection(
     estimator: Any, X: Any, sample_weight: Any, coding: Coding | None, *, reset: bool
 ) -> Input:
     """Return the rows of a Dask array or frame; they stay where they are."""
+    if isinstance(sample_weight, str):
+        X, sample_weight = _weighted_by(X, sample_weight)
     table = _table_of(estimator, X, reset=reset)
     table = table._replace(pieces=table.pieces.held())
     categorical = np.empty(0, dtype=np.intp)
@@ -170,6 +172,17 @@ def _joined_lists(before: list[Any], after: list[Any]) -> list[Any]:
 
 
 # ---- sample weights ------------------------------------------------------------------------------
+
+
+def _weighted_by(X: Any, name: str) -> tuple[Any, Any]:
+    """Return a frame without the column of this name, and that column."""
+    if not isinstance(X, dd.DataFrame) or name not in X.columns:
+        known = f"has {quoted(X.columns)}" if isinstance(X, dd.DataFrame) else "has no names"
+        raise ValueError(
+            f"sample_weight={name!r} names a column that X does not have: it {known}. Give the "
+            "name of a column, or a Dask array with one weight for each row."
+        )
+    return X.drop(columns=[name]), X[name]
 
 
 def _weights_of(sample_weight: Any, table: _Table) -> list[Pieces]:

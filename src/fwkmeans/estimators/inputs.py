@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -239,10 +240,12 @@ def _coding_of_blocks(
     check_kinds(reader.head, categorical)
     chosen = reader.select(categorical.tolist())
 
+    def named(v: int) -> str:
+        return f"Column {v if reader.names is None else repr(reader.names[v])}"
+
     def too_many(v: int) -> str:
-        name = v if reader.names is None else repr(reader.names[v])
         return (
-            f"Column {name} of {reader.title} has more than {MOST_CATEGORIES:,} different "
+            f"{named(v)} of {reader.title} has more than {MOST_CATEGORIES:,} different "
             f"categories.{reader.about(v)} If it holds names or keys, leave it out: "
             "ChunkedSource(path, columns=[...])."
         )
@@ -258,6 +261,9 @@ def _coding_of_blocks(
         )
 
     coding = learned(weights)
+    for v in categorical.tolist() if isinstance(given, str) else ():
+        if about := reader.about(v):
+            warnings.warn(f"{named(v)} is taken as categories.{about}", stacklevel=2)
     refuse_empty_columns(estimator, coding, reader.names)
     if weights is not None and not weights.all():
         coding = replace(coding, silent=learned(None).categories)
@@ -319,7 +325,8 @@ def _open_blocks(
     if reset and mixed:
         coding = _coding_of_blocks(estimator, source, weights)
     if coding is None:
-        refuse_text(source.reader.head, type(estimator).__name__)
+        odd = [source.reader.about(v) for v in range(source.n_features)]
+        refuse_text(source.reader.head, type(estimator).__name__, next(filter(None, odd), ""))
     elif not reset:
         coding.rows(source.reader.head)  # refuses dates
     options = {} if coding is None else level_options(estimator, reset=reset)

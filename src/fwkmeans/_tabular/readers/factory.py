@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fwkmeans._support.errors import InputError
+from fwkmeans._support.optional import require
 from fwkmeans._support.text import quoted
 from fwkmeans._tabular.columns import (
     categorical_by_dtype,
@@ -70,6 +71,8 @@ class FactoryReader(BlockReader):
                 "each an array or a frame of some rows."
             )
         for block in given:
+            if type(block).__name__ == "RecordBatch":  # as datasets of pyarrow give them
+                block = require("pyarrow", "Record batches", "io").Table.from_batches([block])
             if (isinstance(block, np.ndarray) and block.ndim == 2) or is_frame(block):
                 yield block
             else:

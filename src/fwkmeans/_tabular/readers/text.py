@@ -48,6 +48,9 @@ _LINES = 1000
 #: Cells that are kept of a column to tell how its numbers or dates are written.
 _WITNESSES = 2000
 _NUMBERS = ("int", "float")
+_NUMBER = re.compile(r"\s*[-+]?[\d.,'\s]*\d[\d.,'\s]*([eE][-+]?\d+)?\s*%?")
+#: So many different texts may be codes, even if most of them look like numbers.
+_CODES = 20
 
 
 class _Column(NamedTuple):
@@ -233,6 +236,11 @@ class TextReader(BlockReader):
             return known
         kept = self._witnesses(known, found, cells)
         rows = n_before + len(cells)
+        if known.kind == "null" and found.kind == "text":
+            texts = cells.drop_null().unique().to_pylist()
+            n_odd = sum(_NUMBER.fullmatch(one) is None for one in texts)
+            mostly = len(texts) > _CODES and 4 * n_odd <= len(texts)
+            return text._replace(odd=self._first_odd(known, cells, n_before)) if mostly else text
         if known.kind == "compact" and found.kind in _NUMBERS:
             return found._replace(witnesses=kept, rows=rows)
         if found.kind == "compact" and known.kind in _NUMBERS:
@@ -266,9 +274,8 @@ class TextReader(BlockReader):
 
     def _first_odd(self, known: _Column, cells: Any, n_before: int) -> tuple[int, str] | None:
         """Return row and text of the first cell that is not like the numbers before."""
-        number = re.compile(r"\s*[-+]?[\d.,'\s]*\d[\d.,'\s]*([eE][-+]?\d+)?\s*%?")
         for at, cell in enumerate(cells.to_pylist()):
-            if cell is not None and number.fullmatch(cell) is None:
+            if cell is not None and _NUMBER.fullmatch(cell) is None:
                 return n_before + at + 1, cell
         return known.odd
 
@@ -320,7 +327,7 @@ class TextReader(BlockReader):
         row, cell = odd
         return (
             f" It holds {shortened(cell, 43, mark='...')!r} in row {row:,} of {self.title}, and "
-            "numbers before: correct that cell, or say that this text means a missing cell."
+            "numbers elsewhere: correct that cell, or leave it empty if it means a missing one."
         )
 
     def written(self, step: int) -> Iterator[Any]:
