@@ -33,6 +33,16 @@ def test_other_files_than_parquet_are_refused(run):
     assert "--dask reads Parquet files" in result.err
 
 
+def test_files_that_cannot_be_one_table_are_refused_before_a_cluster_is_asked(refuse, tmp_path):
+    (tmp_path / "other").mkdir()
+    for name in ("ab", "ac"):
+        pd.DataFrame(np.ones((3, 2)), columns=list(name)).to_parquet(f"other/{name}.parquet")
+    at = ("--dask", "tcp://127.0.0.1:1")
+    assert "ac.parquet lacks 'b'" in refuse("fit", "other", *at)
+    assert "no file is called so" in refuse("fit", "none*.parquet", *at)
+    assert "no such file" in refuse("fit", "none.parquet", *at)
+
+
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask with a new pandas
 @pytest.mark.parametrize("algorithm", ["ew-km", "awk"])

@@ -12,6 +12,7 @@ import numpy as np
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.optional import require
 from fwkmeans._tabular.format import Format
+from fwkmeans._tabular.readers import open_reader
 from fwkmeans.cli.columns import Roles, count_missing
 from fwkmeans.cli.progress import working
 from fwkmeans.cli.streaming import FIRST_ROWS, SAMPLE_ROWS, Streamed, draw_numbers
@@ -33,6 +34,8 @@ class OnDask(Streamed):
             raise InputError(
                 f"{path}: --dask reads Parquet files, such as 'folder/*.parquet' or a folder."
             )
+        if "://" not in path:
+            open_reader(path, 1 << 20)  # says what is wrong with the files
         keys = [*roles.id, *([] if roles.labels is None else [roles.labels])]
         self._how, self._beside, self._name = how, {*roles.categorical, *keys}, name
         try:
