@@ -3,7 +3,8 @@
 Run on a machine with a CUDA device: ``python benchmarks/bench_gpu.py`` (a few minutes). It first
 checks every algorithm against the CPU (``--no-check`` leaves this out), then prints milliseconds
 for a whole iteration (labels, statistics, weights, stopping test), the floor, and the peers that
-are installed.
+are installed. ``--cpu`` needs no device: it times the end-to-end case on some of its rows with
+NumPy, on one thread, and extrapolates to all rows.
 """
 
 from __future__ import annotations
@@ -21,19 +22,20 @@ import fwkmeans as fw
 from fwkmeans.exceptions import NotConvergedWarning
 
 CASES = [(10_000_000, 64, 64), (100_000_000, 16, 16), (1_000_000, 256, 256)]
+END_TO_END = (100_000_000, 16, 16)
 ITERATIONS = 30
 
 
-def blobs(n: int, m: int, k: int, seed: int = 0) -> torch.Tensor:
+def blobs(n: int, m: int, k: int, seed: int = 0, device: str = "cuda") -> torch.Tensor:
     """Return Gaussian clusters in half of the columns, and noise in the others."""
-    generator = torch.Generator(device="cuda").manual_seed(seed)
-    centers = torch.randn(k, m, generator=generator, device="cuda")
+    generator = torch.Generator(device=device).manual_seed(seed)
+    centers = torch.randn(k, m, generator=generator, device=device)
     centers[:, m // 2 :] = 0
-    rows = torch.empty(n, m, device="cuda")
+    rows = torch.empty(n, m, device=device)
     for first in range(0, n, 1 << 20):
         part = rows[first : first + (1 << 20)]
-        own = torch.randint(0, k, (len(part),), generator=generator, device="cuda")
-        part[...] = torch.randn(part.shape, generator=generator, device="cuda") + centers[own]
+        own = torch.randint(0, k, (len(part),), generator=generator, device=device)
+        part[...] = torch.randn(part.shape, generator=generator, device=device) + centers[own]
     return rows
 
 
@@ -159,12 +161,31 @@ def check() -> None:
             )
 
 
+def on_cpu(n: int = 1_000_000) -> None:
+    """Fit some rows of the end-to-end case on one thread; print what all of them would take."""
+    whole, m, k = END_TO_END
+    rows = blobs(n, m, k, device="cpu").numpy()
+    model = fw.EWKMeans(k, n_init=1, random_state=0, n_jobs=1)
+    begin = time.process_time()
+    model.fit(rows)
+    seconds = time.process_time() - begin
+    print(
+        f"CPU, one thread: {n} x {m} from k-means++ to convergence in {seconds:.1f} s of CPU time, "
+        f"{model.n_iter_} iterations, {1e3 * seconds / model.n_iter_:.1f} ms each; {whole} rows "
+        f"would take {seconds * whole / n:.0f} s for as many iterations"
+    )
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--no-check", action="store_true")
     parser.add_argument("--cases", type=int, default=len(CASES), help="how many of the cases")
+    parser.add_argument("--cpu", action="store_true", help="only the figure of the CPU")
     arguments = parser.parse_args()
+    if arguments.cpu:
+        on_cpu()
+        return
     print(
         f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, Triton "
         f"{triton.__version__}, fwkmeans {fw.__version__}"
@@ -176,14 +197,16 @@ def main() -> None:
     for n, m, k in CASES[: arguments.cases]:
         rows = blobs(n, m, k)
         starts = rows[:: n // k][:k].clone()
-        floor = 1e3 * max(4 * n * m / bandwidth, 4 * n * m * k / products)
+        reading, forming = 1e3 * 4 * n * m / bandwidth, 1e3 * 4 * n * m * k / products
+        floor = max(reading, forming)
         ours = iteration(fw.EWKMeans, rows, starts)
         plain = iteration(fw.KMeans, rows, starts)
         torch_lloyd(rows, starts, 1)
         naive = milliseconds(lambda r=rows, s=starts: torch_lloyd(r, s, 3), 2) / 3
         other = flash(rows, k, starts)
         print(
-            f"{n} x {m}, {k} clusters: floor {floor:.2f} ms; EWKMeans {ours:.2f} "
+            f"{n} x {m}, {k} clusters: floor {floor:.2f} ms (reading {reading:.2f}, products "
+            f"{forming:.2f}); EWKMeans {ours:.2f} "
             f"({ours / floor:.1f} x), KMeans {plain:.2f}; unweighted: PyTorch {naive:.2f}, "
             f"Flash-KMeans {'not installed' if other is None else f'{other:.2f}'}",
             flush=True,
@@ -199,15 +222,19 @@ def main() -> None:
         f"{milliseconds(lambda: single.fit(rows), 2):.1f} ms",
         flush=True,
     )
-    rows = blobs(100_000_000, 16, 16)
-    model = fw.EWKMeans(16, n_init=1, random_state=0)
-    model.fit(rows[:1_000_000])
+    rows = blobs(*END_TO_END)
+    model = fw.EWKMeans(END_TO_END[2], n_init=1, random_state=0)
+    model.fit(rows[: 1 << 25])  # compiles the programs
     total = milliseconds(lambda: model.fit(rows), 1)
     print(
         f"100M x 16, from k-means++ to convergence: {total / 1e3:.2f} s, {model.n_iter_} "
         f"iterations, converged: {model.converged_}",
         flush=True,
     )
+    known = model.inertia_, model.cluster_centers_.cpu()
+    model.fit(rows)
+    same = model.inertia_ == known[0] and bool((model.cluster_centers_.cpu() == known[1]).all())
+    print(f"a second run gives the same bits: {same}", flush=True)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import argparse
 import hashlib
 import itertools
 import json
+import os
 import subprocess
 import sys
 import time
@@ -47,7 +48,7 @@ from fwkmeans.preprocessing import RangeStandardizer
 
 ROWS, FEATURES, CLUSTERS = (500, 10_000, 200_000, 1_000_000), (4, 10, 50, 200), (3, 10, 50)
 MOST_BYTES = 2 * 2**30  # larger tables are left out
-MOST_WORK = 1.2e10  # rows x features x clusters x iterations of a fit; fits of more are cut short
+MOST_WORK = 8e9  # about the multiply-adds of a fit; larger ones are cut short, for everyone alike
 OURS = {
     model.__name__: model
     for model in (KMeans, EWKMeans, WKMeans, AWKMeans, FGKMeans, FWSAKMeans, IMWKMeans)
@@ -119,11 +120,12 @@ def shortest(
 ) -> dict[Any, float]:
     """Return the shortest time of each contestant.
 
-    They take turns at least twice, and as often as fits into so many seconds.
+    They take turns at least twice, and as often as fits into so many seconds; but only once if that
+    takes many seconds already.
     """
     times = {name: [timed(run)[0]] for name, run in runs.items()}
     once = sum(first for (first,) in times.values())
-    for _ in range(int(np.clip(seconds / once, 1, most))):
+    for _ in range(int(np.clip(seconds / once, once < 10, most))):
         for name, run in runs.items():
             time.sleep(0.003)  # threads of the one before may still wait for work, at full speed
             times[name].append(timed(run)[0])
@@ -141,7 +143,8 @@ def whole_fits(dtype: str, n: int, m: int, k: int) -> list[Row]:
     """Return the times of whole fits from the same centers, for two of our algorithms."""
     X = blobs(n, m, k, np.dtype(dtype))
     init = X[np.random.default_rng(1).choice(n, k, replace=False)].copy()
-    most = int(np.clip(MOST_WORK / (n * m * k), 3, 300))
+    work = n * (m * k + 4 * (m + k) + 60)  # of an iteration: distances, sums, and what rows cost
+    most = int(np.clip(MOST_WORK / work, 3, 300))
     runs: dict[Any, Callable[[], Any]] = {}
     n_iter = {}
     for name in ("KMeans", "EWKMeans"):
@@ -355,16 +358,6 @@ def cells(small: bool) -> Iterator[Cell]:
         for n_init in (1, 10, 1000) if table in ("iris", "wine") else (1, 10):
             if not small or table == "iris":
                 yield "Small tables", f"{table}-{n_init}", partial(default_fits, table, n_init)
-    grid: Iterable[Any] = itertools.product(("float64", "float32"), ROWS, FEATURES, CLUSTERS)
-    if small:
-        grid = [("float64", 500, 4, 3), ("float32", 10_000, 10, 3)]
-    for dtype, n, m, k in grid:
-        if n * m * np.dtype(dtype).itemsize <= MOST_BYTES:
-            yield (
-                "Whole fits",
-                f"{dtype}-{n}-{m}-{k}",
-                partial(whole_fits, dtype, n, m, k),
-            )
     yield "Missing cells", "gaps", partial(gaps, 5_000 if small else 50_000)
     if not small:
         for dtype, p in (("float64", 1.7), ("float64", 3.0), ("float32", 1.7)):
@@ -373,7 +366,8 @@ def cells(small: bool) -> Iterator[Cell]:
             yield "Mixed columns", f"mixed-{n_starts}", partial(mixed, n_starts)
     for name in ("KMeans", "EWKMeans", *installed_peers()):
         yield "Memory", f"memory-{name}", partial(memory, name, 10_000 if small else 1_000_000)
-    for axis, points in GROWTH.items():
+    axes = {axis: points for axis, points in GROWTH.items() if len(points) > 1}
+    for axis, points in axes.items():
         for name in ("KMeans", "EWKMeans", "lloyd"):
             yield (
                 "Growth",
@@ -386,6 +380,16 @@ def cells(small: bool) -> Iterator[Cell]:
             yield "Roofline", f"{dtype}-{m}-{k}", partial(throughput, dtype, m, k, n)
     for number, what in enumerate(NEW_PROCESSES):
         yield "New processes", f"process-{number}", partial(fresh_process, what)
+    grid: Iterable[Any] = itertools.product(ROWS, FEATURES, CLUSTERS, ("float64", "float32"))
+    if small:
+        grid = [(500, 4, 3, "float64"), (10_000, 10, 3, "float32")]
+    for n, m, k, dtype in grid:
+        if n * m * np.dtype(dtype).itemsize <= MOST_BYTES:
+            yield (
+                "Whole fits",
+                f"{dtype}-{n}-{m}-{k}",
+                partial(whole_fits, dtype, n, m, k),
+            )
 
 
 def full(*, small: bool, fresh: bool, minutes: float) -> dict[str, Any]:
@@ -395,19 +399,23 @@ def full(*, small: bool, fresh: bool, minutes: float) -> dict[str, Any]:
     state = hashlib.sha256(core + json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]
     folder = RESULTS / "cells" / state
     folder.mkdir(parents=True, exist_ok=True)
-    sections: dict[str, list[Row]] = {}
+    sections: dict[str, list[Row]] = {name: [] for name in suite_page.TEXTS}
+    n_left = 0
     begin = time.perf_counter()
     for section, key, work in cells(small):
         path = folder / f"{section}-{key}.json".replace(" ", "_")
         if fresh or not path.exists():
             if time.perf_counter() - begin > 60 * minutes:
-                print(f"{section}, {key}: left for the next run, after {minutes:g} minutes")
+                n_left += 1
                 continue
             clock = time.perf_counter()
             path.write_text(json.dumps(work()))
             print(f"{section}, {key}: {time.perf_counter() - clock:.1f} s", flush=True)
-        sections.setdefault(section, []).extend(json.loads(path.read_text()))
-    return {"about": described, "date": time.strftime("%Y-%m-%d"), "sections": sections}
+        sections[section] += json.loads(path.read_text())
+    sections = {name: rows for name, rows in sections.items() if rows}
+    date = time.strftime("%Y-%m-%d")
+    found = {"about": described, "date": date, "load": round(os.getloadavg()[0], 1)}
+    return {**found, "cells left out": n_left, "sections": sections}
 
 
 def quick() -> None:

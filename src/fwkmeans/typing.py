@@ -247,6 +247,17 @@ class CoreRule(NamedTuple):
     groups: IntArray | None = None  # (M,) number of each feature's group
 
 
+class CoreOutcome(NamedTuple):
+    """How the starts of a batch ended; see `fwkmeans._engine.loop.Outcome`."""
+
+    objective: FloatArray
+    history: FloatArray
+    n_iter: IntArray
+    converged: BoolArray
+    has_empty: BoolArray
+    given_up: BoolArray  # sums of such a start overflow: the loop in Python says how it ends
+
+
 class Reduction(Protocol[Part, Whole]):
     """A computation over all rows: a small immutable value that can be pickled.
 

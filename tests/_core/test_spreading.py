@@ -25,6 +25,12 @@ def test_same_rows_as_scikit_learn(shape, weighted, n_clusters):
         np.testing.assert_array_equal(chosen, expected)
 
 
+def test_same_rows_where_a_start_draws_more_than_the_generator_makes_at_once():
+    rows = np.random.default_rng(3).normal(size=(300, 2))
+    expected = _spread_rows_in_python(rows, np.ones(300), [5, 6], 150)  # 150 x 7 draws of two words
+    np.testing.assert_array_equal(spread_rows(rows, np.ones(300), [5, 6], 150, 1), expected)
+
+
 def test_single_precision_draws_from_the_same_shares():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(200, 3)).astype(np.float32)

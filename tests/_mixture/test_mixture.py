@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from fwkmeans._mixture import (
     FAMILIES,
@@ -415,3 +415,12 @@ def test_what_noise_scores_may_be_known(rng):
     sample = sample_of(numbers)
     again = Sample(sample.rows, sample.encoding, sample.weight, null=2 * sample.null)
     assert_array_equal(again.null, 2 * sample.null)
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 9])
+def test_memberships_are_shares_of_the_densities(rng, n_clusters):
+    joint = 40 * rng.normal(size=(50, n_clusters)) - 800
+    total, membership = fitting._posterior(joint)
+    wanted = special.logsumexp(joint, axis=1)
+    assert_allclose(total, wanted, rtol=1e-14)
+    assert_allclose(membership, np.exp(joint - wanted[:, None]), atol=1e-13)

@@ -62,6 +62,8 @@ def test_statistics_and_labels_equal_the_twin(shape, dtype, keeps, where):
     got = kernels.assign_and_accumulate(problem.device, *args, lasts[1])
     again = [LastLabels(problem.before.copy(), problem.update) if keeps else None][0]
     same = kernels.assign_and_accumulate(problem.device, *args, again)
+    np.testing.assert_array_equal(got.reference, problem.reference.astype(dtype))
+    got, same = got.about(problem.reference), same.about(problem.reference)
     for name in ("mass", "rows", "fingerprint", "changed"):
         np.testing.assert_allclose(getattr(got, name), getattr(want, name), rtol=1e-12)
     for name in ("sums", "squares"):

@@ -1,6 +1,7 @@
 """AutoKMeans: clusters without a parameter."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,10 +10,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
-from fwkmeans import AutoKMeans
+from fwkmeans import AutoKMeans, KMeans
 from fwkmeans._mixture import FAMILIES
 from fwkmeans.datasets import add_noise_features, load_uci, make_survey_gaussians
 from fwkmeans.estimators import auto
+from fwkmeans.estimators.auto_rows import table_of
 from fwkmeans.exceptions import FewerClustersWarning
 from fwkmeans.persistence import load_model, save_model
 from fwkmeans.plotting import ClusterMapDisplay, FeatureWeightsDisplay
@@ -233,6 +235,44 @@ def test_labels_are_those_of_the_mixture_that_was_chosen(monkeypatch):
     assert all(len(columns) == 1 for columns in model.groups_.values())
     assert_array_equal(model.predict_proba(frame).argmax(axis=1), model.labels_)
     assert adjusted_rand_score(labels, model.labels_) > 0.95
+
+
+def search_in(X):
+    return auto._Search(table_of(AutoKMeans(2)._opened(X, None, reset=True).source), 1)
+
+
+def test_k_means_votes_but_is_not_chosen(monkeypatch, rng):
+    """Two families agree with each other, two others with K-Means."""
+    one, other = np.arange(40) % 2, np.arange(40) // 20
+    search = search_in(rng.normal(size=(40, 2)))
+    labels = [other, other, one, one, np.arange(40) % 3 // 2]
+    fits = {
+        family.name: SimpleNamespace(labels=labels[f], criterion=0.0)
+        for f, family in enumerate(FAMILIES)
+    }
+    monkeypatch.setattr(search, "_best", lambda family, n_clusters: fits[family.name])
+    for votes, place in (([other, other], 0), ([one, one], 2)):
+        monkeypatch.setattr(search._starts, "by_kmeans", lambda n_clusters, votes=votes: votes)
+        name, about = search.chosen(2)
+        assert name == FAMILIES[place].name
+        assert list(about) == [family.name for family in FAMILIES]
+        others = [*labels[:place], *labels[place + 1 :], *votes]
+        wanted = np.mean([adjusted_rand_score(labels[place], labels_) for labels_ in others])
+        assert about[name]["agreement"] == pytest.approx(wanted)
+
+
+def test_k_means_has_the_lowest_objective_of_its_starts(rng):
+    """From Ward's partition and from fixed draws, in units of the range and of the deviation."""
+    X = rng.normal(size=(200, 3)) * [1, 5, 20]
+    starts = search_in(X)._starts
+    for rows, labels in zip(
+        (X / np.ptp(X, axis=0), X / X.std(axis=0)), starts.by_kmeans(6), strict=True
+    ):
+        drawn = KMeans(6, n_init=10, random_state=0).fit(rows)
+        scatter = sum(
+            ((rows[labels == k] - rows[labels == k].mean(axis=0)) ** 2).sum() for k in range(6)
+        )
+        assert scatter <= drawn.inertia_ * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("far", [1e30, 1e200, -1e300])

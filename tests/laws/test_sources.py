@@ -40,6 +40,28 @@ def test_memory_equals_chunks(configuration, init, weighted, rng, dtype, tmp_pat
         np.testing.assert_allclose(a.transform(X), b.transform(rows), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(  # a pass takes milliseconds, whatever the number of rows
+    "configuration",
+    [pytest.param(c, marks=[pytest.mark.long] if at % 3 else []) for at, c in enumerate(FEW)],
+    ids=name_of,
+)
+def test_memory_equals_dask(configuration, rng):
+    dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
+    X = make_rows(rng, 150, 4)
+    weight = rng.random(150) * (rng.random(150) > 0.2)
+    common = {"init": "random", "n_init": 1, "random_state": 7, "max_iter": 8}
+    a = configuration.estimator(4, 4, **common).fit(X, sample_weight=weight)
+    with dask.config.set(scheduler="synchronous"):
+        rows = da.from_array(X, chunks=((40, 0, 60, 50), 4))
+        b = configuration.estimator(4, 4, **common).fit(rows, sample_weight=weight)
+        np.testing.assert_array_equal(a.labels_, b.labels_)
+        assert_same_fit(a, b, rtol=1e-9)
+        assert a.inertia_ == pytest.approx(b.inertia_, rel=1e-9)
+        assert b.score(rows, sample_weight=weight) == pytest.approx(-b.inertia_, rel=1e-6)
+        np.testing.assert_array_equal(b.predict(rows), b.labels_)
+        np.testing.assert_allclose(a.transform(X), b.transform(rows), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("init", INITIALIZATIONS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_same_seed_gives_the_same_starts(init, weighted, rng, dtype, global_random_seed):

@@ -788,6 +788,33 @@ among(
     ),
 )
 among(
+    "sources/dask.py",
+    (
+        "parts-joined-by-threes",
+        "order of sums",
+        "_FAN = 16",
+        "_FAN = 3",
+    ),
+    (
+        "all-blocks-begin-at-zero",
+        "off by one",
+        "[before[at] for at in self._places]",
+        "[0 for at in self._places]",
+    ),
+    (
+        "row-memory-of-dask-forgotten",
+        "lost update",
+        "kept = None if self._kept is None else self._kept.keys[at]",
+        "kept = None",
+    ),
+    (
+        "weights-of-dask-forgotten",
+        "lost weight",
+        "weight = None if self._weight is None else self._weight.keys[at]",
+        "weight = None",
+    ),
+)
+among(
     "sources/describe.py",
     (
         "second-look-elsewhere",
@@ -1119,13 +1146,6 @@ among(
         "tests/sources tests/laws/test_hostile_source.py",
     ),
     (
-        "labeling-mass-without-weight",
-        "forgotten weight",
-        "mass += np.bincount(labels[piece], weight, n_clusters)",
-        "mass += np.bincount(labels[piece], None, n_clusters)",
-        "tests/sources tests/laws/test_invariance.py tests/laws/test_objective.py",
-    ),
-    (
         "powers-add-largest",
         "dropped join",
         "np.where(largest, np.maximum(before, after), before + after)",
@@ -1135,6 +1155,13 @@ among(
 )
 among(
     "_core/array_kernels.py",
+    (
+        "labeling-mass-without-weight",
+        "forgotten weight",
+        "mass += np.bincount(labels[piece], weight, n_clusters)",
+        "mass += np.bincount(labels[piece], None, n_clusters)",
+        "tests/sources tests/laws/test_invariance.py tests/laws/test_objective.py",
+    ),
     (
         "pairs-without-sample-weight",
         "forgotten weight",
@@ -1604,6 +1631,7 @@ among(
 among(
     "estimators/auto.py",
     ("auto-last-of-near", "swapped", "max() - CLOSE))[0]", "max() - CLOSE))[-1]"),
+    ("auto-no-votes", "forgotten", ", *self._starts.by_kmeans(n_clusters)]", "]"),
 )
 among(
     "_mixture/parameters.py",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from array_api_compat import array_namespace, device
 
-from fwkmeans.typing import Block, Entities
+from fwkmeans.typing import Block, Entities, FloatArray, LabelArray
 
 _PIECE = 8192  # rows whose missing cells are counted together
+_LABELS = 1 << 16  # rows whose labels are counted together, because bincount copies them
 _PRODUCTS = 1 << 17  # numbers in the largest temporary of cross products, (rows, M)
 
 
@@ -22,6 +24,21 @@ def take_rows(block: Block, indices: Any) -> Entities:
         levels = xp.empty((indices.shape[0], 0), dtype=xp.int32, device=device(block.rows))
         return Entities(numbers, levels)
     return Entities(numbers, xp.take(block.levels, indices, axis=0))
+
+
+def no_labels(block: Block, n_starts: int) -> LabelArray:
+    """Return labels that no row can have, (R, n)."""
+    return np.full((n_starts, len(block.rows)), -1, dtype=np.int32)
+
+
+def mass_of(block: Block, labels: LabelArray, n_clusters: int) -> FloatArray:
+    """Return the sum of the sample weights of each cluster, (K,)."""
+    sample_weight, mass = block.sample_weight, np.zeros(n_clusters)
+    for begin in range(0, labels.size, _LABELS):
+        piece = slice(begin, begin + _LABELS)
+        weight = None if sample_weight is None else sample_weight[piece]
+        mass += np.bincount(labels[piece], weight, n_clusters)
+    return mass
 
 
 class Observed(NamedTuple):

@@ -616,6 +616,12 @@ inline void for_each_block(const Rows<T>& table, index begin, index end, Scratch
     }
 }
 
+// Whether the only block is in the scratch memory since the last time.
+template <class T>
+inline bool is_packed(const Rows<T>& table, index begin, index end) {
+    return table.packed && end - begin <= block_rows<T>(table.n_features);
+}
+
 // Packs a block for assign_block.
 template <class T>
 inline void pack_block(const Rows<T>& table, const Starts& starts, const char* prepared,
@@ -631,8 +637,9 @@ inline void pack_block(const Rows<T>& table, const Starts& starts, const char* p
 template <class T, class Body>
 inline void for_each_packed_block(const Rows<T>& table, index begin, index end, const Starts& starts,
                                   const char* prepared, Scratch<T>& block, Cancel cancel, Body body) {
+    const bool there = is_packed(table, begin, end);
     for_each_block(table, begin, end, block, cancel, [&] {
-        pack_block(table, starts, prepared, block);
+        if (!there) pack_block(table, starts, prepared, block);
         body();
     });
 }

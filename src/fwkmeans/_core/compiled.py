@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import fwkmeans._core._kernels as _kernels
-from fwkmeans._core.array_kernels import Observed, cross_products
+from fwkmeans._core.array_kernels import Observed, cross_products, mass_of, no_labels
 from fwkmeans._core.twin import Moments, Slopes
 from fwkmeans.typing import (
     Block,
     BoolArray,
+    CoreOutcome,
     CoreRule,
     Description,
     Entities,
@@ -35,7 +36,9 @@ __all__ = [
     "find_farthest",
     "instruction_set",
     "log",
+    "mass_of",
     "n_segments",
+    "no_labels",
     "observed_cells",
     "powers",
     "roots",
@@ -54,17 +57,6 @@ _POWER = 16  # cost of a power in multiply-adds
 _PIECE = 8192  # rows whose missing cells are counted together
 _NO_GROUPS = np.zeros(0, dtype=np.int64)
 _ITERATIONS = 10  # of a start, to tell small problems from large ones
-
-
-class CoreOutcome(NamedTuple):
-    """How the starts of a batch ended; see `fwkmeans._engine.loop.Outcome`."""
-
-    objective: FloatArray
-    history: FloatArray
-    n_iter: IntArray
-    converged: BoolArray
-    has_empty: BoolArray
-    given_up: BoolArray  # sums of such a start overflow: the loop in Python says how it ends
 
 
 def _block(block: Block, work: int) -> tuple[Any, ...]:

@@ -89,6 +89,7 @@ class Passes {
     // The row farthest from its own center, among eligible clusters; -1 if there is none.
     std::int64_t farthest(const Starts& starts, const unsigned char* eligible, double& distance) {
         prepare(starts);
+        packed_ = false;
         std::vector<double> distances(problem_.n_segments, 0.0);
         std::vector<std::int64_t> rows(problem_.n_segments, -1);
         const auto search = [&](index segment, int worker, int place) {
@@ -158,9 +159,13 @@ class Passes {
             own.doubtful = &doubtful_[segment];
             kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, prepared_.data(), single_,
                                             scratch(place), known, own, of(memory), cancel_of_(worker));
-        } else
-            kernels<T>().accumulate(problem_.rows, begin, end, starts, 0, 1, prepared_.data(),
-                                    scratch(place), known, of(memory), cancel_of_(worker));
+        } else {
+            Rows<T> rows = problem_.rows;
+            rows.packed = packed_;
+            kernels<T>().accumulate(rows, begin, end, starts, 0, 1, prepared_.data(), scratch(place),
+                                    known, of(memory), cancel_of_(worker));
+            if (problem_.n_segments == 1) packed_ = true;  // several would use the same memory
+        }
     }
     void add(double* memory) {
         const Sums part = of(memory), sum = of(total_.data());
@@ -181,6 +186,7 @@ class Passes {
     std::vector<double> parts_, total_;
     std::vector<std::int64_t> doubtful_;  // rows of each segment that a race could not decide
     bool single_ = false;
+    bool packed_ = false;  // whether all rows are in the scratch memory
 };
 
 // Runs starts one after the other; its memory serves them all.

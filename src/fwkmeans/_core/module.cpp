@@ -9,7 +9,6 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <random>
 #include <vector>
 
 #include "loop.hpp"
@@ -612,6 +611,31 @@ void observed(Table<T> X, nb::tuple block, Out<std::int64_t> in_row, Out<std::in
     settle();
 }
 
+// The numbers of std::mt19937, made one by one: a start needs a few of the 624 that are made at once there.
+class Mersenne {
+   public:
+    explicit Mersenne(std::uint32_t seed) {
+        state_[0] = seed;
+        for (std::uint32_t i = 1; i < SIZE; ++i)
+            state_[i] = 1812433253u * (state_[i - 1] ^ (state_[i - 1] >> 30)) + i;
+    }
+    std::uint32_t operator()() {
+        const std::uint32_t next = at_ + 1 < SIZE ? at_ + 1 : 0;
+        const std::uint32_t far = at_ < SIZE - 397 ? at_ + 397 : at_ + 397 - SIZE;
+        const std::uint32_t y = (state_[at_] & 0x80000000u) | (state_[next] & 0x7fffffffu);
+        std::uint32_t z = state_[at_] = state_[far] ^ (y >> 1) ^ (y & 1 ? 0x9908b0dfu : 0);
+        at_ = next;
+        z ^= z >> 11;
+        z ^= (z << 7) & 0x9d2c5680u;
+        z ^= (z << 15) & 0xefc60000u;
+        return z ^ (z >> 18);
+    }
+
+   private:
+    static constexpr std::uint32_t SIZE = 624;
+    std::uint32_t state_[SIZE], at_ = 0;
+};
+
 // k-means++ with the draws and the greedy choice of scikit-learn's function of that name, which starts
 // from RandomState(seed): the same rows come out, but where rounding decides. cumulative: (n) shares of
 // the weights, summed up. chosen: (R, K).
@@ -640,7 +664,7 @@ void spread(In<double> rows, In<double> weights, In<double> cumulative, In<std::
     for_each_task(r, 1, n, n_threads, [&](index first, index last, index, index, index, int worker, Cancel cancel) {
         Memory& own = memories[worker];
         for (index start = first; start < last; ++start) {
-            std::mt19937 generator(seeds.data()[start]);
+            Mersenne generator(seeds.data()[start]);
             const auto uniform = [&] {  // as NumPy's RandomState
                 const auto high = double(generator() >> 5), low = double(generator() >> 6);
                 return (high * 67108864.0 + low) / 9007199254740992.0;

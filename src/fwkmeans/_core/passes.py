@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwkmeans._core import kernels_for
-from fwkmeans._core.device.rows import DeviceRows
 from fwkmeans._core.twin import Slopes, join_slopes
 from fwkmeans.typing import (
     Block,
@@ -28,8 +27,6 @@ from fwkmeans.typing import (
     Statistics,
 )
 
-_PIECE = 1 << 16  # rows whose labels are counted together, because bincount copies them
-
 
 @dataclass(frozen=True)
 class Accumulation(BlockReduction[Statistics]):
@@ -41,12 +38,13 @@ class Accumulation(BlockReduction[Statistics]):
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Statistics, RowMemory]:
         """Return the statistics of one block."""
-        accumulate: Callable[..., Statistics] = kernels_for(block.rows).assign_and_accumulate
+        kernels = kernels_for(block.rows)
+        accumulate: Callable[..., Statistics] = kernels.assign_and_accumulate
         if self.labels is None:
             return accumulate(block, self.assigning, self.reference, None), memory
         kept, update, starts = self.labels
         known = memory.get("labels")
-        all_labels = _no_labels(block, kept.size) if known is None else known[kept]  # a copy
+        all_labels = kernels.no_labels(block, kept.size) if known is None else known[kept]  # a copy
         labels = all_labels if starts is None else all_labels[starts]
         part = accumulate(block, self.assigning, self.reference, LastLabels(labels, update))
         if starts is not None:
@@ -61,7 +59,7 @@ class Accumulation(BlockReduction[Statistics]):
 class Alternated(NamedTuple):
     """The result of `Alternation`."""
 
-    ended: Any  # `fwkmeans._core.compiled.CoreOutcome`
+    ended: Any  # `fwkmeans.typing.CoreOutcome`
     centers: FloatArray
     weights: FloatArray
     constants: FloatArray
@@ -157,8 +155,9 @@ class Labeling(BlockReduction[tuple[float, FloatArray]]):
         self, block: Block, memory: RowMemory
     ) -> tuple[tuple[float, FloatArray], RowMemory]:
         """Return what one block adds."""
-        labels, objective = kernels_for(block.rows).assign(block, self.assigning)
-        mass = _mass_of(block, labels, self.assigning.centers.shape[1])
+        kernels = kernels_for(block.rows)
+        labels, objective = kernels.assign(block, self.assigning)
+        mass = kernels.mass_of(block, labels, self.assigning.centers.shape[1])
         return (objective, mass), {**memory, "labels": labels[None]}
 
     def join(
@@ -242,22 +241,3 @@ def labels_in(memory: RowMemory, starts: IntArray | None = None) -> LabelArray:
     """Return the labels in the row memory of a block, of some starts or of all: (R, n)."""
     labels: LabelArray = memory["labels"]
     return labels if starts is None else labels[starts]
-
-
-def _no_labels(block: Block, n_starts: int) -> LabelArray:
-    """Return labels that no row can have, where the rows are."""
-    if isinstance(block.rows, DeviceRows):
-        labels: LabelArray = block.rows.no_labels(n_starts)
-        return labels
-    return np.full((n_starts, len(block.rows)), -1, dtype=np.int32)
-
-
-def _mass_of(block: Block, labels: LabelArray, n_clusters: int) -> FloatArray:
-    if isinstance(block.rows, DeviceRows):
-        return block.rows.mass_of(labels, block.sample_weight, n_clusters)
-    sample_weight, mass = block.sample_weight, np.zeros(n_clusters)
-    for begin in range(0, labels.size, _PIECE):
-        piece = slice(begin, begin + _PIECE)
-        weight = None if sample_weight is None else sample_weight[piece]
-        mass += np.bincount(labels[piece], weight, n_clusters)
-    return mass

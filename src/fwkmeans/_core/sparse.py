@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fwkmeans._core import twin
-from fwkmeans._core.array_kernels import Observed
+from fwkmeans._core.array_kernels import Observed, mass_of, no_labels
 from fwkmeans._core.twin import Moments
 from fwkmeans.typing import (
     Block,
@@ -45,6 +45,8 @@ __all__ = [
     "distances",
     "find_farthest",
     "joined",
+    "mass_of",
+    "no_labels",
     "observed_cells",
     "take_rows",
 ]

@@ -149,8 +149,9 @@ void accumulate(const Rows<T>& table, index begin, index end, const Starts& star
                 index last, const char* prepared, void* scratch, const LastLabels& known,
                 const Sums& out, Cancel cancel) {
     Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps);
+    const bool known_keys = is_packed(table, begin, end);
     for_each_packed_block(table, begin, end, starts, prepared, block, cancel, [&] {
-        draw_keys(table, block);
+        if (!known_keys) draw_keys(table, block);
         const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
         for (index start = first; start < last; ++start) {
             const Start<T> exactly(table, starts, start);

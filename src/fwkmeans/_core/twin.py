@@ -13,7 +13,13 @@ from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device
 
-from fwkmeans._core.array_kernels import cross_products, observed_cells, take_rows
+from fwkmeans._core.array_kernels import (
+    cross_products,
+    mass_of,
+    no_labels,
+    observed_cells,
+    take_rows,
+)
 from fwkmeans.typing import Block, LastLabels, Pass, Statistics
 
 __all__ = [
@@ -27,6 +33,8 @@ __all__ = [
     "distances",
     "find_farthest",
     "join_slopes",
+    "mass_of",
+    "no_labels",
     "observed_cells",
     "powers",
     "roots",

@@ -76,7 +76,7 @@ def alternate(
     """
     stop: dict[str, Any] = {"max_iter": max_iter, "tol": tol}
     found = alternate_in_core(source, recipe, table, centers, weights, **stop)
-    if found is None:
+    if found is None or found[1].all():
         return alternate_in_python(source, recipe, table, centers, weights, **stop)
     outcome, given_up = found
     if given_up.any():

@@ -17,8 +17,6 @@ from fwkmeans.typing import FloatArray, LabelArray
 TOLERANCE = 2e-3
 #: A mixture whose smallest cluster has less than this share of N / K is passed over.
 SMALLEST = 0.2
-#: Starts that go on from their first structure.
-LEADERS = 3
 #: Structures that are tried one after another.
 MOST_STRUCTURES = 8
 
@@ -32,6 +30,7 @@ class Family(NamedTuple):
     tails: tuple[float, ...]
     grouping: bool = True
     coarse: bool = False  # whether small differences are blurred
+    leaders: int = 3  # starts that go on from their first structure
 
 
 _ALL, _NORMAL = (TIED, VOL, SPEC), (INFINITE,)
@@ -44,7 +43,7 @@ FAMILIES = (
     Family("coarse single features", True, _ALL, _NORMAL, grouping=False, coarse=True),
 )
 #: The one whose criterion tells the number of clusters.
-COUNTING = Family("tied", True, (TIED,), (3.0, 8.0, INFINITE))
+COUNTING = Family("tied", True, (TIED,), (3.0, 8.0, INFINITE), leaders=1)
 
 
 class Fit(NamedTuple):
@@ -72,7 +71,7 @@ def fit_family(
     it rests. Mixtures with a tiny cluster come last.
     """
     firsts = [_restructured(sample, np.eye(n_clusters)[one], family, None) for one in starts]
-    leaders = sorted((fit for fit in firsts if fit is not None), key=_rank)[:LEADERS]
+    leaders = sorted((fit for fit in firsts if fit is not None), key=_rank)[: family.leaders]
     settled = sorted((_settled(sample, fit, family) for fit in leaders), key=_rank)
     rested = [polish(sample, settled[0], max_iter=150)]
     if len(settled) > 1 and not _is_even(rested[0]) and _is_even(settled[1]):
@@ -148,9 +147,14 @@ def _alternate(
 
 
 def _posterior(joint: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the log density of each row, and its memberships (SciPy's logsumexp is far slower)."""
-    top = joint.max(axis=1)
+    """Return the log density of each row, and its memberships.
+
+    With few clusters this is several times faster than SciPy's logsumexp and sums along rows.
+    """
+    top = joint[:, 0]
+    for column in joint.T[1:]:
+        top = np.maximum(top, column)
     shares = np.exp(joint - top[:, None])
-    sums = shares.sum(axis=1)
+    sums = shares @ np.ones(joint.shape[1])
     shares /= sums[:, None]
     return top + np.log(sums), shares

@@ -255,6 +255,13 @@ class Observed:
             self.values.setdefault(_key(value), value)
         self.missing |= bool((column.codes < 0).any())
 
+    def join(self, other: Observed) -> Observed:
+        """Return what occurs in either column."""
+        both = Observed()
+        both.values = {**self.values, **other.values}
+        both.missing = self.missing or other.missing
+        return both
+
     def in_order(self, cells: Any, *, own_missing: bool) -> tuple[Any, ...]:
         """Return the categories in the order of their codes; `cells` is the column."""
         ordered: list[Any] = []
@@ -288,9 +295,7 @@ class Census:
         both = copy.copy(self)
         both._columns = []
         for here, there in zip(self._columns, other._columns, strict=True):
-            joined = Observed()
-            joined.values = {**here.values, **there.values}
-            joined.missing = here.missing or there.missing
+            joined = here.join(there)
             both._columns.append(joined)
             if len(joined.values) > MOST_CATEGORIES:
                 some = quoted(list(joined.values.values())[:5])

@@ -16,6 +16,7 @@ from fwkmeans.cli.options import (
     algorithm_option,
     column_options,
     columns_option,
+    dask_option,
     file_option,
     fit_options,
     format_options,
@@ -73,6 +74,7 @@ from fwkmeans.cli.workbook import profile_rows
 @safe_option
 @json_option
 @stream_options
+@dask_option
 @format_options
 def fit(
     table: str,
@@ -88,6 +90,7 @@ def fit(
     spreadsheet_safe: bool,
     as_json: bool,
     streaming: Streaming,
+    dask: str | None,
     how: Format,
 ) -> None:
     """Cluster TABLE and show which columns matter in which cluster.
@@ -110,8 +113,15 @@ def fit(
     if out is not None and only_labels:
         check_keys(roles.id, ["cluster"])
     name = table_name(table)
-    streamed = None
-    if is_streamed(table, streaming):
+    streamed: Any = None
+    if dask is not None:
+        from fwkmeans.cli.on_dask import OnDask
+        from fwkmeans.cli.streaming import check_streamed_out
+
+        check_streamed_out(out)
+        streamed = OnDask(table, how, roles, name, dask)
+        chosen = streamed.chosen
+    elif is_streamed(table, streaming):
         from fwkmeans.cli.streaming import Streamed, check_streamed_out
 
         check_streamed_out(out)

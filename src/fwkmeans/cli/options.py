@@ -59,7 +59,7 @@ _SECTIONS = {
     **dict.fromkeys(
         (
             *("sep", "decimal", "encoding", "header", "sheet", "na", "max_unpacked"),
-            *("stream", "memory"),
+            *("stream", "memory", "dask"),
         ),
         "How the table is written",
     ),
@@ -329,6 +329,13 @@ def _format(na: list[str], max_unpacked: float, **given: Any) -> Format:
 #: How a table is written, as `how`.
 format_options = _gathered(
     "how", _FORMAT, "sep decimal encoding header sheet na max_unpacked", _format
+)
+#: The cluster that reads the table and clusters its rows.
+dask_option = click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Let the workers of a Dask cluster read the Parquet files of TABLE and cluster the rows: "
+    "the address of its scheduler, such as tcp://host:8786.",
 )
 #: Whether a table is read in blocks, as `streaming`.
 stream_options = _gathered("streaming", _STREAM, "stream memory", Streaming)

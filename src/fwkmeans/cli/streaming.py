@@ -357,13 +357,17 @@ def rows_at_a_time(reader: BlockReader, memory: int) -> int:
 def _some_rows(reader: BlockReader, step: int, memory: int) -> IntArray:
     """Return the numbers of rows that are looked at, rising."""
     width = max(1, reader.row_bytes, 8 * reader.n_columns)
-    most = max(100, min(SAMPLE_ROWS, memory // (4 * width)))
-    if reader.n_rows <= most:
-        return np.arange(reader.n_rows)
+    return draw_numbers(reader.n_rows, max(100, min(SAMPLE_ROWS, memory // (4 * width))))
+
+
+def draw_numbers(n_rows: int, most: int) -> IntArray:
+    """Return the numbers of all rows, or of `most` of them drawn at random, rising."""
+    if n_rows <= most:
+        return np.arange(n_rows)
     generator = np.random.default_rng(0)
-    found = np.unique(generator.integers(0, reader.n_rows, most))
+    found = np.unique(generator.integers(0, n_rows, most))
     while found.size < most:
-        more = generator.integers(0, reader.n_rows, most - found.size)
+        more = generator.integers(0, n_rows, most - found.size)
         found = np.unique(np.concatenate([found, more]))
     return found
 

@@ -73,7 +73,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     nothing about the clusters are found and count as noise; features that vary together within
     clusters are found and form a group with a shape of its own.
 
-    Nothing is random: the same table gives the same result to the bit.
+    Nothing is left to chance: the same table gives the same result to the bit.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         The criterion for every number of clusters that was tried.
     candidates_ : dict
         For each family of mixtures: its ``criterion`` and its ``agreement``, the mean adjusted Rand
-        index with the others. The one with the highest agreement was chosen, or the first that is
-        at most 0.02 behind.
+        index with the others and with two partitions of K-Means. The one with the highest agreement
+        was chosen, or the first that is at most 0.02 behind.
     chosen_ : str
         Its name.
     inertia_ : float
@@ -148,9 +148,10 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     plain and on compressed columns, both again with differences below a tenth of a column's range
     blurred, and blurred single features), each from several partitions (Ward's in two scalings,
     and what K-Means and EW-KM reach from them), and the one is taken that agrees most with the
-    others; of some that agree about equally the least blurred. This choice, and that of starts
-    without tiny clusters, maximize no common criterion. The number of clusters is that of the
-    highest criterion of a sixth family, whose groups have common spreads and may be heavy-tailed.
+    others and with K-Means in two scalings; of some that agree about equally the least blurred.
+    This choice, and that of starts without tiny clusters, maximize no common criterion. The number
+    of clusters is that of the highest criterion of a sixth family, whose groups have common spreads
+    and may be heavy-tailed.
 
     A table of more than 2000 rows is studied on a fixed sample of as many; then the chosen mixture
     is fitted to all rows. Of a table outside of memory it is fitted to 64 MiB of rows, always the
@@ -409,9 +410,13 @@ class _Search:
         return found
 
     def chosen(self, n_clusters: int) -> tuple[str, dict[str, dict[str, float]]]:
-        """Return the family whose mixture agrees most with the others, and what is known of all."""
+        """Return the family whose mixture agrees most with the others, and what is known of all.
+
+        Partitions of K-Means vote, too, but are not chosen.
+        """
         fits = {family.name: self._best(family, n_clusters) for family in FAMILIES}
-        agreement = mean_agreement([fit.labels for fit in fits.values()])
+        voters = [*(fit.labels for fit in fits.values()), *self._starts.by_kmeans(n_clusters)]
+        agreement = mean_agreement(voters)[: len(fits)]
         about = {
             name: {"criterion": fit.criterion, "agreement": float(value)}
             for (name, fit), value in zip(fits.items(), agreement, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
@@ -13,6 +14,9 @@ from fwkmeans._mixture import Sample
 from fwkmeans.estimators.ewk import EWKMeans
 from fwkmeans.estimators.kmeans import KMeans
 from fwkmeans.typing import FloatArray, LabelArray
+
+#: Starts of K-Means beside Ward's partition, drawn from a fixed seed.
+DRAWS = 10
 
 
 class Starts:
@@ -47,17 +51,30 @@ class Starts:
             self._found[n_clusters] = self._look_for(n_clusters)
         return self._found[n_clusters]
 
+    def by_kmeans(self, n_clusters: int) -> list[LabelArray]:
+        """Return the best partitions of K-Means that are found, in both scalings.
+
+        They are reached from Ward's partition or from fixed draws of rows.
+        """
+        found = []
+        for rows in (self._by_range, self._by_variance):
+            models = self._from_ward(KMeans, rows, n_clusters)
+            if models:
+                drawn = KMeans(n_clusters, n_init=DRAWS, random_state=0, n_jobs=self._n_jobs)
+                models.append(self._fitted(drawn, rows))
+                found.append(min(models, key=lambda model: model.inertia_).labels_)
+        return found
+
     def _look_for(self, n_clusters: int) -> list[LabelArray]:
         if n_clusters == 1:
             return [np.zeros(len(self._weight), dtype=np.int32)]
-        by_range = self._ward(self._by_range, n_clusters)
-        by_variance = self._ward(self._by_variance, n_clusters)
-        found = [by_range, by_variance]
-        found += self._refined(self._by_range, by_range, n_clusters)[:1]
-        found += self._refined(self._by_variance, by_variance, n_clusters)
+        scalings = (self._by_range, self._by_variance)
+        found = [self._ward(rows, n_clusters) for rows in scalings]
+        models = [model for rows in scalings for model in self._from_ward(KMeans, rows, n_clusters)]
+        models += self._from_ward(EWKMeans, self._by_variance, n_clusters)
         if self._numbers is not None:
-            alone = self._ward(self._numbers, n_clusters)
-            found += self._refined(self._numbers, alone, n_clusters)[:1]
+            models += self._from_ward(KMeans, self._numbers, n_clusters)
+        found += [model.labels_ for model in models]
         return list({labels.tobytes(): labels for labels in map(_in_order, found)}.values())
 
     def _ward(self, rows: FloatArray, n_clusters: int) -> LabelArray:
@@ -73,21 +90,22 @@ class Starts:
         graph = coo_matrix((np.ones(nodes.size), (nodes, merges.ravel())), shape=(size, size))
         return np.asarray(connected_components(graph, directed=False)[1][:n_rows], dtype=np.int32)
 
-    def _refined(self, rows: FloatArray, labels: LabelArray, n_clusters: int) -> list[LabelArray]:
-        """Return what K-Means and EW-KM reach from a partition."""
+    def _from_ward(self, algorithm: Any, rows: FloatArray, n_clusters: int) -> list[Any]:
+        """Return what an algorithm reaches from Ward's partition; nothing if it has no columns."""
         if not rows.shape[1]:
             return []
+        labels = self._ward(rows, n_clusters)
         member = np.eye(labels.max() + 1)[labels] * self._weight[:, None]
         centers = (member.T @ rows) / np.maximum(member.sum(axis=0), 1e-300)[:, None]
         if len(centers) < n_clusters:
             return []
-        models = (
-            KMeans(n_clusters, init=centers, n_init=1, n_jobs=self._n_jobs),
-            EWKMeans(n_clusters, init=centers, n_init=1, dispersion="mean", n_jobs=self._n_jobs),
-        )
+        model = algorithm(n_clusters, init=centers, n_init=1, n_jobs=self._n_jobs)
+        return [self._fitted(model, rows)]
+
+    def _fitted(self, model: Any, rows: FloatArray) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return [model.fit(rows, sample_weight=self._weight).labels_ for model in models]
+            return model.fit(rows, sample_weight=self._weight)
 
 
 def _in_order(labels: LabelArray) -> LabelArray:

@@ -134,7 +134,8 @@ class BaseFeatureWeightedKMeans(
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
             The rows. A path names a file or folder that is read in blocks: Parquet, Arrow, CSV,
-            Zarr or ``.npy``; so is what a function gives that returns an iterator of blocks.
+            Zarr or ``.npy``; so is what a function gives that returns an iterator of blocks. A Dask
+            array or frame is clustered where it is.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,) or str, default=None

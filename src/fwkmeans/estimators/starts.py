@@ -185,7 +185,10 @@ def _checked_centers(estimator: Any, centers: Any, table: Description) -> FloatA
             f"init gives {type(centers).__name__} of {np.ndim(centers)} dimensions; expected "
             f"centers of shape {shape}."
         )
-    if table.layout.is_numeric:
+    plain = type(centers) is np.ndarray and centers.dtype.kind == "f"
+    if table.layout.is_numeric and plain and np.isfinite(centers).all() and centers.size:
+        values = centers.astype(np.float64)
+    elif table.layout.is_numeric:
         values = check_array(centers, dtype=np.float64, copy=True, input_name="init")
     else:
         values = as_table(centers, input_name="init")

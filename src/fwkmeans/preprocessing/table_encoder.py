@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from copy import copy
+from functools import reduce
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import narwhals.stable.v2 as nw
@@ -188,7 +190,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.category_scale_ = self._find_category_scale(usual)
         return self._found_origins(X.shape[0])
 
-    def fit_blocks(self, sample: Any, blocks: Iterable[Any]) -> Self:
+    def fit_blocks(self, sample: Any, blocks: Iterable[Any] | Callable[..., Any]) -> Self:
         """Learn from a table outside of memory.
 
         Medians are those of the sample, everything else is that of all rows.
@@ -197,8 +199,9 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ----------
         sample : dataframe or array-like of shape (n_samples, n_features)
             Some rows of the table.
-        blocks : iterable of dataframes or arrays
-            All rows, in blocks that are read once.
+        blocks : iterable of dataframes or arrays, or callable
+            All rows, in blocks that are read once. If these are elsewhere, a function that calls
+            its first argument with every block and joins the results by its second.
 
         Returns
         -------
@@ -206,30 +209,19 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The fitted encoder.
         """
         self.fit(sample)
-        found = Moments(self.numerical_features_.size)
-        observed = [Observed() for _ in self.categories_]
-        counts: list[Counter[Any]] = [Counter() for _ in observed]
-        lacking = np.zeros(len(observed), dtype=np.int64)
-        n_rows, orders = 0, [np.empty(0)] * len(observed)
-        for block in blocks:
-            n_rows += block.shape[0]
-            found.add(self._read_numeric(block))
-            columns = _columns.each_column(block, self.categorical_features_)
-            for j, (name, cells) in enumerate(columns):
-                values, codes = distinct_values(cells, name)
-                observed[j].add(DistinctValues(values, codes))
-                times = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
-                counts[j].update(dict(zip(map(str, values), times, strict=True)))
-                lacking[j] += int((codes < 0).sum())
-                orders[j] = cells
+        if callable(blocks):
+            whole: Sums = blocks(self._sums_of, Sums.join)
+        else:
+            whole = reduce(Sums.join, map(self._sums_of, blocks))
+        n_rows, found, columns = whole
         self.categories_ = [
-            object_array(one.in_order(cells, own_missing=False))
-            for one, cells in zip(observed, orders, strict=True)
+            object_array(one.observed.in_order(one.order, own_missing=False)) for one in columns
         ]
         times = [
-            np.array([own[str(category)] for category in categories], dtype=np.int64)
-            for own, categories in zip(counts, self.categories_, strict=True)
+            np.array([one.times[str(category)] for category in categories], dtype=np.int64)
+            for one, categories in zip(columns, self.categories_, strict=True)
         ]
+        lacking = np.array([one.missing for one in columns], dtype=np.int64)
         if self.impute is None:
             self._refuse_missing(found.missing > 0, lacking > 0)
         if self.fill_values_ is not None:
@@ -249,6 +241,20 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             usual = usual / self.range_[varies] ** 2
         self.category_scale_ = self._find_category_scale(usual)
         return self._found_origins(n_rows)
+
+    def _sums_of(self, block: Any) -> Sums:
+        """Return what is learned from some rows."""
+        moments = Moments(self.numerical_features_.size)
+        moments.add(self._read_numeric(block))
+        columns = []
+        for name, cells in _columns.each_column(block, self.categorical_features_):
+            values, codes = distinct_values(cells, name)
+            observed = Observed()
+            observed.add(DistinctValues(values, codes))
+            times = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
+            counter = Counter(dict(zip(map(str, values), times, strict=True)))
+            columns.append(CategorySums(observed, counter, int((codes < 0).sum()), cells[:0]))
+        return Sums(int(block.shape[0]), moments, columns)
 
     def _found_origins(self, n_rows: int) -> Self:
         self.origins_ = np.repeat(np.arange(self.n_features_in_), self._widths())
@@ -476,6 +482,36 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return [int(width) for width in widths]
 
 
+class CategorySums(NamedTuple):
+    """What some rows have in a categorical column."""
+
+    observed: Observed
+    times: Counter[str]  # of each category
+    missing: int
+    order: Any  # a column of its type, without cells
+
+    def join(self, other: CategorySums) -> CategorySums:
+        """Return that of the rows of both."""
+        both = self.observed.join(other.observed)
+        return CategorySums(
+            both, self.times + other.times, self.missing + other.missing, other.order
+        )
+
+
+class Sums(NamedTuple):
+    """What the encoder learns of some rows, besides medians."""
+
+    n_rows: int
+    moments: Moments
+    columns: list[CategorySums]
+
+    def join(self, other: Sums) -> Sums:
+        """Return that of the rows of both."""
+        pairs = zip(self.columns, other.columns, strict=True)
+        columns = [here.join(there) for here, there in pairs]
+        return Sums(self.n_rows + other.n_rows, self.moments.join(other.moments), columns)
+
+
 class Moments:
     """Mean, variance and range of columns, gathered block by block; missing cells are left out."""
 
@@ -503,6 +539,14 @@ class Moments:
         if len(rows):
             self.low = np.fmin(self.low, np.fmin.reduce(rows, axis=0))
             self.high = np.fmax(self.high, np.fmax.reduce(rows, axis=0))
+
+    def join(self, other: Moments) -> Moments:
+        """Return those of the rows of both."""
+        both = copy(self)
+        both._join(other.n, other.mean, other.squares)
+        both.missing = self.missing + other.missing
+        both.low, both.high = np.fmin(self.low, other.low), np.fmax(self.high, other.high)
+        return both
 
     def fill(self, values: NDArray[np.float64]) -> None:
         """Put a value in place of the missing cells of each column."""

@@ -23,7 +23,7 @@ MOST_WORK = 2e8
 #: Rows below which a table is not drawn from, and below which a sample is too small to tell.
 LEAST_TABLE, LEAST_SAMPLE = 6, 50
 #: The search of AutoKMeans takes seconds: rows and draws that it gets, and columns it may have.
-AUTO_ROWS, AUTO_DRAWS, AUTO_COLUMNS = 200, 2, 60
+AUTO_ROWS, AUTO_DRAWS, AUTO_COLUMNS = 600, 2, 60
 #: Agreement from which on clusters are found again, and how to call it.
 VERDICTS = ((0.9, "stable"), (0.7, "mostly stable"), (-1.0, "not stable"))
 #: If fewer rows are drawn, and most of the table is left out, clusters may be lost for that reason.

@@ -81,14 +81,21 @@ class Pieces(NamedTuple):
 
     def computed(self) -> Pieces:
         """Let the values be computed, and kept where they are."""
-        graph = _layered(self.graph)
-        tasks = [Delayed(key, graph, layer="tasks") for key in self.keys]
-        return Pieces.of(dask.persist(*tasks, optimize_graph=False))
+        return Pieces.of(dask.persist(*self.delayed(), optimize_graph=False))
 
     def joined(self, join: Callable[[Any, Any], Any]) -> Any:
         """Return all values joined, in a tree that depends only on their number."""
         tree, whole = _tree(self.keys, _join_all, join)
         return _result({**self.graph, **tree}, whole)
+
+    def delayed(self) -> list[Delayed]:
+        """Return the values as Dask's own objects."""
+        graph = _layered(self.graph)
+        return [Delayed(key, graph, layer="tasks") for key in self.keys]
+
+    def fetched(self) -> list[Any]:
+        """Return the values themselves, in this process."""
+        return list(dask.compute(*self.delayed(), optimize_graph=False))
 
     def take(self, places: Sequence[int]) -> Pieces:
         """Return the values at these places."""

@@ -27,6 +27,7 @@ OPERATIONS = frozenset(
         "take_rows",
     }
 )
+_WIDEST = 4096  # columns up to which the device runs the whole loop
 _SHARE = 0.7  # of the free memory of a device that rows may take as a whole
 
 
@@ -44,13 +45,17 @@ class DeviceSource(BlockSource):
     resident = True
     n_blocks = 1
     n_threads = 1
-    operations = OPERATIONS
 
     def __init__(self, rows: Any, sample_weight: FloatArray | None = None) -> None:
         check_triton(tensor := _floating(as_tensor(rows)))
         self.rows = DeviceRows(tensor)
         self.sample_weight = sample_weight
         self.layout = numeric_layout(self.rows.shape[1])
+
+    @property
+    def operations(self) -> frozenset[str]:  # type: ignore[override]
+        """What the kernels offer."""
+        return OPERATIONS | {"alternate"} if self.rows.shape[1] <= _WIDEST else OPERATIONS
 
     @property
     def n_rows(self) -> int:

@@ -19,6 +19,7 @@ from fwkmeans._support.arrays import to_host
 from fwkmeans.typing import (
     Block,
     BoolArray,
+    CoreOutcome,
     Entities,
     FloatArray,
     IntArray,
@@ -27,18 +28,34 @@ from fwkmeans.typing import (
     Statistics,
 )
 
-_PIECE = 512  # rows that are sorted together
-_GROUPS = 256  # groups of rows, if they are large enough
-_IN_GROUP = 128  # rows of each cluster that a group should have
-_RUN = 32  # tiles that are added in the precision of the rows
+__all__ = [
+    "alternate",
+    "assign",
+    "assign_and_accumulate",
+    "cross_products",
+    "describe",
+    "distances",
+    "find_farthest",
+    "mass_of",
+    "no_labels",
+    "take_rows",
+]
+
+# from how many rows on how many form a piece
+_PIECES = {1 << 25: 16384, 1 << 22: 4096, 1 << 18: 1024, 0: 512}
+_BLOCK = 1024  # rows of a piece that are looked at together
+_SUM_PROGRAMS = 1 << 14  # programs that sum, about
+_SUM_PARTS = (16, 1024)  # into how many parts the rows of a cluster are cut
 _CELLS = 1 << 25  # cells of the largest temporary array
+_MOST_CLUSTERS = 46340  # pairs of them are numbered in 32 bits
+BATCH = 32  # parts of sums that are added together
 # how much each product may be off: rounded factors, and sums in float32
-_PRODUCT_ERROR = {"tf32": 1.01 * 2.0**-10, "tf32x3": 2.0**-19}
+_PRODUCT_ERROR = 1.01 * 2.0**-10
 _SUM_ERROR = 2.0**-22
 
 
 class _Shape(NamedTuple):
-    """How a problem is cut into tiles."""
+    """How the products of a problem are cut into tiles."""
 
     features: int
     feature_chunks: int
@@ -47,6 +64,7 @@ class _Shape(NamedTuple):
     tile: int  # rows
     warps: int
     stages: int
+    programs: int  # for each multiprocessor
 
     @property
     def width(self) -> int:
@@ -56,142 +74,38 @@ class _Shape(NamedTuple):
     def height(self) -> int:
         return self.clusters * self.cluster_chunks
 
+    @property
+    def tiles(self) -> dict[str, int]:
+        """How the features are cut."""
+        return {"FEATURES": self.features, "FEATURE_CHUNKS": self.feature_chunks}
 
-def _power_of_two(n: int) -> int:
+
+def power_of_two(n: int) -> int:
+    """Return the next power of two."""
     return 1 << (n - 1).bit_length()
 
 
 def _shape(n_features: int, n_clusters: int) -> _Shape:
-    features, clusters = (max(16, _power_of_two(n)) for n in (n_features, n_clusters))
-    tile, warps, stages = (64, 4, 3) if features > 32 else (128, 4, 4)
+    features, clusters = (max(16, power_of_two(n)) for n in (n_features, n_clusters))
+    cut = (64, 4, 3, 6) if features > 32 else (128, 4, 4, 6)
     if max(features, clusters) > 64:
         features, clusters = min(features, 32), min(clusters, 256)
-        tile, warps, stages = 128, 8, 2
+        cut = (128, 8, 3, 1)
     chunks = -(-n_features // features), -(-n_clusters // clusters)
-    return _Shape(features, chunks[0], clusters, chunks[1], tile, warps, stages)
+    return _Shape(features, chunks[0], clusters, chunks[1], *cut)
 
 
-def tiles_of(n_features: int) -> dict[str, int]:
+def tiles_of(n_features: int, most: int = 64) -> dict[str, int]:
     """Return how features are cut where no products are formed."""
-    features = min(64, _power_of_two(n_features))
+    features = min(most, power_of_two(n_features))
     return {"FEATURES": features, "FEATURE_CHUNKS": -(-n_features // features)}
 
 
-def _rows(block: Block) -> DeviceRows:
+def rows_of(block: Block) -> DeviceRows:
+    """Return the rows of a block, which are on a device."""
     rows: Any = block.rows
     assert isinstance(rows, DeviceRows)
     return rows
-
-
-class _Sizes(NamedTuple):
-    """What a pass has of everything."""
-
-    n_starts: int
-    n_clusters: int
-    n_features: int
-    shared: bool  # whether clusters share their weights
-    referenced: bool  # whether sums are wanted, about references
-
-    @classmethod
-    def of(cls, assigning: Pass, referenced: bool = False) -> _Sizes:
-        n_starts, n_clusters, n_features = assigning.centers.shape
-        shared = assigning.weights.shape[1] == 1
-        return cls(n_starts, n_clusters, n_features, shared, referenced)
-
-    @property
-    def parts(self) -> list[tuple[int, ...]]:
-        """Shapes of what is sent: centers, weights, offsets, shift, reference and flags."""
-        clusters = (self.n_starts, self.n_clusters)
-        cells = (*clusters, self.n_features)
-        weights = (self.n_starts, 1, self.n_features) if self.shared else cells
-        references = cells if self.referenced else (0, 0, 0)
-        return [cells, weights, clusters, (self.n_features,), references, (2, self.n_starts)]
-
-
-def _sent(
-    rows: DeviceRows,
-    assigning: Pass,
-    reference: FloatArray | None = None,
-    update: BoolArray | None = None,
-    out: Any = None,
-) -> Any:
-    """Return centers, weights and the like as one vector of float64 on the device."""
-    update = np.zeros(len(assigning.centers), dtype=np.bool_) if update is None else update
-    shift = assigning.shift.astype(rows.dtype)
-    given = [assigning.centers, assigning.weights, assigning.offsets, shift]
-    given += [] if reference is None else [reference]
-    given += [np.where(update, 1, 0), np.where(update, 1, 2)]  # which rows count: see the programs
-    flat = np.concatenate([array.ravel() for array in given], dtype=np.float64)
-    staging = rows.staged(flat.size)
-    staging.numpy()[...] = flat
-    if out is None:
-        return staging.to(rows.tensor.device, non_blocking=True)
-    return out.copy_(staging, non_blocking=True)
-
-
-class _Parameters:
-    """What the programs make of centers and weights."""
-
-    def __init__(self, rows: DeviceRows, sizes: _Sizes, sent: Any) -> None:
-        self.n_starts, self.n_clusters, self.n_features, self.shared, referenced = sizes
-        self.shape = shape = _shape(self.n_features, self.n_clusters)
-        ends = np.cumsum([int(np.prod(part)) for part in sizes.parts]).tolist()
-        views = [
-            sent[end - int(np.prod(part)) : end].view(part)
-            for part, end in zip(sizes.parts, ends, strict=True)
-        ]
-        self.centers, self.weights, self.offsets, self.shift, given, flags = views
-        self.which = flags.to(torch.int32)
-        where, number = rows.tensor.device, rows.tensor.dtype
-        factors = (2, self.n_starts, shape.height, shape.width)
-        self.products = torch.empty(factors, dtype=torch.float32, device=where)
-        self.squares = self.products if self.shared else torch.empty_like(self.products)
-        self.constants = torch.empty(factors[1:3], dtype=torch.float32, device=where)
-        self.high, self.low = (
-            torch.empty(given.shape, dtype=number, device=where) for _ in range(2)
-        )
-        programs.prepare[(self.n_starts, shape.height)](
-            self.centers,
-            self.weights,
-            self.offsets,
-            self.shift,
-            given,
-            self.products,
-            self.squares,
-            self.constants,
-            self.high,
-            self.low,
-            self.n_features,
-            self.n_clusters,
-            SHARED=self.shared,
-            REFERENCE=referenced,
-            **self.tiles,
-            num_warps=1,
-        )
-        self.sizes = torch.empty((self.n_starts, shape.width), dtype=torch.float32, device=where)
-        self.least = torch.empty((2, self.n_starts), dtype=torch.float32, device=where)
-        sums = (self.n_features + 8) * _SUM_ERROR
-        self.errors = [error + sums for error in _PRODUCT_ERROR.values()]
-        programs.prepare_bounds[(self.n_starts,)](
-            self.centers,
-            self.weights,
-            self.offsets,
-            self.shift,
-            self.sizes,
-            self.least,
-            self.n_features,
-            self.n_clusters,
-            *self.errors,
-            sums,
-            SHARED=self.shared,
-            **self.tiles,
-            num_warps=1,
-        )
-
-    @property
-    def tiles(self) -> dict[str, int]:
-        """How the features are cut."""
-        return {"FEATURES": self.shape.features, "FEATURE_CHUNKS": self.shape.feature_chunks}
 
 
 def _programs(tensor: Any, each: int) -> int:
@@ -201,227 +115,261 @@ def _programs(tensor: Any, each: int) -> int:
     return int(torch.cuda.get_device_properties(tensor.device).multi_processor_count) * each
 
 
-def _find_labels(rows: DeviceRows, given: _Parameters, out: Any) -> Any:
-    """Write the labels of all starts, (starts, rows); return how many products left in doubt.
+class DevicePass:
+    """Memory on the device for passes over a block, for a number of starts, and their programs.
 
-    Products of tf32 decide most rows, products of three times as many digits most of the others,
-    and differences in float64 the rest.
+    A pass reads centers, weights (effective), offsets, and references; starts that are not `going`
+    are left out, and only rows that change are summed in starts that `update`. What a pass needs
+    only while it runs is shared by all passes over these rows.
     """
-    tensor, (n_rows, n_features), n_starts = rows.tensor, rows.shape, given.n_starts
-    n_doubtful = torch.zeros((2, n_starts), dtype=torch.int32, device=tensor.device)
-    doubtful = [rows.buffer(f"doubtful{at}", n_starts * n_rows, torch.int32) for at in range(2)]
-    n_programs = max(1, _programs(tensor, 6) // n_starts)
-    tile = given.shape.tile
-    for at, precision in enumerate(_PRODUCT_ERROR):
-        listed = {"given": doubtful[0], "n_given": n_doubtful[0], "LISTED": at > 0}
-        programs.nearest[(min(-(-n_rows // tile), n_programs), n_starts)](
+
+    def __init__(self, block: Block, n_starts: int, n_clusters: int, *, shared: bool) -> None:
+        if n_clusters > _MOST_CLUSTERS:
+            raise ValueError(
+                f"{n_clusters} clusters: rows on a device can have up to {_MOST_CLUSTERS}. Give "
+                "the rows as an array of NumPy."
+            )
+        self.block, self.rows = block, rows_of(block)
+        n_rows, n_features = self.rows.shape
+        self.n_starts, self.n_clusters, self.n_features = n_starts, n_clusters, n_features
+        self.shared, self.shape = shared, _shape(n_features, n_clusters)
+        self.where = self.rows.tensor.device
+        double, number = torch.float64, self.rows.tensor.dtype
+        cells = (n_starts, n_clusters, n_features)
+        self.centers = self.empty(cells, double)
+        self.weights = self.empty((n_starts, 1, n_features) if shared else cells, double)
+        self.offsets = self.empty(cells[:2], double)
+        self.shift = self.empty(n_features, double)
+        self.reference = self.empty(cells, number)
+        self.going = torch.ones(n_starts, dtype=torch.int32, device=self.where)
+        self.update = torch.zeros_like(self.going)
+        self.weight = self.rows.on_device(block.sample_weight)
+
+        shape = self.shape
+        factors = (n_starts, shape.height, shape.width)
+        self._products = self.empty(factors, torch.float32)
+        self._squares = self._products if shared else self.empty(factors, torch.float32)
+        self._constants = self.empty(factors[:2], torch.float32)
+        self._sizes = self.empty((n_starts, shape.width), torch.float32)
+        self._least = self.empty((n_starts, shape.feature_chunks), torch.float32)
+        # the cluster replaces the last bits of a dissimilarity
+        sums = (n_features + 8) * _SUM_ERROR + shape.clusters * 2.0**-23
+        self._errors = _PRODUCT_ERROR + sums, sums
+
+        self.piece = next(size for least, size in _PIECES.items() if n_rows >= least)
+        self.n_pieces = -(-n_rows // self.piece)
+        slots = n_starts * self.n_pieces * self.piece
+        self.codes = self.rows.buffer("codes", n_starts * n_rows, torch.int32)
+        self._listed = self.rows.buffer("listed", slots, torch.int32)
+        self._entries, self._members = (
+            self.rows.buffer(name, 2 * slots, torch.int32) for name in ("entries", "members")
+        )
+        pieces = (n_starts, self.n_pieces)
+        self._begins, self._lengths = (
+            self.empty((2, *pieces, n_clusters), torch.int32) for _ in range(2)
+        )
+        self.n_doubtful = self.empty((*pieces, 2), torch.int32)
+        self._n_listed = self.empty(pieces, torch.int32)
+        self.changed = self.empty((2, *pieces), torch.int32)
+        self.prints = self.empty(pieces, torch.int64)
+
+        self._sum_tiles = tiles_of(n_features, 256)
+        chunks = self._sum_tiles["FEATURE_CHUNKS"]
+        fewest, most = _SUM_PARTS
+        n_parts = min(max(fewest, _SUM_PROGRAMS // (n_clusters * chunks)), most, self.n_pieces)
+        self._pieces_each = -(-self.n_pieces // n_parts)
+        self.n_parts = -(-self.n_pieces // self._pieces_each)
+        n_cells = n_starts * self.n_parts * n_clusters
+        self.parts = [self.rows.buffer(name, n_cells, double) for name in ("mass", "counted")]
+        self.parts += [
+            self.rows.buffer(name, n_cells * n_features, double) for name in ("sums", "squares")
+        ]
+
+    def empty(self, shape: Any, dtype: Any) -> Any:
+        """Return memory on the device."""
+        return torch.empty(shape, dtype=dtype, device=self.where)
+
+    def find_labels(self) -> None:
+        """Find the label of every row; they are written to `codes`."""
+        tensor, (n_rows, n_features) = self.rows.tensor, self.rows.shape
+        n_starts, shape, n_clusters = self.n_starts, self.shape, self.n_clusters
+        given = (self.centers, self.weights, self.offsets, self.shift, self.going)
+        programs.prepare[(n_starts, shape.height)](
+            *given,
+            self._products,
+            self._squares,
+            self._constants,
+            n_features,
+            n_clusters,
+            SHARED=self.shared,
+            **shape.tiles,
+            num_warps=1,
+        )
+        programs.prepare_bounds[(n_starts, shape.feature_chunks)](
+            *given,
+            self._sizes,
+            self._least,
+            n_features,
+            n_clusters,
+            *self._errors,
+            SHARED=self.shared,
+            CLUSTERS=16,
+            **shape.tiles,
+            num_warps=4,
+        )
+        n_programs = max(1, _programs(tensor, shape.programs) // n_starts)
+        programs.nearest[(min(-(-n_rows // shape.tile), n_programs), n_starts)](
             tensor,
             *tensor.stride(),
-            given.shift,
-            given.squares[at],
-            given.products[at],
-            given.constants,
-            given.sizes,
-            given.least[at],
-            2.0 * given.errors[at],
-            out,
-            n_rows=n_rows,
-            n_features=n_features,
-            n_clusters=given.n_clusters,
-            **listed,
-            SHARED=given.shared,
+            self.shift,
+            self._squares,
+            self._products,
+            self._constants,
+            self._sizes,
+            self._least,
+            2.0 * self._errors[0],
+            self.going,
+            self.codes,
+            n_rows,
+            n_features,
+            n_clusters,
+            SHARED=self.shared,
+            TILE=shape.tile,
+            CLUSTERS=shape.clusters,
+            CLUSTER_CHUNKS=shape.cluster_chunks,
+            STAGES=shape.stages if shape.feature_chunks * shape.cluster_chunks == 1 else 1,
+            **shape.tiles,
+            num_warps=shape.warps,
+            num_stages=shape.stages,
+        )
+        programs.list_doubtful[(self.n_pieces, n_starts)](
+            self.codes,
+            self.going,
+            self._listed,
+            self.n_doubtful,
+            n_rows,
+            PIECE=self.piece,
+            BLOCK=min(_BLOCK, self.piece),
+            num_warps=4,
+        )
+        tiles = tiles_of(n_features)
+        slices = max(4, self.piece // _BLOCK)
+        programs.decide[(self.n_pieces * slices, n_starts)](
+            tensor,
+            *tensor.stride(),
+            self.centers,
+            self.weights,
+            self.offsets,
+            self.going,
+            self.codes,
+            self._listed,
+            self.n_doubtful,
+            n_rows,
+            n_features,
+            n_clusters,
+            SHARED=self.shared,
+            PIECE=self.piece,
+            SLICES=slices,
+            TILE=16,
+            **tiles,
+            num_warps=max(1, tiles["FEATURES"] // 16),
+        )
+
+    def list_members(self, labels: Any, *, prints: bool) -> None:
+        """Replace labels by those in `codes`; list the rows that are to be summed."""
+        n_starts, n_clusters, block = self.n_starts, self.n_clusters, min(_BLOCK, self.piece)
+        programs.list_changes[(self.n_pieces, n_starts)](
+            self.offsets if self.weight is None else self.weight,
+            self.going,
+            self.update,
+            self.codes,
+            labels,
+            self._entries,
+            self._n_listed,
+            self.changed,
+            self.prints,
+            self.block.first_row,
+            len(self.rows),
+            WEIGHTED=self.weight is not None,
+            PRINT=prints,
+            PIECE=self.piece,
+            BLOCK=block,
+            num_warps=4,
+        )
+        clusters = max(16, min(256, power_of_two(n_clusters)))
+        programs.sort_members[(self.n_pieces, n_starts, 2)](
+            self.going,
+            self.update,
+            self._entries,
+            self._n_listed,
+            self._members,
+            self._begins,
+            self._lengths,
+            n_clusters,
+            PIECE=self.piece,
+            BLOCK=block,
+            TILE=64 if clusters <= 32 else 32,
+            CLUSTERS=clusters,
+            CLUSTER_CHUNKS=-(-n_clusters // clusters),
+            num_warps=2,
+        )
+
+    def sum_members(self) -> None:
+        """Sum the listed rows: `parts` then are mass, rows, sums and squares of each program."""
+        tensor, tiles = self.rows.tensor, self._sum_tiles
+        tile = min(64, max(2, 512 // tiles["FEATURES"]))
+        programs.sum_clusters[
+            (self.n_clusters * tiles["FEATURE_CHUNKS"], self.n_parts, self.n_starts)
+        ](
+            tensor,
+            *tensor.stride(),
+            self.offsets if self.weight is None else self.weight,
+            self.going,
+            self.update,
+            self._members,
+            self._begins,
+            self._lengths,
+            self.reference,
+            *self.parts,
+            self.n_features,
+            self.n_clusters,
+            self.n_pieces,
+            self._pieces_each,
+            WEIGHTED=self.weight is not None,
+            PIECE=self.piece,
             TILE=tile,
-            CLUSTERS=given.shape.clusters,
-            CLUSTER_CHUNKS=given.shape.cluster_chunks,
-            PRECISION=precision,
-            STAGES=given.shape.stages if at == 0 else 1,
-            **given.tiles,
-            num_warps=given.shape.warps,
+            **tiles,
+            num_warps=1,
         )
-        programs.list_doubtful[(min(-(-n_rows // _PIECE), 4 * n_programs), n_starts)](
+
+    def join(self, out: Any) -> None:
+        """Write mass, rows, sums and squares of all clusters to a vector."""
+        programs.join[(self.n_clusters, self.n_starts)](
+            *self.parts,
             out,
-            doubtful=doubtful[at],
-            n_doubtful=n_doubtful[at],
-            n_rows=n_rows,
-            **listed,
-            PIECE=_PIECE,
+            self.n_starts,
+            self.n_parts,
+            self.n_clusters,
+            self.n_features,
+            BATCH=BATCH,
+            **tiles_of(self.n_features, 128),
+            num_warps=4,
         )
-    programs.decide[(n_programs, n_starts)](
-        tensor,
-        *tensor.stride(),
-        given.centers,
-        given.weights,
-        given.offsets,
-        out,
-        doubtful[1],
-        n_doubtful[1],
-        n_rows,
-        n_features,
-        given.n_clusters,
-        SHARED=given.shared,
-        TILE=32,
-        **given.tiles,
-        num_warps=4,
-    )
-    return n_doubtful
 
 
-def _groups(n_rows: int, n_clusters: int) -> tuple[int, int]:
-    """Return the number of pieces in a group, and the number of groups."""
-    n_pieces = -(-n_rows // _PIECE)
-    enough = -(-_IN_GROUP * n_clusters // _PIECE)
-    in_group = min(n_pieces, max(n_pieces // _GROUPS, enough, 1))
-    return in_group, -(-n_pieces // in_group)
+class Recorded:
+    """Programs that are launched one by one twice, and as one graph from then on."""
 
+    _BEFORE_GRAPH = 2
 
-class _Lists(NamedTuple):
-    """The rows of each group of pieces, sorted by cluster."""
-
-    listed: Any
-    begins: Any  # (starts, groups, clusters)
-    totals: Any
-    changed: Any  # (starts, pieces)
-    prints: Any  # (starts, pieces)
-
-
-def _sorted_rows(
-    block: Block, labels: Any, other: Any, which: Any, n_clusters: int, *, prints: bool
-) -> _Lists:
-    rows = _rows(block)
-    where, n_rows = rows.tensor.device, len(rows)
-    n_starts = labels.shape[0]
-    in_group, n_groups = _groups(n_rows, n_clusters)
-    weight = rows.on_device(block.sample_weight)
-    n_pieces = n_groups * in_group  # the last may be beyond the table
-    counts = torch.empty((n_starts, n_pieces, n_clusters), dtype=torch.int32, device=where)
-    changed = torch.zeros((n_starts, n_pieces), dtype=torch.int32, device=where)
-    marks = torch.empty((n_starts, n_pieces), dtype=torch.int64, device=where)
-    options: dict[str, Any] = {
-        "OTHER": other is not None,
-        "WEIGHTED": weight is not None,
-        "PIECE": _PIECE,
-    }
-    other = labels if other is None else other
-    weight = which if weight is None else weight  # not read
-    grid = (n_pieces, n_starts)
-    programs.count_rows[grid](
-        labels,
-        other,
-        weight,
-        which,
-        counts,
-        changed,
-        marks,
-        block.first_row,
-        n_rows,
-        n_clusters,
-        PRINT=prints,
-        BINS=_power_of_two(n_clusters + 1),
-        **options,
-        num_warps=1,
-    )
-    in_groups = counts.view(n_starts, n_groups, in_group, n_clusters)
-    totals = in_groups.sum(dim=2, dtype=torch.int32)
-    begins = torch.cumsum(totals, dim=-1, dtype=torch.int32) - totals
-    before = torch.cumsum(in_groups, dim=2, dtype=torch.int32) - in_groups
-    inside = torch.cumsum(in_groups, dim=-1, dtype=torch.int32) - in_groups
-    steps = (begins[:, :, None] + before - inside).view(n_starts, -1, n_clusters)
-    listed = rows.buffer("listed", n_starts * n_groups * in_group * _PIECE, torch.int32)
-    programs.list_rows[grid](
-        labels,
-        other,
-        weight,
-        which,
-        steps,
-        listed,
-        n_rows,
-        n_clusters,
-        in_group,
-        **options,
-        num_warps=1,
-    )
-    return _Lists(listed, begins, totals, changed, marks)
-
-
-def _add_sums(block: Block, lists: _Lists, given: _Parameters, out: Any, *, subtract: bool) -> None:
-    """Write mass, number of rows, sums and squares of each cluster about the references."""
-    rows = _rows(block)
-    tensor, (n_rows, n_features) = rows.tensor, rows.shape
-    n_starts, n_groups, n_clusters = lists.totals.shape
-    in_group, _ = _groups(n_rows, n_clusters)
-    weight = rows.on_device(block.sample_weight)
-    n_cells = lists.totals.numel()
-    mass = rows.buffer("mass", n_cells, torch.float64)
-    sums, squares = (
-        rows.buffer(name, n_cells * n_features, torch.float64) for name in ("sums", "squares")
-    )
-    features = min(256, _power_of_two(n_features))
-    chunks = -(-n_features // features)
-    programs.sum_clusters[(n_clusters * chunks, n_groups, n_starts)](
-        tensor,
-        *tensor.stride(),
-        lists.totals if weight is None else weight,
-        lists.listed,
-        lists.begins,
-        lists.totals,
-        given.high,
-        given.low,
-        mass,
-        sums,
-        squares,
-        n_rows,
-        n_features,
-        n_clusters,
-        in_group * _PIECE,
-        n_groups,
-        WEIGHTED=weight is not None,
-        DOUBLE=rows.dtype == np.float64,
-        TILE=min(64, max(8, 2048 // features)),
-        RUN=_RUN,
-        FEATURES=features,
-        FEATURE_CHUNKS=chunks,
-        num_warps=4,
-    )
-    programs.join_groups[(n_clusters, n_starts)](
-        mass,
-        lists.totals,
-        sums,
-        squares,
-        out,
-        n_starts,
-        n_groups,
-        n_clusters,
-        n_features,
-        WEIGHTED=weight is not None,
-        SUBTRACT=subtract,
-        FEATURES=_power_of_two(n_features),
-        num_warps=4,
-    )
-
-
-class PassOnDevice:
-    """An assignment with its sums, in memory of its own; repeated, it is one launch of a graph."""
-
-    _BEFORE_GRAPH = 2  # passes that are launched program by program
-
-    def __init__(self, block: Block, sizes: _Sizes, *, keeps: bool, updates: bool) -> None:
-        rows = _rows(block)
-        where = rows.tensor.device
-        self.block, self.sizes, self.updates = block, sizes, updates
-        n = sum(int(np.prod(part)) for part in sizes.parts)
-        self.sent = torch.empty(n, dtype=torch.float64, device=where)
-        shape = (sizes.n_starts, len(rows))
-        self.labels = torch.empty(shape, dtype=torch.int32, device=where)
-        self.before = torch.empty_like(self.labels) if keeps else None
-        self.n_sums = 2 * sizes.n_starts * sizes.n_clusters * (1 + sizes.n_features)
-        n_out = self.n_sums + 2 * sizes.n_starts + 2
-        self.out = torch.empty(n_out, dtype=torch.float64, device=where)
+    def __init__(self, launch: Any, where: Any) -> None:
+        self._launch, self._on_card = launch, where.type == "cuda"
         self._graph: Any = None
         self._n_runs = 0
 
-    def run(self) -> FloatArray:
-        """Compute the pass; return sums, fingerprints, changed and doubtful rows."""
-        if self._graph is None and self._n_runs == self._BEFORE_GRAPH and self.out.is_cuda:
+    def run(self) -> None:
+        """Launch the programs; this does not wait for them."""
+        if self._graph is None and self._n_runs == self._BEFORE_GRAPH and self._on_card:
             self._graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self._graph):
                 self._launch()
@@ -430,50 +378,92 @@ class PassOnDevice:
             self._launch()
         else:
             self._graph.replay()
-        host: FloatArray = self.out.cpu().numpy()
+
+
+class _Counting:
+    """A pass whose centers come from the host and whose sums go there."""
+
+    def __init__(self, block: Block, n_starts: int, n_clusters: int, *, shared: bool) -> None:
+        self.on_device = work = DevicePass(block, n_starts, n_clusters, shared=shared)
+        self.labels = work.empty((n_starts, len(work.rows)), torch.int32)
+        targets = (work.centers, work.weights, work.offsets, work.shift)
+        self._given = work.empty(sum(target.numel() for target in targets), torch.float64)
+        ends = np.cumsum([target.numel() for target in targets]).tolist()
+        views = [
+            self._given[end - target.numel() : end].view(target.shape)
+            for target, end in zip(targets, ends, strict=True)
+        ]
+        work.centers, work.weights, work.offsets, work.shift = views
+        self.n_sums = 2 * n_starts * n_clusters * (1 + work.n_features)
+        self._out = work.empty(self.n_sums + 2 * n_starts + 1, torch.float64)
+        self._recorded = Recorded(self._launch, work.where)
+
+    def send(self, assigning: Pass) -> None:
+        """Copy centers, weights and the like to the device."""
+        work = self.on_device
+        shift = assigning.shift.astype(work.rows.dtype)
+        given = [assigning.centers, assigning.weights, assigning.offsets, shift]
+        flat = np.concatenate([array.ravel() for array in given], dtype=np.float64)
+        work.rows.send(flat, self._given)
+
+    def count(self, reference: FloatArray, update: BoolArray) -> FloatArray:
+        """Run the pass; return its sums, fingerprints and changed rows, and all doubtful ones."""
+        work = self.on_device
+        work.reference.copy_(torch.as_tensor(np.ascontiguousarray(reference)))
+        work.update.copy_(torch.as_tensor(update.astype(np.int32)))
+        self._recorded.run()
+        host: FloatArray = self._out.cpu().numpy()
         return host
 
     def _launch(self) -> None:
-        block, n_starts, n_clusters = self.block, self.sizes.n_starts, self.sizes.n_clusters
-        given = _Parameters(_rows(block), self.sizes, self.sent)
-        n_doubtful = _find_labels(_rows(block), given, self.labels)
-        labels, before, out = self.labels, self.before, self.out
-        lists = _sorted_rows(block, labels, before, given.which[0], n_clusters, prints=True)
-        _add_sums(block, lists, given, out, subtract=False)
-        prints, changed = lists.prints.sum(dim=1), lists.changed.sum(dim=1)
-        if self.updates:
-            gone = _sorted_rows(block, before, labels, given.which[1], n_clusters, prints=False)
-            _add_sums(block, gone, given, out, subtract=True)
+        work, out, n_starts = self.on_device, self._out, self.on_device.n_starts
+        work.find_labels()
+        work.list_members(self.labels, prints=True)
+        work.sum_members()
+        work.join(out)
         n_sums = self.n_sums
-        out[n_sums : n_sums + n_starts] = prints.view(torch.float64)
-        out[n_sums + n_starts : -2] = changed
-        out[-2:] = n_doubtful.sum(dim=1)
+        out[n_sums : n_sums + n_starts] = work.prints.sum(dim=1).view(torch.float64)
+        out[n_sums + n_starts : -1] = work.changed[0].sum(dim=1)
+        out[-1] = work.n_doubtful.sum()
+
+
+def _counting(block: Block, assigning: Pass) -> _Counting:
+    """Return the memory for such a pass, which is kept with the rows, with what is given."""
+    rows = rows_of(block)
+    n_starts, n_clusters, _ = assigning.centers.shape
+    shared = assigning.weights.shape[1] == 1
+    weight = rows.on_device(block.sample_weight)
+    place = None if weight is None else weight.data_ptr()
+    key = (n_starts, n_clusters, shared, block.first_row, place)
+    counting: _Counting = rows.kept(
+        key, weight, lambda: _Counting(block, n_starts, n_clusters, shared=shared)
+    )
+    counting.send(assigning)
+    return counting
 
 
 def assign_and_accumulate(
     block: Block, assigning: Pass, reference: FloatArray, last: LastLabels | None
 ) -> Statistics:
-    """See `fwkmeans._core.twin.assign_and_accumulate`."""
-    rows = _rows(block)
-    sizes = _Sizes.of(assigning, referenced=True)
-    n_starts, n_clusters, n_features = sizes[:3]
+    """See `fwkmeans._core.twin.assign_and_accumulate`.
+
+    References are rounded to the type of the rows, so that differences from them are exact.
+    """
+    rows = rows_of(block)
+    counting = _counting(block, assigning)
+    n_starts, n_clusters, n_features = assigning.centers.shape
     update = np.zeros(n_starts, dtype=np.bool_) if last is None else last.update
-    keeps, updates = last is not None, bool(update.any())
-    weight = rows.on_device(block.sample_weight)
-    key = (sizes, keeps, updates, block.first_row, None if weight is None else weight.data_ptr())
-    work: PassOnDevice = rows.kept(
-        key, weight, lambda: PassOnDevice(block, sizes, keeps=keeps, updates=updates)
-    )
-    if last is not None and work.before is not None:
-        work.before.copy_(_on_device(last.labels, rows))
-    _sent(rows, assigning, np.asarray(reference, dtype=np.float64), update, work.sent)
-    host = work.run()
     if last is not None:
-        _put_labels(last.labels, work.labels)
-    rows.doubtful = int(host[-2]), int(host[-1])
-    n_sums, n_cells = work.n_sums, n_starts * n_clusters
+        counting.labels.copy_(_on_device(last.labels, rows))
+    about = np.asarray(reference, dtype=rows.dtype)
+    host = counting.count(about, update)
+    if last is not None:
+        _put_labels(last.labels, counting.labels)
+    rows.n_doubtful = int(host[-1])
+    n_sums, n_cells = counting.n_sums, n_starts * n_clusters
     clusters, cells = (n_starts, n_clusters), (n_starts, n_clusters, n_features)
     mass, n_rows, sums, squares = np.split(host[:n_sums], np.cumsum([1, 1, n_features]) * n_cells)
+    changed = host[n_sums + n_starts : -1].astype(np.int64)
     return Statistics(
         mass.reshape(clusters),
         n_rows.reshape(clusters).astype(np.int64),
@@ -482,8 +472,8 @@ def assign_and_accumulate(
         None,
         np.empty((*clusters, 0)),
         host[n_sums : n_sums + n_starts].view(np.int64),
-        host[n_sums + n_starts : -2].astype(np.int64),
-        reference,
+        np.zeros_like(changed) if last is None else changed,
+        about.astype(np.float64).reshape(cells),
     )
 
 
@@ -500,45 +490,67 @@ def _put_labels(target: Any, labels: Any) -> None:
         target.copy_(labels)
 
 
-def _distances_to_own(block: Block, given: _Parameters, labels: Any, start: int) -> Any:
-    rows = _rows(block)
-    out = torch.empty(len(rows), dtype=torch.float64, device=rows.tensor.device)
+def _distances_to_own(work: DevicePass, labels: Any, start: int) -> Any:
+    rows = work.rows
+    out = work.empty(len(rows), torch.float64)
     programs.own_distances[(-(-len(rows) // 64),)](
         rows.tensor,
         *rows.tensor.stride(),
-        given.centers,
-        given.weights,
+        work.centers,
+        work.weights,
         labels,
         out,
         start,
         *rows.shape,
-        given.n_clusters,
-        SHARED=given.shared,
+        work.n_clusters,
+        SHARED=work.shared,
         TILE=64,
-        **given.tiles,
+        **tiles_of(work.n_features),
     )
     return out
 
 
-def _labels_of(block: Block, assigning: Pass) -> tuple[Any, _Parameters]:
-    rows = _rows(block)
-    given = _Parameters(rows, _Sizes.of(assigning), _sent(rows, assigning))
-    shape = (given.n_starts, len(rows))
-    labels = torch.empty(shape, dtype=torch.int32, device=rows.tensor.device)
-    _find_labels(rows, given, labels)
-    return labels, given
+def _labels_of(block: Block, assigning: Pass) -> tuple[Any, DevicePass]:
+    work = _counting(block, assigning).on_device
+    work.find_labels()
+    return work.codes.view(work.n_starts, len(work.rows)), work
+
+
+def alternate(*args: Any, **options: Any) -> CoreOutcome:
+    """See `fwkmeans._core.device.loop.alternate`."""
+    from fwkmeans._core.device import loop  # which needs this module
+
+    return loop.alternate(*args, **options)
+
+
+def no_labels(block: Block, n_starts: int) -> Any:
+    """See `fwkmeans._core.twin.no_labels`."""
+    rows = rows_of(block)
+    shape = (n_starts, len(rows))
+    return torch.full(shape, -1, dtype=torch.int32, device=rows.tensor.device)
+
+
+def mass_of(block: Block, labels: Any, n_clusters: int) -> FloatArray:
+    """See `fwkmeans._core.twin.mass_of`."""
+    weight = rows_of(block).on_device(block.sample_weight)
+    if weight is None:
+        counts = torch.bincount(labels, minlength=n_clusters)
+        return np.asarray(counts.to(torch.float64).cpu().numpy())
+    none = torch.zeros((), dtype=torch.float64, device=weight.device)
+    sums = [torch.where(labels == k, weight, none).sum() for k in range(n_clusters)]
+    return np.asarray(torch.stack(sums).cpu().numpy())
 
 
 def find_farthest(
     block: Block, assigning: Pass, eligible: BoolArray
 ) -> tuple[FloatArray, IntArray]:
     """See `fwkmeans._core.twin.find_farthest`."""
-    labels, given = _labels_of(block, assigning)
-    weight = _rows(block).on_device(block.sample_weight)
+    labels, work = _labels_of(block, assigning)
+    weight = work.weight
     may = torch.as_tensor(np.ascontiguousarray(eligible)).to(labels.device)
-    distance, row = np.zeros(given.n_starts), np.full(given.n_starts, -1, dtype=np.int64)
-    for start in range(given.n_starts):
-        own = _distances_to_own(block, given, labels[start], start)
+    distance, row = np.zeros(work.n_starts), np.full(work.n_starts, -1, dtype=np.int64)
+    for start in range(work.n_starts):
+        own = _distances_to_own(work, labels[start], start)
         counts = may[start][labels[start].long()]
         if weight is not None:
             counts = counts & (weight > 0)
@@ -552,39 +564,38 @@ def find_farthest(
 
 def assign(block: Block, assigning: Pass) -> tuple[Any, float]:
     """See `fwkmeans._core.twin.assign`."""
-    labels, given = _labels_of(block, assigning)
-    own = _distances_to_own(block, given, labels[0], 0)
-    own += given.offsets[0][labels[0].long()]
-    weight = _rows(block).on_device(block.sample_weight)
+    codes, work = _labels_of(block, assigning)
+    labels = codes[0].clone()  # the next pass writes its codes there
+    own = _distances_to_own(work, labels, 0)
+    own += work.offsets[0][labels.long()]
+    weight = work.weight
     if weight is not None:
         own = torch.where(weight > 0, weight * own, torch.zeros_like(own))
-    return labels[0], float(own.sum())
+    return labels, float(own.sum())
 
 
 def distances(block: Block, assigning: Pass) -> Any:
     """See `fwkmeans._core.twin.distances`."""
-    rows = _rows(block)
-    given = _Parameters(rows, _Sizes.of(assigning), _sent(rows, assigning))
-    shape = (len(rows), given.n_clusters)
-    out = torch.empty(shape, dtype=rows.tensor.dtype, device=rows.tensor.device)
+    rows, work = rows_of(block), _counting(block, assigning).on_device
+    out = work.empty((len(rows), work.n_clusters), rows.tensor.dtype)
     programs.all_distances[(-(-len(rows) // 64),)](
         rows.tensor,
         *rows.tensor.stride(),
-        given.centers,
-        given.weights,
+        work.centers,
+        work.weights,
         out,
         *rows.shape,
-        given.n_clusters,
-        SHARED=given.shared,
+        work.n_clusters,
+        SHARED=work.shared,
         TILE=64,
-        **given.tiles,
+        **tiles_of(work.n_features),
     )
     return out
 
 
 def describe(block: Block, reference: FloatArray) -> Moments:
     """See `fwkmeans._core.twin.describe`."""
-    rows = _rows(block)
+    rows = rows_of(block)
     tensor, weights = rows.tensor, rows.on_device(block.sample_weight)
     about = torch.as_tensor(reference, dtype=torch.float64).to(tensor.device)
     step = max(1, _CELLS // max(1, tensor.shape[1]))
@@ -623,7 +634,7 @@ def _moments(cells: Any, weight: Any, reference: Any) -> Moments:
 
 def take_rows(block: Block, indices: Any) -> Entities:
     """See `fwkmeans._core.array_kernels.take_rows`."""
-    tensor = _rows(block).tensor
+    tensor = rows_of(block).tensor
     at = torch.as_tensor(np.asarray(indices, dtype=np.int64)).to(tensor.device)
     numbers: FloatArray = tensor[at].to(torch.float64).cpu().numpy()
     return Entities(numbers, np.empty((numbers.shape[0], 0), dtype=np.int32))
@@ -631,7 +642,7 @@ def take_rows(block: Block, indices: Any) -> Entities:
 
 def cross_products(block: Block, mean: Any, units: Any, groups: Any) -> tuple[CrossProducts, ...]:
     """See `fwkmeans._core.array_kernels.cross_products`."""
-    rows = _rows(block)
+    rows = rows_of(block)
     where = rows.tensor.device
     there = block._replace(rows=rows.tensor, sample_weight=rows.on_device(block.sample_weight))
     mean, units = (torch.as_tensor(np.asarray(part)).to(where) for part in (mean, units))

@@ -1,9 +1,10 @@
-"""The Triton programs: nearest centers with a rounding bound, exact decisions, sums by cluster.
+"""The Triton programs of a pass: nearest centers with a rounding bound, exact decisions, sums.
 
-Rows are float32 or float64, of any strides. Labels are found by matrix products in low precision;
-a row whose two best clusters are closer than their rounding may be goes on a list, and a second
-program decides it in float64 from differences. Sums are taken cluster by cluster over sorted lists
-of rows, so that their order is always the same.
+Rows are float32 or float64, of any strides. Labels are found by matrix products in low precision. A
+row whose two best clusters are closer than their rounding may be is decided in float64 from
+differences, between these two if no third one comes into question. Sums are taken cluster by
+cluster over sorted lists of rows, relative to a point of the cluster: of all rows, or of those that
+come and of those that go. Rows, and the sums of programs, are always added in the same order.
 """
 
 # mypy: ignore-errors
@@ -11,6 +12,8 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+
+_FAR = tl.constexpr(3.0e38)  # farther than any cluster, and not infinite: see `_three_best`
 
 
 @triton.jit
@@ -32,50 +35,38 @@ def prepare(
     weights,  # (starts, clusters or 1, features)
     offsets,  # (starts, clusters)
     shift,  # (features,)
-    reference,  # (starts, clusters, features)
-    products,  # (2, starts, clusters, features) -2 weight x center: in tf32, and in float32
-    squares,  # (2, starts, clusters, features) weight
-    constants,  # (starts, clusters) weight x center^2 + offset; infinity for none
-    high,  # (starts, clusters, features) reference in the type of the rows
-    low,  # what this leaves
+    going,  # (starts,) int32: whether a start takes part
+    products,  # (starts, clusters, features) -2 weight x center, in tf32
+    squares,  # (starts, clusters, features) weight
+    constants,  # (starts, clusters) weight x center^2 + offset; far away for none
     n_features,
     n_clusters,
     SHARED: tl.constexpr,
-    REFERENCE: tl.constexpr,
     FEATURES: tl.constexpr,
     FEATURE_CHUNKS: tl.constexpr,
 ):
     """Turn the center and the weights of one cluster into the factors of products."""
     start = tl.program_id(0).to(tl.int64)
     k = tl.program_id(1)
+    if tl.load(going + start) == 0:
+        return
     width: tl.constexpr = FEATURES * FEATURE_CHUNKS
     line = start * tl.num_programs(1) + k
-    copy = tl.num_programs(0).to(tl.int64) * tl.num_programs(1) * width
     constant = tl.zeros((), tl.float64)
     for chunk in range(FEATURE_CHUNKS):
         v = chunk * FEATURES + tl.arange(0, FEATURES)
         there = v < tl.where(k < n_clusters, n_features, 0)
         at = (start * n_clusters + k) * n_features + v
         own = start * n_features + v if SHARED else at
-        c = tl.load(centers + at, mask=there, other=0.0)
         w = tl.load(weights + own, mask=there, other=0.0)
-        t = c - tl.load(shift + v, mask=there, other=0.0)
-        linear = (-2.0 * w * t).to(tl.float32)
+        t = tl.load(centers + at, mask=there, other=0.0)
+        t -= tl.load(shift + v, mask=there, other=0.0)
         constant += tl.sum(w * t * t, axis=0)
-        place = line * width + v
-        tl.store(products + place, _to_tf32(linear))
-        tl.store(products + copy + place, linear)
+        tl.store(products + line * width + v, _to_tf32((-2.0 * w * t).to(tl.float32)))
         if not SHARED:
-            square = w.to(tl.float32)
-            tl.store(squares + place, _to_tf32(square))
-            tl.store(squares + copy + place, square)
-        if REFERENCE:
-            r = tl.load(reference + at, mask=there, other=0.0)
-            rounded = r.to(high.dtype.element_ty)
-            tl.store(high + at, rounded, mask=there)
-            tl.store(low + at, (r - rounded.to(tl.float64)).to(low.dtype.element_ty), mask=there)
+            tl.store(squares + line * width + v, _to_tf32(w.to(tl.float32)))
     constant += tl.load(offsets + start * n_clusters + tl.minimum(k, n_clusters - 1))
-    constant = tl.where(k < n_clusters, constant, float("inf"))
+    constant = tl.where(k < n_clusters, constant, _FAR)
     tl.store(constants + line, constant.to(tl.float32))
 
 
@@ -85,68 +76,51 @@ def prepare_bounds(
     weights,
     offsets,
     shift,
+    going,
     sizes,  # (starts, features) bound of the terms of a row, divided by its square
-    least,  # (2, starts) rounding that does not depend on the row, for both kinds of products
+    least,  # (starts, chunks of features) rounding that does not depend on the row
     n_features,
     n_clusters,
-    coarse,  # relative error of products in tf32, with that of their sums
-    fine,  # and of those with more digits
+    relative,  # error of products, with that of their sums
     sums,  # error of the sums alone
     SHARED: tl.constexpr,
+    CLUSTERS: tl.constexpr,
     FEATURES: tl.constexpr,
     FEATURE_CHUNKS: tl.constexpr,
 ):
-    """Bound what rounding can do to the dissimilarities of one start.
+    """Bound what rounding can do to the dissimilarities of one start, for some features.
 
     ``|y p| <= y^2 w / 2 + p^2 / (2 w)`` bounds the terms with products by those with squares.
     """
     start = tl.program_id(0).to(tl.int64)
-    width: tl.constexpr = FEATURES * FEATURE_CHUNKS
-    rest = tl.zeros((), tl.float64)
-    most = tl.zeros((), tl.float64)
-    offset = tl.zeros((), tl.float64)
-    for chunk in range(FEATURE_CHUNKS):
-        v = chunk * FEATURES + tl.arange(0, FEATURES)
-        there = v < n_features
-        about = tl.load(shift + v, mask=there, other=0.0)
-        largest = tl.full((FEATURES,), 7.9e-31, tl.float64)  # what is smaller vanishes in float32
-        product = tl.zeros((FEATURES,), tl.float64)
-        square = tl.zeros((FEATURES,), tl.float64)
-        for k in range(n_clusters):
-            at = (start * n_clusters + k) * n_features + v
-            own = start * n_features + v if SHARED else at
-            w = tl.load(weights + own, mask=there, other=0.0)
-            t = tl.load(centers + at, mask=there, other=0.0) - about
-            largest = tl.maximum(largest, w)
-            product = tl.maximum(product, tl.abs(2.0 * w * t))
-            square = tl.maximum(square, w * t * t)
-        rest += tl.sum(product * product / (2.0 * largest), axis=0)
-        most += tl.sum(square, axis=0)
-        size = (0.5 if SHARED else 1.5) * largest
-        tl.store(sizes + start * width + v, tl.where(there, size, 0.0).to(tl.float32))
-    for k in range(n_clusters):
-        offset = tl.maximum(offset, tl.abs(tl.load(offsets + start * n_clusters + k)))
-    most += offset
-    n_starts = tl.num_programs(0)
-    tl.store(least + start, (2.0 * (coarse * rest + sums * most) + 7.9e-31).to(tl.float32))
-    second = 2.0 * (fine * rest + sums * most) + 7.9e-31
-    tl.store(least + n_starts + start, second.to(tl.float32))
-
-
-@triton.jit
-def _products_of(y, linear, square, d, SHARED: tl.constexpr, PRECISION: tl.constexpr):
-    """Add what some features contribute to the dissimilarities, but for their constants."""
-    if not SHARED:
-        d = tl.dot(_rounded(y * y, PRECISION), square, d, input_precision=PRECISION)
-    return tl.dot(_rounded(y, PRECISION), linear, d, input_precision=PRECISION)
-
-
-@triton.jit
-def _rounded(y, PRECISION: tl.constexpr):
-    """Return the factors of products; those in tf32 would be cut off otherwise."""
-    if PRECISION == "tf32":
-        return _to_tf32(y)
-    return y
+    chunk = tl.program_id(1)
+    if tl.load(going + start) == 0:
+        return
+    v = chunk * FEATURES + tl.arange(0, FEATURES)
+    there = v < n_features
+    about = tl.load(shift + v, mask=there, other=0.0)[None, :]
+    largest = tl.full((FEATURES,), 7.9e-31, tl.float64)  # what is smaller vanishes in float32
+    product = tl.zeros((FEATURES,), tl.float64)
+    square = tl.zeros((FEATURES,), tl.float64)
+    offset = tl.zeros((CLUSTERS,), tl.float64)
+    for first in range(0, n_clusters, CLUSTERS):
+        k = first + tl.arange(0, CLUSTERS)
+        both = (k < n_clusters)[:, None] & there[None, :]
+        at = (start * n_clusters + k)[:, None] * n_features + v[None, :]
+        own = at * 0 + (start * n_features + v)[None, :] if SHARED else at
+        w = tl.load(weights + own, mask=both, other=0.0)
+        t = tl.where(both, tl.load(centers + at, mask=both, other=0.0) - about, 0.0)
+        largest = tl.maximum(largest, tl.max(w, axis=0))
+        product = tl.maximum(product, tl.max(tl.abs(2.0 * w * t), axis=0))
+        square = tl.maximum(square, tl.max(w * t * t, axis=0))
+        of_cluster = tl.load(offsets + start * n_clusters + k, mask=k < n_clusters, other=0.0)
+        offset = tl.maximum(offset, tl.abs(of_cluster))
+    rest = tl.sum(product * product / (2.0 * largest), axis=0)
+    most = tl.sum(square, axis=0) + tl.where(chunk == 0, tl.max(offset, axis=0), 0.0)
+    size = tl.where(there, (0.5 if SHARED else 1.5) * largest, 0.0)
+    tl.store(sizes + start * FEATURES * FEATURE_CHUNKS + v, size.to(tl.float32))
+    always = 2.0 * (relative * rest + sums * most) + 7.9e-31
+    tl.store(least + start * FEATURE_CHUNKS + chunk, always.to(tl.float32))
 
 
 @triton.jit
@@ -157,15 +131,44 @@ def _sizes_of(y, sizes, v, total):
 
 
 @triton.jit
-def _best_two(d, first_cluster, best, second, label, CLUSTERS: tl.constexpr):
-    """Update the two lowest dissimilarities of each row, and the cluster of the lowest."""
-    k = tl.arange(0, CLUSTERS)[None, :]
-    best_here = tl.min(d, axis=1)
-    nearest_here = tl.min(tl.where(d == best_here[:, None], k, CLUSTERS), axis=1)
-    second_here = tl.min(tl.where(k == nearest_here[:, None], float("inf"), d), axis=1)
-    second = tl.minimum(tl.maximum(best, best_here), tl.minimum(second, second_here))
-    label = tl.where(best_here < best, nearest_here + first_cluster, label)
-    return tl.minimum(best, best_here), second, label
+def _products_of(y, linear, square, d, SHARED: tl.constexpr):
+    """Add what some features contribute to the dissimilarities, but for their constants."""
+    if not SHARED:
+        d = tl.dot(_to_tf32(y * y), square, d, input_precision="tf32")
+    return tl.dot(_to_tf32(y), linear, d, input_precision="tf32")
+
+
+@triton.jit
+def _without(packed, taken):
+    """Put the entry of each row that is given far away."""
+    same = packed.to(tl.int32, bitcast=True) == taken.to(tl.int32, bitcast=True)[:, None]
+    return tl.where(same, _FAR, packed)
+
+
+@triton.jit
+def _three_best(d, CLUSTERS: tl.constexpr):
+    """Return the three lowest dissimilarities of each row, with the cluster in their last bits."""
+    bits = d.to(tl.int32, bitcast=True) & -CLUSTERS
+    packed = (bits | tl.arange(0, CLUSTERS)[None, :]).to(tl.float32, bitcast=True)
+    first = tl.min(packed, axis=1)
+    packed = _without(packed, first)
+    second = tl.min(packed, axis=1)
+    return first, second, tl.min(_without(packed, second), axis=1)
+
+
+@triton.jit
+def _cluster_in(packed, CLUSTERS: tl.constexpr):
+    return packed.to(tl.int32, bitcast=True) & (CLUSTERS - 1)
+
+
+@triton.jit
+def _inserted(d, k, first, second, third, one, two):
+    """Return the three lowest values with one more, and the clusters of the first two."""
+    third = tl.minimum(tl.maximum(d, second), third)
+    two = tl.where(d < first, one, tl.where(d < second, k, two))
+    second = tl.minimum(tl.maximum(d, first), second)
+    one = tl.where(d < first, k, one)
+    return tl.minimum(d, first), second, third, one, two
 
 
 @triton.jit
@@ -176,35 +179,37 @@ def nearest(
     shift,  # (features,) in the type of the rows
     squares,  # (starts, clusters or 1, features) weights
     products,  # (starts, clusters, features) -2 weight x center
-    constants,  # (starts, clusters) weight x center^2 + offset; infinity for none
+    constants,  # (starts, clusters) weight x center^2 + offset; far away for none
     sizes,  # (starts, features) bound of the terms of a row, divided by its square
-    least,  # (starts,) rounding that does not depend on the row
+    least,  # (starts, chunks of features) rounding that does not depend on the row
     relative,  # and that relative to the bound of its terms
-    labels,  # (starts, rows)
-    given,  # (starts, rows) the rows to label, if LISTED
-    n_given,  # (starts,)
+    going,
+    codes,  # (starts, rows)
     n_rows,
     n_features,
     n_clusters,
-    LISTED: tl.constexpr,
     SHARED: tl.constexpr,
     TILE: tl.constexpr,
     FEATURES: tl.constexpr,
     FEATURE_CHUNKS: tl.constexpr,
     CLUSTERS: tl.constexpr,
     CLUSTER_CHUNKS: tl.constexpr,
-    PRECISION: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """Label rows by products; where this leaves a doubt, the label is ``-1 - label``."""
+    """Label rows by products.
+
+    Where two clusters come into question, the code is -1 - (one x number of clusters + the other);
+    where there are more, it is -1.
+    """
     start = tl.program_id(1).to(tl.int64)
+    if tl.load(going + start) == 0:
+        return
     width: tl.constexpr = FEATURES * FEATURE_CHUNKS
     height: tl.constexpr = CLUSTERS * CLUSTER_CHUNKS
-    always = tl.load(least + start)
+    always = tl.zeros((), tl.float32)
+    for chunk in range(FEATURE_CHUNKS):
+        always += tl.load(least + start * FEATURE_CHUNKS + chunk)
     own = start * n_rows
-    n = n_rows
-    if LISTED:
-        n = tl.load(n_given + start)
     v = tl.arange(0, FEATURES)
     k = tl.arange(0, CLUSTERS)
     number = rows.dtype.element_ty
@@ -220,23 +225,25 @@ def nearest(
         square = linear
         if not SHARED:
             square = tl.load(squares + turned)
-    for tile in tl.range(tl.program_id(0), tl.cdiv(n, TILE), tl.num_programs(0), num_stages=STAGES):
+    n_tiles = tl.cdiv(n_rows, TILE)
+    for tile in tl.range(tl.program_id(0), n_tiles, tl.num_programs(0), num_stages=STAGES):
         i = tile * TILE + tl.arange(0, TILE).to(tl.int64)
-        here = i < n
-        if LISTED:
-            i = tl.load(given + own + i, mask=here, other=0).to(tl.int64)
-        best = tl.full((TILE,), float("inf"), tl.float32)
-        second = tl.full((TILE,), float("inf"), tl.float32)
-        label = tl.zeros((TILE,), tl.int32)
+        here = i < n_rows
         terms = tl.zeros((TILE, 16), tl.float32)
         if FEATURE_CHUNKS * CLUSTER_CHUNKS == 1:
             y = _load_rows(rows, i, v, row_step, column_step, here, n_features)
             y = (y - about).to(tl.float32)
             terms = _sizes_of(y, sizes, v, terms)
             d = tl.zeros((TILE, CLUSTERS), tl.float32)
-            d = _products_of(y, linear, square, d, SHARED, PRECISION) + constant
-            best, second, label = _best_two(d, 0, best, second, label, CLUSTERS)
+            d = _products_of(y, linear, square, d, SHARED) + constant
+            first, second, third = _three_best(d, CLUSTERS)
+            one, two = _cluster_in(first, CLUSTERS), _cluster_in(second, CLUSTERS)
         else:
+            first = tl.full((TILE,), _FAR, tl.float32)
+            second = tl.full((TILE,), _FAR, tl.float32)
+            third = tl.full((TILE,), _FAR, tl.float32)
+            one = tl.zeros((TILE,), tl.int32)
+            two = tl.zeros((TILE,), tl.int32)
             for cluster_chunk in range(CLUSTER_CHUNKS):
                 d = tl.zeros((TILE, CLUSTERS), tl.float32)
                 k = cluster_chunk * CLUSTERS + tl.arange(0, CLUSTERS)
@@ -252,43 +259,94 @@ def nearest(
                     square = linear
                     if not SHARED:
                         square = tl.load(squares + turned)
-                    d = _products_of(y, linear, square, d, SHARED, PRECISION)
+                    d = _products_of(y, linear, square, d, SHARED)
                 d += tl.load(constants + k)[None, :]
-                first = cluster_chunk * CLUSTERS
-                best, second, label = _best_two(d, first, best, second, label, CLUSTERS)
-        sure = second - best > relative * tl.max(terms, axis=1) + always  # false if not a number
-        label = tl.minimum(tl.maximum(label, 0), n_clusters - 1)
-        tl.store(labels + own + i, tl.where(sure, label, -1 - label), mask=here)
+                a, b, c = _three_best(d, CLUSTERS)
+                ka = cluster_chunk * CLUSTERS + _cluster_in(a, CLUSTERS)
+                kb = cluster_chunk * CLUSTERS + _cluster_in(b, CLUSTERS)
+                first, second, third, one, two = _inserted(a, ka, first, second, third, one, two)
+                first, second, third, one, two = _inserted(b, kb, first, second, third, one, two)
+                third = tl.minimum(third, tl.maximum(c, second))
+        limit = relative * tl.max(terms, axis=1) + always  # comparisons fail if it is not a number
+        last = n_clusters - 1
+        one, two = tl.minimum(one, last), tl.minimum(two, last)
+        pair = tl.where(third - first > limit, -1 - (one * n_clusters + two), -1)
+        tl.store(codes + own + i, tl.where(second - first > limit, one, pair), mask=here)
+
+
+@triton.jit
+def _exact(
+    rows,
+    row_step,
+    column_step,
+    i,
+    here,
+    centers,  # (clusters, features) float64
+    weights,  # (clusters or 1, features) float64
+    k,  # clusters: (rows, 1) for one of each row, (1, clusters) for the same of all rows
+    n_features,
+    ROWS: tl.constexpr,
+    CLUSTERS: tl.constexpr,
+    SHARED: tl.constexpr,
+    FEATURES: tl.constexpr,
+    FEATURE_CHUNKS: tl.constexpr,
+):
+    """Return dissimilarities of rows to clusters in float64, from differences."""
+    d = tl.zeros((ROWS, CLUSTERS), tl.float64)
+    for chunk in range(FEATURE_CHUNKS):
+        v = chunk * FEATURES + tl.arange(0, FEATURES)
+        inside = (v < n_features)[None, None, :]
+        y = _load_rows(rows, i, v, row_step, column_step, here, n_features)
+        at = k.to(tl.int64)[:, :, None] * n_features + v[None, None, :]
+        own = v[None, None, :] if SHARED else at
+        c = tl.load(centers + at, mask=inside, other=0.0)
+        t = y.to(tl.float64)[:, None, :] - c
+        d += tl.sum(tl.load(weights + own, mask=inside, other=0.0) * t * t, axis=2)
+    return d
+
+
+@triton.jit
+def _key(i):
+    """Return a number that looks random for each row; see `fwkmeans._core.twin.row_keys`."""
+    z = (i + 1).to(tl.uint64) * 0x9E3779B97F4A7C15
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB
+    return z ^ (z >> 31)
 
 
 @triton.jit
 def list_doubtful(
-    labels,  # (starts, rows)
-    given,  # (starts, rows) the rows to look at, if LISTED
-    n_given,  # (starts,)
-    doubtful,  # (starts, rows)
-    n_doubtful,  # (starts,)
+    codes,  # (starts, rows) int32, of `nearest`
+    going,
+    listed,  # (starts, pieces x rows of a piece) int32 places of rows in their piece
+    n_doubtful,  # (starts, pieces, 2) int32 number of pairs and of others
     n_rows,
-    LISTED: tl.constexpr,
     PIECE: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
-    """List the rows whose label is in doubt. Their order does not matter to any result."""
+    """List the doubtful rows of a piece of the table: pairs from the front, others from the end."""
+    piece = tl.program_id(0)
     start = tl.program_id(1).to(tl.int64)
-    own = start * n_rows
-    n = n_rows
-    if LISTED:
-        n = tl.load(n_given + start)
-    for piece in range(tl.program_id(0), tl.cdiv(n, PIECE), tl.num_programs(0)):
-        i = piece * PIECE + tl.arange(0, PIECE).to(tl.int64)
-        here = i < n
-        if LISTED:
-            i = tl.load(given + own + i, mask=here, other=0).to(tl.int64)
-        unsure = (tl.load(labels + own + i, mask=here, other=0) < 0).to(tl.int32)
-        n_unsure = tl.sum(unsure, axis=0)
-        if n_unsure > 0:
-            first = tl.atomic_add(n_doubtful + start, n_unsure)
-            place = first + tl.cumsum(unsure, axis=0) - 1
-            tl.store(doubtful + own + place, i.to(tl.int32), mask=unsure > 0)
+    if tl.load(going + start) == 0:
+        return
+    place = start * tl.num_programs(0) + piece
+    first = piece.to(tl.int64) * PIECE
+    n_pairs = tl.zeros((), tl.int32)
+    n_others = tl.zeros((), tl.int32)
+    for at in range(0, PIECE, BLOCK):
+        j = at + tl.arange(0, BLOCK)
+        code = tl.load(codes + start * n_rows + first + j, mask=first + j < n_rows, other=0)
+        # both are counted at once: others in the upper half of the bits
+        kind = tl.where(code < -1, 1, tl.where(code == -1, 1 << 16, 0))
+        before = tl.cumsum(kind, axis=0)
+        front = n_pairs + (before & 0xFFFF) - 1
+        back = PIECE - n_others - (before >> 16)
+        tl.store(listed + place * PIECE + tl.where(code < -1, front, back), j, mask=code < 0)
+        n = tl.sum(kind, axis=0)
+        n_pairs += n & 0xFFFF
+        n_others += n >> 16
+    tl.store(n_doubtful + 2 * place, n_pairs)
+    tl.store(n_doubtful + 2 * place + 1, n_others)
 
 
 @triton.jit
@@ -299,47 +357,433 @@ def decide(
     centers,  # (starts, clusters, features) float64, as the two below
     weights,  # (starts, clusters or 1, features)
     offsets,  # (starts, clusters)
-    labels,
-    given,
-    n_given,
+    going,
+    codes,
+    listed,
+    n_doubtful,
     n_rows,
     n_features,
     n_clusters,
     SHARED: tl.constexpr,
+    PIECE: tl.constexpr,
+    SLICES: tl.constexpr,
     TILE: tl.constexpr,
     FEATURES: tl.constexpr,
     FEATURE_CHUNKS: tl.constexpr,
 ):
-    """Label the listed rows in float64, from differences; the first cluster wins a tie."""
+    """Label listed rows of a piece in float64; the first of equally near clusters gets a row."""
+    piece = tl.program_id(0) // SLICES
+    first_slot = (tl.program_id(0) % SLICES) * TILE
     start = tl.program_id(1).to(tl.int64)
-    n = tl.load(n_given + start)
-    own = start * n_rows
-    for first in range(tl.program_id(0) * TILE, n, tl.num_programs(0) * TILE):
-        at = first + tl.arange(0, TILE).to(tl.int64)
-        listed = at < n
-        i = tl.load(given + own + at, mask=listed, other=0).to(tl.int64)
-        best = tl.full((TILE,), float("inf"), tl.float64)
-        label = tl.zeros((TILE,), tl.int32)
-        for k in range(n_clusters):
-            d = tl.zeros((TILE,), tl.float64)
-            for chunk in tl.static_range(FEATURE_CHUNKS):
-                v = chunk * FEATURES + tl.arange(0, FEATURES)
-                inside = v < n_features
-                y = _load_rows(rows, i, v, row_step, column_step, listed, n_features)
-                at_center = (start * n_clusters + k) * n_features + v
-                if SHARED:
-                    weight = tl.load(weights + start * n_features + v, mask=inside, other=0.0)[
-                        None, :
-                    ]
-                else:
-                    weight = tl.load(weights + at_center, mask=inside, other=0.0)[None, :]
-                c = tl.load(centers + at_center, mask=inside, other=0.0)
-                t = y.to(tl.float64) - c[None, :]
-                d += tl.sum(weight * t * t, axis=1)
-            d += tl.load(offsets + start * n_clusters + k)
-            label = tl.where(d < best, k, label)
-            best = tl.minimum(best, d)
-        tl.store(labels + own + i, label, mask=listed)
+    if tl.load(going + start) == 0:
+        return
+    place = start * (tl.num_programs(0) // SLICES) + piece
+    first = start * n_rows + piece.to(tl.int64) * PIECE
+    slots = place * PIECE
+    rows += piece.to(tl.int64) * PIECE * row_step
+    codes += first
+    centers += start * n_clusters * n_features
+    weights += start * n_features * (1 if SHARED else n_clusters)
+    offsets += start * n_clusters
+    n_pairs = tl.load(n_doubtful + 2 * place)
+    n_others = tl.load(n_doubtful + 2 * place + 1)
+    for at in range(first_slot, n_pairs, SLICES * TILE):
+        slot = at + tl.arange(0, TILE)
+        there = slot < n_pairs
+        j = tl.load(listed + slots + slot, mask=there, other=0).to(tl.int64)
+        both = -1 - tl.load(codes + j, mask=there, other=-1)
+        one, two = both // n_clusters, both % n_clusters
+        low, high = tl.minimum(one, two), tl.maximum(one, two)
+        d = _exact(
+            rows,
+            row_step,
+            column_step,
+            j,
+            there,
+            centers,
+            weights,
+            low[:, None],
+            n_features,
+            TILE,
+            1,
+            SHARED,
+            FEATURES,
+            FEATURE_CHUNKS,
+        )
+        e = _exact(
+            rows,
+            row_step,
+            column_step,
+            j,
+            there,
+            centers,
+            weights,
+            high[:, None],
+            n_features,
+            TILE,
+            1,
+            SHARED,
+            FEATURES,
+            FEATURE_CHUNKS,
+        )
+        d = tl.reshape(d, (TILE,)) + tl.load(offsets + low)
+        e = tl.reshape(e, (TILE,)) + tl.load(offsets + high)
+        tl.debug_barrier()  # no thread may still have to read the codes
+        tl.store(codes + j, tl.where(e < d, high, low), mask=there)
+    few: tl.constexpr = 8  # rows, with some clusters each
+    some: tl.constexpr = 8
+    for at in range((tl.program_id(0) % SLICES) * few, n_others, SLICES * few):
+        slot_of_other = at + tl.arange(0, few)
+        listed_there = slot_of_other < n_others
+        from_end = listed + slots + PIECE - 1 - slot_of_other
+        other = tl.load(from_end, mask=listed_there, other=0).to(tl.int64)
+        best = tl.full((few,), float("inf"), tl.float64)
+        found = tl.zeros((few,), tl.int32)
+        for first_cluster in range(0, n_clusters, some):
+            k = first_cluster + tl.arange(0, some)
+            f = _exact(
+                rows,
+                row_step,
+                column_step,
+                other,
+                listed_there,
+                centers,
+                weights,
+                tl.minimum(k, n_clusters - 1)[None, :],
+                n_features,
+                few,
+                some,
+                SHARED,
+                FEATURES,
+                FEATURE_CHUNKS,
+            )
+            f += tl.load(offsets + k, mask=k < n_clusters, other=float("inf"))[None, :]
+            lowest = tl.min(f, axis=1)
+            nearest_k = tl.min(tl.where(f == lowest[:, None], k[None, :], n_clusters), axis=1)
+            found = tl.where(lowest < best, nearest_k, found)
+            best = tl.minimum(best, lowest)
+        tl.store(codes + other, found, mask=listed_there)
+
+
+@triton.jit
+def list_changes(
+    weight,  # (rows,) float64
+    going,
+    update,  # (starts,) int32: whether only rows that change are listed
+    codes,  # (starts, rows) int32 labels
+    labels,  # (starts, rows) int32 labels of the last pass, which are replaced
+    entries,  # (2, starts, pieces x rows of a piece) int32: label x PIECE + place, now and before
+    n_listed,  # (starts, pieces) int32
+    changed,  # (2, starts, pieces) int32 rows that change, all of them and those with weight
+    prints,  # (starts, pieces) int64
+    first_row,
+    n_rows,
+    WEIGHTED: tl.constexpr,
+    PRINT: tl.constexpr,
+    PIECE: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Replace the labels of a piece of the table; list its rows that are to be summed."""
+    piece = tl.program_id(0)
+    start = tl.program_id(1).to(tl.int64)
+    if tl.load(going + start) == 0:
+        return
+    n_places = tl.num_programs(1).to(tl.int64) * tl.num_programs(0)
+    place = start * tl.num_programs(0) + piece
+    first = piece.to(tl.int64) * PIECE
+    codes += start * n_rows + first
+    labels += start * n_rows + first
+    entries += place * PIECE
+    only_changes = tl.load(update + start)
+    n = tl.zeros((), tl.int32)
+    n_changed = tl.zeros((BLOCK,), tl.int32)
+    n_weighed = tl.zeros((BLOCK,), tl.int32)
+    printed = tl.zeros((BLOCK,), tl.int64)
+    for at in range(0, PIECE, BLOCK):
+        j = at + tl.arange(0, BLOCK)
+        here = first + j < n_rows
+        label = tl.load(codes + j, mask=here, other=0)
+        before = tl.load(labels + j, mask=here, other=0)
+        moved = here & (label != before)
+        weighs = here
+        if WEIGHTED:
+            weighs = here & (tl.load(weight + first + j, mask=here, other=0.0) > 0)
+            n_weighed += (moved & weighs).to(tl.int32)
+        if PRINT:
+            key = _key(first + j + first_row) * (label + 1).to(tl.uint64)
+            printed += tl.where(weighs, key, 0).to(tl.int64, bitcast=True)
+        n_changed += moved.to(tl.int32)
+        picks = weighs & (tl.where(moved, 0, only_changes) == 0)
+        slot = n + tl.cumsum(picks.to(tl.int32), axis=0) - 1
+        tl.store(entries + slot, label * PIECE + j, mask=picks)
+        tl.store(entries + n_places * PIECE + slot, before * PIECE + j, mask=picks)
+        n += tl.sum(picks.to(tl.int32), axis=0)
+        tl.store(labels + j, label, mask=moved)
+    tl.store(n_listed + place, n)
+    all_of_them = tl.sum(n_changed, axis=0)
+    tl.store(changed + place, all_of_them)
+    tl.store(changed + n_places + place, tl.sum(n_weighed, axis=0) if WEIGHTED else all_of_them)
+    if PRINT:
+        tl.store(prints + place, tl.sum(printed, axis=0))
+
+
+@triton.jit
+def sort_members(
+    going,
+    update,
+    entries,
+    n_listed,
+    members,  # (2, starts, pieces x rows of a piece) int32 sorted rows that come and that go
+    begins,  # (2, starts, pieces, clusters) int32 the first row of a cluster
+    lengths,  # and the number of its rows
+    n_clusters,
+    PIECE: tl.constexpr,
+    BLOCK: tl.constexpr,
+    TILE: tl.constexpr,
+    CLUSTERS: tl.constexpr,
+    CLUSTER_CHUNKS: tl.constexpr,
+):
+    """Sort the listed rows of a piece by cluster; those of one cluster keep their order.
+
+    The rank of a row among those of its cluster is a product, too: of a triangle of ones and a
+    matrix that tells who belongs where.
+    """
+    piece = tl.program_id(0)
+    start = tl.program_id(1).to(tl.int64)
+    side = tl.program_id(2)
+    if tl.load(going + start) * tl.where(side == 0, 1, tl.load(update + start)) == 0:
+        return
+    place = (side * tl.num_programs(1) + start) * tl.num_programs(0) + piece
+    n = tl.load(n_listed + start * tl.num_programs(0) + piece)
+    entries += place * PIECE
+    members += place * PIECE
+    begins += place * n_clusters
+    lengths += place * n_clusters
+    b = tl.arange(0, BLOCK)
+    r = tl.arange(0, TILE)
+    triangle = (r[None, :] < r[:, None]).to(tl.float16)
+    halves = tl.arange(0, 2)[:, None]
+    before = tl.zeros((), tl.int32)
+    for chunk in range(CLUSTER_CHUNKS):
+        first = chunk * CLUSTERS
+        k = first + tl.arange(0, CLUSTERS)
+        bins = tl.zeros((2 * CLUSTERS,), tl.int32)
+        for at in range(0, n, BLOCK):
+            label = tl.load(entries + at + b, mask=at + b < n, other=-1) // PIECE
+            inside = (at + b < n) & (label >= first) & (label < first + CLUSTERS)
+            bins += tl.histogram(tl.where(inside, label - first, CLUSTERS), 2 * CLUSTERS)
+        length = tl.sum(tl.where(halves == 0, tl.reshape(bins, (2, CLUSTERS)), 0), axis=0)
+        begin = before + tl.cumsum(length, axis=0) - length
+        tl.store(begins + k, begin, mask=k < n_clusters)
+        tl.store(lengths + k, length, mask=k < n_clusters)
+        before += tl.sum(length, axis=0)
+        for at in range(0, n, TILE):
+            entry = tl.load(entries + at + r, mask=at + r < n, other=-1)
+            label = tl.where(entry < 0, -1, entry // PIECE)
+            member = label[:, None] == k[None, :]
+            rank = tl.dot(triangle, member.to(tl.float16)).to(tl.int32)
+            slot = tl.sum(tl.where(member, rank + begin[None, :], 0), axis=1)
+            inside = (label >= first) & (label < first + CLUSTERS)
+            tl.store(members + slot, entry % PIECE, mask=inside)
+            begin += tl.sum(member.to(tl.int32), axis=0)
+
+
+@triton.jit
+def _sum_list(
+    rows,
+    row_step,
+    column_step,
+    weight,
+    list_,
+    n,
+    first,
+    reference,
+    v,
+    n_features,
+    some,
+    some2,
+    mass,
+    WEIGHTED: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """Add the rows of a list, relative to the reference, and their squares."""
+    inside = (v < n_features)[None, :]
+    for at in range(0, n, TILE):
+        slot = at + tl.arange(0, TILE)
+        there = slot < n
+        i = first + tl.load(list_ + slot, mask=there, other=0)
+        y = _load_rows(rows, i, v, row_step, column_step, there, n_features)
+        t = tl.where(there[:, None] & inside, y - reference, 0.0)
+        scaled = t
+        if WEIGHTED:
+            s = tl.load(weight + i, mask=there, other=0.0)
+            mass += s
+            scaled = s.to(y.dtype)[:, None] * t
+        some += scaled
+        some2 += scaled * t
+    return some, some2, mass
+
+
+@triton.jit
+def sum_clusters(
+    rows,
+    row_step,
+    column_step,
+    weight,
+    going,
+    update,
+    members,
+    begins,
+    lengths,
+    reference,  # (starts, clusters, features) in the type of the rows
+    mass,  # (starts, parts, clusters) float64
+    n_counted,  # (starts, parts, clusters) float64
+    sums,  # (starts, parts, clusters, features) float64
+    powers,
+    n_features,
+    n_clusters,
+    n_pieces,
+    pieces_each,
+    WEIGHTED: tl.constexpr,
+    PIECE: tl.constexpr,
+    TILE: tl.constexpr,
+    FEATURES: tl.constexpr,
+    FEATURE_CHUNKS: tl.constexpr,
+):
+    """Sum the listed rows of one cluster in some pieces; rows that go are subtracted."""
+    k = tl.program_id(0) // FEATURE_CHUNKS
+    chunk = tl.program_id(0) % FEATURE_CHUNKS
+    part = tl.program_id(1)
+    start = tl.program_id(2).to(tl.int64)
+    if tl.load(going + start) == 0:
+        return
+    only_changes = tl.load(update + start)
+    number = rows.dtype.element_ty
+    n_places = tl.num_programs(2).to(tl.int64) * n_pieces
+    v = chunk * FEATURES + tl.arange(0, FEATURES)
+    inside = v < n_features
+    about = tl.load(reference + (start * n_clusters + k) * n_features + v, mask=inside, other=0.0)
+    about = about[None, :]
+    total = tl.zeros((TILE, FEATURES), tl.float64)
+    total2 = tl.zeros((TILE, FEATURES), tl.float64)
+    total_mass = tl.zeros((TILE,), tl.float64)
+    count = tl.zeros((), tl.int32)
+    for piece in range(part * pieces_each, tl.minimum((part + 1) * pieces_each, n_pieces)):
+        place = start * n_pieces + piece
+        first = (place - start * n_pieces) * PIECE  # in 64 bits
+        at = place * n_clusters + k
+        n = tl.load(lengths + at)
+        some = tl.zeros((TILE, FEATURES), number)
+        some2 = tl.zeros((TILE, FEATURES), number)
+        some, some2, total_mass = _sum_list(
+            rows,
+            row_step,
+            column_step,
+            weight,
+            members + place * PIECE + tl.load(begins + at),
+            n,
+            first,
+            about,
+            v,
+            n_features,
+            some,
+            some2,
+            total_mass,
+            WEIGHTED,
+            TILE,
+        )
+        count += n
+        total += some.to(tl.float64)
+        total2 += some2.to(tl.float64)
+        if only_changes > 0:
+            at += n_places * n_clusters
+            n = tl.load(lengths + at)
+            some = tl.zeros((TILE, FEATURES), number)
+            some2 = tl.zeros((TILE, FEATURES), number)
+            gone = tl.zeros((TILE,), tl.float64)
+            some, some2, gone = _sum_list(
+                rows,
+                row_step,
+                column_step,
+                weight,
+                members + (n_places + place) * PIECE + tl.load(begins + at),
+                n,
+                first,
+                about,
+                v,
+                n_features,
+                some,
+                some2,
+                gone,
+                WEIGHTED,
+                TILE,
+            )
+            count -= n
+            total -= some.to(tl.float64)
+            total2 -= some2.to(tl.float64)
+            total_mass -= gone
+    cell = (start * tl.num_programs(1) + part) * n_clusters + k
+    tl.store(sums + cell * n_features + v, tl.sum(total, axis=0), mask=inside)
+    tl.store(powers + cell * n_features + v, tl.sum(total2, axis=0), mask=inside)
+    if chunk == 0:
+        counted = count.to(tl.float64)
+        tl.store(n_counted + cell, counted)
+        tl.store(mass + cell, tl.sum(total_mass, axis=0) if WEIGHTED else counted)
+
+
+@triton.jit
+def joined(values, start, k, n_parts, n_clusters, n_features, v, BATCH: tl.constexpr):
+    """Return the sum of what all programs have for one cluster, in their order."""
+    total = tl.zeros(v.shape, tl.float64)
+    for first in range(0, n_parts, BATCH):
+        part = first + tl.arange(0, BATCH)
+        at = ((start * n_parts + part) * n_clusters + k)[:, None] * n_features + v[None, :]
+        inside = (part < n_parts)[:, None] & (v < n_features)[None, :]
+        total += tl.sum(tl.load(values + at, mask=inside, other=0.0), axis=0)
+    return total
+
+
+@triton.jit
+def joined_number(values, start, k, n_parts, n_clusters, BATCH: tl.constexpr):
+    """Return the same sum of one number."""
+    total = tl.zeros((BATCH,), tl.float64)
+    for first in range(0, n_parts, BATCH):
+        part = first + tl.arange(0, BATCH)
+        at = (start * n_parts + part) * n_clusters + k
+        total += tl.load(values + at, mask=part < n_parts, other=0.0)
+    return tl.sum(total, axis=0)
+
+
+@triton.jit
+def join(
+    mass,
+    n_counted,
+    sums,
+    powers,
+    out,  # mass, rows, sums and squares of all clusters of all starts
+    n_starts,
+    n_parts,
+    n_clusters,
+    n_features,
+    BATCH: tl.constexpr,
+    FEATURES: tl.constexpr,
+    FEATURE_CHUNKS: tl.constexpr,
+):
+    """Add the parts of all programs for one cluster."""
+    k = tl.program_id(0)
+    start = tl.program_id(1).to(tl.int64)
+    cluster = start * n_clusters + k
+    n_cells = start * 0 + n_starts * n_clusters  # in 64 bits
+    tl.store(out + cluster, joined_number(mass, start, k, n_parts, n_clusters, BATCH))
+    counted = joined_number(n_counted, start, k, n_parts, n_clusters, BATCH)
+    tl.store(out + n_cells + cluster, counted)
+    first = out + 2 * n_cells + cluster * n_features
+    for chunk in range(FEATURE_CHUNKS):
+        v = chunk * FEATURES + tl.arange(0, FEATURES)
+        total = joined(sums, start, k, n_parts, n_clusters, n_features, v, BATCH)
+        tl.store(first + v, total, mask=v < n_features)
+        total = joined(powers, start, k, n_parts, n_clusters, n_features, v, BATCH)
+        tl.store(first + n_cells * n_features + v, total, mask=v < n_features)
 
 
 @triton.jit
@@ -364,19 +808,23 @@ def own_distances(
     i = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     here = i < n_rows
     k = tl.load(labels + i, mask=here, other=0).to(tl.int64)
-    d = tl.zeros((TILE,), tl.float64)
-    for chunk in tl.static_range(FEATURE_CHUNKS):
-        v = chunk * FEATURES + tl.arange(0, FEATURES)
-        inside = v < n_features
-        y = _load_rows(rows, i, v, row_step, column_step, here, n_features)
-        at_center = (start * n_clusters + k)[:, None] * n_features + v[None, :]
-        if SHARED:
-            weight = tl.load(weights + start * n_features + v, mask=inside, other=0.0)[None, :]
-        else:
-            weight = tl.load(weights + at_center, mask=inside[None, :], other=0.0)
-        t = y.to(tl.float64) - tl.load(centers + at_center, mask=inside[None, :], other=0.0)
-        d += tl.sum(weight * t * t, axis=1)
-    tl.store(out + i, d, mask=here)
+    d = _exact(
+        rows,
+        row_step,
+        column_step,
+        i,
+        here,
+        centers + start * n_clusters * n_features,
+        weights + start * n_features * (1 if SHARED else n_clusters),
+        k[:, None],
+        n_features,
+        TILE,
+        1,
+        SHARED,
+        FEATURES,
+        FEATURE_CHUNKS,
+    )
+    tl.store(out + i, tl.reshape(d, (TILE,)), mask=here)
 
 
 @triton.jit
@@ -399,251 +847,20 @@ def all_distances(
     i = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     here = i < n_rows
     for k in range(n_clusters):
-        d = tl.zeros((TILE,), tl.float64)
-        for chunk in tl.static_range(FEATURE_CHUNKS):
-            v = chunk * FEATURES + tl.arange(0, FEATURES)
-            inside = v < n_features
-            y = _load_rows(rows, i, v, row_step, column_step, here, n_features)
-            own = 0 if SHARED else k
-            weight = tl.load(weights + own * n_features + v, mask=inside, other=0.0)[None, :]
-            c = tl.load(centers + k * n_features + v, mask=inside, other=0.0)
-            t = y.to(tl.float64) - c[None, :]
-            d += tl.sum(weight * t * t, axis=1)
-        tl.store(out + i * n_clusters + k, tl.sqrt(d), mask=here)
-
-
-@triton.jit
-def _key(i):
-    """Return a number that looks random for each row; see `fwkmeans._core.twin.row_keys`."""
-    z = (i + 1).to(tl.uint64) * 0x9E3779B97F4A7C15
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB
-    return z ^ (z >> 31)
-
-
-@triton.jit
-def _cluster_of(
-    labels, other, weight, i, here, which, n_clusters, OTHER: tl.constexpr, WEIGHTED: tl.constexpr
-):
-    """Return the cluster to which a row is counted, `n_clusters` if to none."""
-    k = tl.load(labels + i, mask=here, other=0)
-    counts = here & (which < 2)
-    if OTHER:  # only rows that changed their cluster
-        counts = counts & ((which == 0) | (k != tl.load(other + i, mask=here, other=0)))
-    if WEIGHTED:
-        counts = counts & (tl.load(weight + i, mask=here, other=0.0) > 0)
-    return tl.where(counts & (k >= 0), k, n_clusters)
-
-
-@triton.jit
-def count_rows(
-    labels,  # (starts, rows)
-    other,  # (starts, rows) the labels before, or after
-    weight,  # (rows,) float64
-    which,  # (starts,) int32: 0 counts all rows, 1 those that changed, 2 none
-    counts,  # (starts, pieces, clusters) int32
-    changed,  # (starts, pieces) int32
-    prints,  # (starts, pieces) int64
-    first_row,
-    n_rows,
-    n_clusters,
-    OTHER: tl.constexpr,
-    PRINT: tl.constexpr,
-    WEIGHTED: tl.constexpr,
-    PIECE: tl.constexpr,
-    BINS: tl.constexpr,
-):
-    """Count the rows of each cluster in a piece of the table."""
-    piece = tl.program_id(0)
-    start = tl.program_id(1).to(tl.int64)
-    i = piece.to(tl.int64) * PIECE + tl.arange(0, PIECE)
-    here = i < n_rows
-    own = start * n_rows
-    k = _cluster_of(
-        labels + own,
-        other + own,
-        weight,
-        i,
-        here,
-        tl.load(which + start),
-        n_clusters,
-        OTHER,
-        WEIGHTED,
-    )
-    bins = tl.arange(0, BINS)
-    place = start * tl.num_programs(0) + piece
-    tl.store(counts + place * n_clusters + bins, tl.histogram(k, BINS), mask=bins < n_clusters)
-    if PRINT:
-        label = tl.load(labels + own + i, mask=here, other=0)
-        weighs = here
-        if WEIGHTED:
-            weighs = weighs & (tl.load(weight + i, mask=here, other=0.0) > 0)
-        key = _key(i + first_row) * (label + 1).to(tl.uint64)
-        key = tl.where(weighs, key, 0)
-        tl.store(prints + place, tl.sum(key.to(tl.int64, bitcast=True), axis=0))
-    if PRINT and OTHER:
-        before = tl.load(other + own + i, mask=here, other=0)
-        now = tl.load(labels + own + i, mask=here, other=0)
-        tl.store(changed + place, tl.sum(((before != now) & here).to(tl.int32), axis=0))
-
-
-@triton.jit
-def list_rows(
-    labels,
-    other,
-    weight,
-    which,
-    steps,  # (starts, pieces, clusters) int32, from the place in the piece to that in its group
-    listed,  # (starts, groups x rows of a group) int32
-    n_rows,
-    n_clusters,
-    pieces_per_group,
-    OTHER: tl.constexpr,
-    WEIGHTED: tl.constexpr,
-    PIECE: tl.constexpr,
-):
-    """List the rows of each group of pieces, sorted by cluster; rows of one cluster keep order."""
-    piece = tl.program_id(0)
-    start = tl.program_id(1).to(tl.int64)
-    j = tl.arange(0, PIECE)
-    i = piece.to(tl.int64) * PIECE + j
-    here = i < n_rows
-    own = start * n_rows
-    k = _cluster_of(
-        labels + own,
-        other + own,
-        weight,
-        i,
-        here,
-        tl.load(which + start),
-        n_clusters,
-        OTHER,
-        WEIGHTED,
-    )
-    order = tl.sort(k * PIECE + j)
-    k = order // PIECE
-    counted = k < n_clusters
-    place = start * tl.num_programs(0) + piece
-    step = tl.load(steps + place * n_clusters + k, mask=counted, other=0)
-    group = piece // pieces_per_group
-    size = pieces_per_group * PIECE
-    n_groups = tl.cdiv(tl.num_programs(0), pieces_per_group)
-    first = (start * n_groups + group) * size
-    row = (piece - group * pieces_per_group) * PIECE + (order - k * PIECE)
-    tl.store(listed + first + j + step, row, mask=counted)
-
-
-@triton.jit
-def sum_clusters(
-    rows,
-    row_step,
-    column_step,
-    weight,
-    listed,
-    begins,  # (starts, groups, clusters) int32
-    totals,  # (starts, groups, clusters) int32
-    high,  # (starts, clusters, features) references, in the type of the rows
-    low,  # what rounding left of them
-    mass,  # (starts, groups, clusters) float64
-    sums,  # (starts, groups, clusters, features) float64
-    powers,
-    n_rows,
-    n_features,
-    n_clusters,
-    group_rows,
-    n_groups,
-    WEIGHTED: tl.constexpr,
-    DOUBLE: tl.constexpr,
-    TILE: tl.constexpr,
-    RUN: tl.constexpr,
-    FEATURES: tl.constexpr,
-    FEATURE_CHUNKS: tl.constexpr,
-):
-    """Sum the rows of one cluster in one group of pieces, about the reference of the cluster."""
-    k = tl.program_id(0) // FEATURE_CHUNKS
-    chunk = tl.program_id(0) % FEATURE_CHUNKS
-    group = tl.program_id(1)
-    start = tl.program_id(2).to(tl.int64)
-    cell = (start * n_groups + group) * n_clusters + k
-    n = tl.load(totals + cell)
-    first = (start * n_groups + group) * group_rows + tl.load(begins + cell)
-    v = chunk * FEATURES + tl.arange(0, FEATURES)
-    at_center = (start * n_clusters + k) * n_features + v
-    inside = v < n_features
-    reference = tl.load(high + at_center, mask=inside, other=0.0)[None, :]
-    rest = tl.load(low + at_center, mask=inside, other=0.0)[None, :]
-    number = tl.float64 if DOUBLE else tl.float32
-    total = tl.zeros((FEATURES,), tl.float64)
-    total2 = tl.zeros((FEATURES,), tl.float64)
-    total_mass = tl.zeros((TILE,), tl.float64)
-    for run in range(0, n, TILE * RUN):
-        part = tl.zeros((TILE, FEATURES), number)
-        part2 = tl.zeros((TILE, FEATURES), number)
-        for tile in range(run, tl.minimum(run + TILE * RUN, n), TILE):
-            j = tile + tl.arange(0, TILE)
-            there = j < n
-            i = group.to(tl.int64) * group_rows + tl.load(listed + first + j, mask=there, other=0)
-            y = _load_rows(rows, i, v, row_step, column_step, there, n_features)
-            t = tl.where(there[:, None] & inside[None, :], (y - reference) - rest, 0.0)
-            if WEIGHTED:
-                s = tl.load(weight + i, mask=there, other=0.0)
-                total_mass += s
-                scaled = s.to(number)[:, None] * t
-            else:
-                scaled = t
-            part += scaled
-            part2 += scaled * t
-        total += tl.sum(part.to(tl.float64), axis=0)
-        total2 += tl.sum(part2.to(tl.float64), axis=0)
-    tl.store(sums + cell * n_features + v, total, mask=inside)
-    tl.store(powers + cell * n_features + v, total2, mask=inside)
-    if WEIGHTED and chunk == 0:
-        tl.store(mass + cell, tl.sum(total_mass, axis=0))
-
-
-@triton.jit
-def join_groups(
-    mass,
-    totals,
-    sums,
-    powers,
-    out,  # mass, rows, sums and squares of all clusters of all starts
-    n_starts,
-    n_groups,
-    n_clusters,
-    n_features,
-    WEIGHTED: tl.constexpr,
-    SUBTRACT: tl.constexpr,
-    FEATURES: tl.constexpr,
-):
-    """Add the parts of the groups of one cluster, in their order."""
-    k = tl.program_id(0)
-    start = tl.program_id(1).to(tl.int64)
-    v = tl.arange(0, FEATURES)
-    inside = v < n_features
-    total = tl.zeros((FEATURES,), tl.float64)
-    total2 = tl.zeros((FEATURES,), tl.float64)
-    n = tl.zeros((), tl.float64)
-    n_counted = tl.zeros((), tl.float64)
-    for group in range(n_groups):
-        cell = (start * n_groups + group) * n_clusters + k
-        total += tl.load(sums + cell * n_features + v, mask=inside, other=0.0)
-        total2 += tl.load(powers + cell * n_features + v, mask=inside, other=0.0)
-        n_counted += tl.load(totals + cell).to(tl.float64)
-        if WEIGHTED:
-            n += tl.load(mass + cell)
-    if not WEIGHTED:
-        n = n_counted
-    cluster = start * n_clusters + k
-    n_cells = start * 0 + n_starts * n_clusters  # in 64 bits
-    first = out + 2 * n_cells + cluster * n_features + v
-    second = first + n_cells * n_features
-    if SUBTRACT:
-        n = tl.load(out + cluster) - n
-        n_counted = tl.load(out + n_cells + cluster) - n_counted
-        total = tl.load(first, mask=inside, other=0.0) - total
-        total2 = tl.load(second, mask=inside, other=0.0) - total2
-    tl.store(out + cluster, n)
-    tl.store(out + n_cells + cluster, n_counted)
-    tl.store(first, total, mask=inside)
-    tl.store(second, total2, mask=inside)
+        d = _exact(
+            rows,
+            row_step,
+            column_step,
+            i,
+            here,
+            centers,
+            weights,
+            tl.full((1, 1), k, tl.int32),
+            n_features,
+            TILE,
+            1,
+            SHARED,
+            FEATURES,
+            FEATURE_CHUNKS,
+        )
+        tl.store(out + i * n_clusters + k, tl.sqrt(tl.reshape(d, (TILE,))), mask=here)

@@ -26,7 +26,7 @@ class DeviceRows:
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
-        self.doubtful = (0, 0)  # rows of the last pass that products, and exact ones, left open
+        self.n_doubtful = 0  # rows of the last pass that products left open
         self._staging: Any = None
         self._buffers: dict[str, Any] = {}
         self._outgrown: list[Any] = []  # buffers that a recorded pass may still use
@@ -77,36 +77,19 @@ class DeviceRows:
             self._buffers[name] = kept
         return kept[:n]
 
-    def staged(self, n: int) -> Any:
-        """Return n float64 cells on the host, from which a copy to the device need not wait.
+    def send(self, numbers: FloatArray, target: Any) -> None:
+        """Copy numbers to float64 memory on the device.
 
-        What was there must have arrived: every kernel ends by waiting for its result.
+        What was sent before must have arrived: every kernel ends by waiting for its result.
         """
         import torch
 
+        n = numbers.size
         if self._staging is None or self._staging.numel() < n:
             pinned = self.tensor.device.type == "cuda"
             self._staging = torch.empty(n, dtype=torch.float64, pin_memory=pinned)
-        return self._staging[:n]
-
-    def no_labels(self, n_starts: int) -> Any:
-        """Return labels that no row can have."""
-        import torch
-
-        shape = (n_starts, len(self))
-        return torch.full(shape, -1, dtype=torch.int32, device=self.tensor.device)
-
-    def mass_of(self, labels: Any, sample_weight: FloatArray | None, n_clusters: int) -> FloatArray:
-        """Return the sum of the weights of each cluster, always in the same order."""
-        import torch
-
-        weight = self.on_device(sample_weight)
-        if weight is None:
-            counts = torch.bincount(labels, minlength=n_clusters)
-            return np.asarray(counts.to(torch.float64).cpu().numpy())
-        none = torch.zeros((), dtype=torch.float64, device=weight.device)
-        sums = [torch.where(labels == k, weight, none).sum() for k in range(n_clusters)]
-        return np.asarray(torch.stack(sums).cpu().numpy())
+        self._staging[:n].numpy()[...] = numbers
+        target.copy_(self._staging[:n], non_blocking=True)
 
     def kept(self, key: Any, weight: Any, make: Callable[[], Any]) -> Any:
         """Return what was made under a key; the last few are kept, with the weights they use."""
