@@ -753,14 +753,14 @@ among(
     (
         "block-begins-at-zero",
         "off by one",
-        "                piece.start,\n",
-        "                0,\n",
+        "Block(rows, own, begin, self.n_threads",
+        "Block(rows, own, 0, self.n_threads",
     ),
     (
         "block-with-the-first-weights",
         "stale weights",
-        "None if self.sample_weight is None else self.sample_weight[piece]",
-        "None if self.sample_weight is None else self.sample_weight[: len(self.rows[piece])]",
+        "weight[begin : begin + len(rows)]",
+        "weight[: len(rows)]",
     ),
     (
         "reweighted-forgets-the-view",
@@ -777,14 +777,14 @@ among(
     (
         "spill-forgets-a-block",
         "dropped join",
-        "        mapped[...] = array\n",
-        "        mapped[...] = 0 if self._end else array\n",
+        "                done += self._file.write(cells[done:].data)\n",
+        "                done += self._file.write((cells[done:] * 0 if begin else cells).data)\n",
     ),
     (
         "spill-over-the-last-block",
         "off by one",
-        "self._end += -(-array.nbytes // _PAGE) * _PAGE",
-        "self._end += array.nbytes // _PAGE * _PAGE",
+        "begin = self._file.seek(0, os.SEEK_END)",
+        "begin = max(0, self._file.seek(0, os.SEEK_END) - array.itemsize)",
     ),
 )
 among(
@@ -912,8 +912,8 @@ among(
     (
         "gaps-without-categories",
         "off by one",
-        "(0 if block.levels is None else block.levels.shape[1])",
-        "0",
+        "weight = in_column.size / np.maximum",
+        "weight = self.numeric.size / np.maximum",
         "tests/laws/test_missing.py tests/laws/test_mixed.py",
     ),
     (
