@@ -40,6 +40,7 @@ def test_text_ends_in_a_command_that_runs(run, iris_path, tmp_path):
     assert "clusters by" in run(*shlex.split(command)[1:]).out
 
 
+@pytest.mark.long
 def test_auto_k_means_is_one_of_them(run, iris_path, monkeypatch):
     monkeypatch.setattr("fwkmeans.cli.choose.AUTO_DRAWS", 1)
     arguments = ("choose", iris_path, "--drop", "class", "-k", "3", "-a", "auto", "--json")

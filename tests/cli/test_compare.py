@@ -148,6 +148,7 @@ def test_mixed_tables(run, mixed):
         assert set(one["weights"]) == {"size", "count", "color", "yes"}
 
 
+@pytest.mark.long
 def test_the_number_of_clusters_is_found_if_none_is_given(run, wine_path):
     done = run("compare", wine_path, "--drop", "class", "-a", "awk", "-a", "k-means", "--json").json
     assert done["n_clusters"] == 3

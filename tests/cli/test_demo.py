@@ -132,6 +132,7 @@ def two_tables() -> str:
     return run("--table", "wine", "--table", "500x4-2", "--draws", "1", "--no-report")
 
 
+@pytest.mark.long
 def test_mean_is_the_mean(two_tables):
     for *tables, mean in rows_of(two_tables).values():
         for at in range(2):
@@ -158,6 +159,7 @@ def test_no_line_is_too_long(text):
     assert max(map(len, lines)) <= 100
 
 
+@pytest.mark.long
 def test_tables_can_be_chosen(two_tables):
     assert all(len(cells) == 3 for cells in rows_of(two_tables).values())
     assert "one draw" in two_tables

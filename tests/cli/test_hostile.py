@@ -494,6 +494,7 @@ def test_files_of_results_that_cannot_be_used_are_told(refuse, tmp_path):
     assert "cannot be read or written" in sentence_of(sqlite3.OperationalError("readonly"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["numbers", "text"])
 def test_wide_tables_are_wrapped_a_few_times(kind, run, write, monkeypatch):
     rng = np.random.default_rng(0)

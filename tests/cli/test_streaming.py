@@ -105,6 +105,7 @@ def test_what_is_written_is_the_file_with_three_columns_more(run, table):
         assert next(csv.reader(file)) == ["row", "cluster"]
 
 
+@pytest.mark.long
 def test_standard_output_and_spreadsheets(run, table):
     table["name"] = "=1+2"
     table.to_csv("table.csv", index=False)

@@ -123,6 +123,7 @@ def test_categories_are_counted_alike(name, init, rng, through_hostile_source):
         np.testing.assert_allclose(model.category_frequencies_["d"][category], counts, atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["K-Means()", "EW-KM()", "IK-P(beta=8.0)", "iMWK-Means(p=1.5)", "CK-Means(spaces=2)"]
 )

@@ -101,6 +101,7 @@ def test_files_stay_small(name):
     assert len(page_of(name).encode()) < 1_500_000
 
 
+@pytest.mark.long
 def test_large_tables_make_small_files():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(100_000, 6)), columns=list("abcdef"))

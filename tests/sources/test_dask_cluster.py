@@ -199,13 +199,12 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(monkeypatch):
 
     watch("run")  # of iMWK-Means, whose labels are kept by the workers
     watch("reduce")
-    with cluster(2, processes=True) as client:
-        for estimator in (EWKMeans(3, **ONE), IMWKMeans(3, p=1.5, init="random", **ONE)):
-            rows = da.from_array(X, chunks=(200, 4))
+    rows = da.from_array(X, chunks=(200, 4))
+    by_labels = IMWKMeans(3, p=1.5, init="random", **ONE)
+    with cluster(3, processes=True) as client:
+        for estimator, given in ((EWKMeans(3, **ONE), rows.persist()), (by_labels, rows)):
             expected = without_cluster(lambda: bits(estimator.fit(rows)))  # noqa: B023
-            for given in (rows, rows.persist()):
-                client.wait_for_workers(2, timeout=120)
-                passes.clear()
-                doomed.append(next(iter(client.run(os.getpid).values())))
-                assert bits(estimator.fit(given)) == expected
-                assert not doomed
+            passes.clear()
+            doomed.append(next(iter(client.run(os.getpid).values())))
+            assert bits(estimator.fit(given)) == expected
+            assert not doomed
