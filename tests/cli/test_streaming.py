@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 
-from fwkmeans.cli import sizes, streaming
+from fwkmeans.cli import predict_blocks, sizes, streaming
 from fwkmeans.preprocessing import TableEncoder
 
 pd = pytest.importorskip("pandas")
@@ -48,7 +48,8 @@ def same_partition(one, other):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Look at few rows at a time, and at few in all."""
-    monkeypatch.setattr(streaming, "rows_at_a_time", lambda reader, memory: 200)
+    for module in (streaming, predict_blocks):
+        monkeypatch.setattr(module, "rows_at_a_time", lambda reader, memory: 200)
     monkeypatch.setattr(streaming, "SAMPLE_ROWS", 400)
 
 
