@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import http.client
 import json
@@ -205,6 +206,15 @@ def test_the_page_may_do_nothing_but_ask_this_server(ask):
     assert b"https:" not in page
 
 
+def interrupted(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Press Ctrl-C, again if Python lost it in a callback; return what was printed."""
+    for _ in range(3):
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.communicate(timeout=20)
+    raise AssertionError("Ctrl-C does not end it.")
+
+
 def test_ctrl_c_ends_it(iris_path):
     command = [sys.executable, "-m", "fwkmeans", "explore", iris_path, "--no-browser"]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
@@ -217,8 +227,7 @@ def test_ctrl_c_ends_it(iris_path):
         connection.request("GET", f"/table?{address.query}")
         assert connection.getresponse().status == 200
         connection.close()
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = interrupted(process)
     finally:
         process.kill()
         process.stdout.close()
