@@ -15,7 +15,8 @@ from fwkmeans._tabular.format import Format
 from fwkmeans._tabular.readers import open_reader
 from fwkmeans.cli.columns import Roles, count_missing
 from fwkmeans.cli.progress import working
-from fwkmeans.cli.streaming import FIRST_ROWS, SAMPLE_ROWS, Streamed, draw_numbers
+from fwkmeans.cli.streaming import FIRST_ROWS, SAMPLE_ROWS, Streamed
+from fwkmeans.sources.entities import draw_numbers
 from fwkmeans.typing import IntArray
 
 

@@ -35,6 +35,7 @@ from fwkmeans.cli.output import no_formulas
 from fwkmeans.cli.progress import working
 from fwkmeans.cli.rows import ADDED, about_rows
 from fwkmeans.cli.sizes import Streaming
+from fwkmeans.sources.entities import draw_numbers
 from fwkmeans.typing import IntArray, LabelArray
 
 logger = logging.getLogger("fwkmeans")
@@ -360,18 +361,6 @@ def _some_rows(reader: BlockReader, step: int, memory: int) -> IntArray:
     """Return the numbers of rows that are looked at, rising."""
     width = max(1, reader.row_bytes, 8 * reader.n_columns)
     return draw_numbers(reader.n_rows, max(100, min(SAMPLE_ROWS, memory // (4 * width))))
-
-
-def draw_numbers(n_rows: int, most: int) -> IntArray:
-    """Return the numbers of all rows, or of `most` of them drawn at random, rising."""
-    if n_rows <= most:
-        return np.arange(n_rows)
-    generator = np.random.default_rng(0)
-    found = np.unique(generator.integers(0, n_rows, most))
-    while found.size < most:
-        more = generator.integers(0, n_rows, most - found.size)
-        found = np.unique(np.concatenate([found, more]))
-    return found
 
 
 def check_streamed_out(path: str | None) -> None:

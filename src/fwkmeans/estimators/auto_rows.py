@@ -12,7 +12,8 @@ from fwkmeans._mixture import Table, log_joint
 from fwkmeans._support.threads import one_blas_thread
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.sources import MemorySource, count_present, rows_at
-from fwkmeans.typing import Block, BlockReduction, FloatArray, IntArray, RowMemory, Source
+from fwkmeans.sources.entities import draw_numbers
+from fwkmeans.typing import Block, BlockReduction, FloatArray, RowMemory, Source
 
 #: Rows whose densities are computed at a time.
 ROWS_AT_A_TIME = 20_000
@@ -112,7 +113,7 @@ def table_of(source: Source) -> Table:
         return Table(source.rows, source.levels, source.layout, weight)
     present = count_present(source)
     width = 8 * max(1, source.layout.n_features)
-    drawn = rows_at(source, _numbers(present.n_rows, MOST_BYTES // width), present)
+    drawn = rows_at(source, draw_numbers(present.n_rows, MOST_BYTES // width), present)
     weight = drawn.sample_weight
     return Table(
         drawn.entities.numbers,
@@ -120,15 +121,3 @@ def table_of(source: Source) -> Table:
         source.layout,
         np.ones(len(drawn.entities.numbers)) if weight is None else np.asarray(weight, np.float64),
     )
-
-
-def _numbers(n_rows: int, most: int) -> IntArray:
-    """Return the numbers of all rows, or of `most` of them."""
-    if n_rows <= most:
-        return np.arange(n_rows)
-    generator = np.random.default_rng(0)
-    found = np.unique(generator.integers(0, n_rows, most))
-    while found.size < most:
-        more = generator.integers(0, n_rows, most - found.size)
-        found = np.unique(np.concatenate([found, more]))
-    return found

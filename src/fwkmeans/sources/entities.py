@@ -155,3 +155,15 @@ def indicators(levels: LabelArray, layout: Layout, otherwise: FloatArray) -> Flo
         own = slice(int(first), int(layout.offsets[v + 1]))
         found[absent, own] = otherwise[own]
     return found
+
+
+def draw_numbers(n_rows: int, most: int) -> IntArray:
+    """Return the numbers of all rows, or of `most` of them drawn at random, rising."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    generator = np.random.default_rng(0)
+    found = np.unique(generator.integers(0, n_rows, most))
+    while found.size < most:
+        more = generator.integers(0, n_rows, most - found.size)
+        found = np.unique(np.concatenate([found, more]))
+    return found
