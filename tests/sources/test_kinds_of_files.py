@@ -277,7 +277,7 @@ def test_auto_kmeans_fits_some_rows_of_a_large_file_and_labels_all(tmp_path, rng
     frame = mixed(rng)
     rows = in_small_blocks(write(tmp_path, "parquet", frame))
     monkeypatch.setattr(auto_rows, "MOST_BYTES", 150 * 8 * 4)
-    numbers_of_rows = auto_rows._numbers(N, 150)
+    numbers_of_rows = auto_rows.draw_numbers(N, 150)
     assert len(set(numbers_of_rows.tolist())) == 150
     model, again = (AutoKMeans(3).fit(rows) for _ in range(2))
     on_these = AutoKMeans(3).fit(frame.iloc[numbers_of_rows])
