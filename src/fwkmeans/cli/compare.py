@@ -125,7 +125,7 @@ def compared(
 
     Unless `patient`, algorithms that tables of very many columns slow down are skipped.
     """
-    from sklearn.metrics import adjusted_rand_score
+    from fwkmeans._support.agreement import adjusted_rand_score
 
     done: list[dict[str, Any]] = []
     skipped = []
@@ -203,8 +203,7 @@ def _refuse_width(choice: Choice, chosen: Chosen) -> None:
 
 
 def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
-    from sklearn.metrics import adjusted_rand_score
-
+    from fwkmeans._support.agreement import adjusted_rand_score
     from fwkmeans.reports.summarize import summarize_rows
 
     if choice.name == AUTO:  # which has no starts

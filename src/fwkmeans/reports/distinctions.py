@@ -7,8 +7,8 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
 
+from fwkmeans._support.agreement import adjusted_rand_score
 from fwkmeans._support.separation import (
     Apart,
     Masses,

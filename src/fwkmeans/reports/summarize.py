@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
+from fwkmeans._support.agreement import adjusted_rand_score
 from fwkmeans._support.jsonable import jsonable
 from fwkmeans._support.text import count, distinct_names, printable, shortened
 from fwkmeans._tabular.distinct import read_values
