@@ -160,12 +160,14 @@ def _best_fit(values: FloatArray, weight: FloatArray, width: FloatArray) -> Floa
     total = weights.sum()
     mean, middle = weight @ values / weight.sum(), 0.5 * (points.min(axis=0) + points.max(axis=0))
     best = np.full(values.shape[1], -np.inf)
+    powers = np.empty_like(points)
     for place, center in enumerate((mean, middle, 0.5 * (mean + middle))):
         with np.errstate(divide="ignore"):
             logs = np.log(np.abs(points - center))
         for p in EXPONENTS:
             if place == 0 or p > 2:
-                log_spread = np.log(p * (weights @ np.exp(p * logs)) / total) / p
+                np.exp(np.multiply(p, logs, out=powers), out=powers)
+                log_spread = np.log(p * (weights @ powers) / total) / p
                 constant = np.log(p) - np.log(2) - gammaln(1 / p) - 1 / p
                 best = np.maximum(best, total * (constant - log_spread))
     return np.asarray(best)
