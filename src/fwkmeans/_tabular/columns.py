@@ -370,9 +370,8 @@ def float_types(X: Any) -> Any:
 
     Frames of other libraries than plain pandas would otherwise be read as float64.
     """
-    if is_frame(X):
-        if set(types_of(X)) == {nw.Float32()}:
-            return np.float32
+    if is_frame(X) and set(types_of(X)) == {nw.Float32()}:
+        return np.float32
     return [np.float64, np.float32]
 
 
