@@ -498,7 +498,7 @@ def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remark
     typed = _cast(arrow, compute, cells, how.decimal or ".")
     if typed is not None and arrow.types.is_temporal(typed.type):
         return typed
-    if typed is not None and compute.any(compute.match_substring_regex(cells, _CODE)).as_py():
+    if typed is not None and _holds_codes(arrow, compute, typed, cells):
         remarks.about_column(
             column,
             "numbers with zeros in front are taken as codes, that is, as categories.",
@@ -517,6 +517,13 @@ def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remark
     if dates.is_ambiguous:
         remarks.about_column(column, "whether the day or the month comes first cannot be told.")
     return arrow.chunked_array([arrow.array(dates.moments)])
+
+
+def _holds_codes(arrow: Any, compute: Any, typed: Any, cells: Any) -> bool:
+    """Tell whether numbers are written with zeros in front; only whole ones can be."""
+    if arrow.types.is_floating(typed.type):
+        cells = cells.filter(compute.equal(typed, compute.floor(typed)))
+    return bool(compute.any(compute.match_substring_regex(cells, _CODE)).as_py())
 
 
 def _compact_dates(arrow: Any, compute: Any, typed: Any, cells: Any) -> Any:

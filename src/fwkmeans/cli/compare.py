@@ -212,7 +212,7 @@ def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
     begin = time.perf_counter()
     rows, warned = fit_and_collect(pipeline, chosen.features)
     seconds = time.perf_counter() - begin
-    summary = summarize_rows(pipeline, chosen.features, rows, draws=0, with_map=False)
+    summary = summarize_rows(pipeline, chosen.features, rows, draws=0, for_page=False)
     labels = pipeline[-1].labels_.tolist()
     known = chosen.classes is not None
     return {
