@@ -382,7 +382,6 @@ def test_wrong_usage_is_code_2(arguments, sentence, refuse, iris_path):
         ("a,b\n1,2\n3\n", "a row of 1 cell where the header has 2"),
         ("a,b\n", "header but no rows"),
         ("", "is empty"),
-        ("a,a\n1,2\n", "several columns named 'a'"),
         (b"a,b\n1,\x81\n", "--encoding cp1252"),
         ("a,b\n1,2\n", "-k 2: there cannot be more clusters than rows, and the table has 1 row"),
     ],
@@ -483,3 +482,19 @@ def test_rows_are_named_by_a_key_or_by_a_column_of_names(run, write):
         assert found["map"]["names"][:2] == ["flower 0", "flower 1"]
     found = run("fit", path, "-k", 2, "-a", "k-means", "--drop", "who", "--json").json
     assert found["map"]["names"][:2] == ["row 1", "row 2"]
+
+
+@pytest.mark.parametrize("options", [(), ("-a", "ew-km")])
+def test_clusters_that_were_asked_for_are_doubted(options, run, write, rng):
+    one_cloud = "\n".join(f"{a:.4f},{b:.4f}" for a, b in rng.normal(size=(150, 2)))
+    said = run("fit", write("cloud.csv", f"a,b\n{one_cloud}\n"), "-k", "3", *options).out
+    assert said.startswith("It is doubtful whether this table has clusters: ")
+    assert said.count("It is doubtful") == 1
+    apart = np.vstack([rng.normal(size=(50, 2)) + 20 * k for k in range(3)])
+    three = "\n".join(f"{a:.4f},{b:.4f}" for a, b in apart)
+    path = write("three.csv", f"a,b\n{three}\n")
+    assert run("fit", path, "-k", "3", *options).out.startswith("three.csv: 150 rows")
+    found = run("fit", path, "-k", "3", "--json", *options).json["number"]
+    assert found["tendency"]["verdict"] == "clear"
+    few = write("few.csv", "a,b\n1.5,2\n2.5,3\n9.5,8\n8.5,9\n")
+    assert run("fit", few, "-k", "2", *options).out.startswith("few.csv: 4 rows")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.optional import require
-from fwkmeans._support.text import count, quoted, shortened
+from fwkmeans._support.text import count, distinct_names, quoted, shortened
 from fwkmeans._tabular.dates import read_dates
 from fwkmeans._tabular.format import MISSING, Format, Remarks
 from fwkmeans._tabular.numerals import as_people_write
@@ -52,15 +52,18 @@ MANY_COLUMNS, FEW_ROWS, CELLS_AT_A_TIME = 50, 5000, 1 << 18
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d+)*|\.\d+)(e[-+]?\d+)?%?", re.IGNORECASE)
 
 
-def check_names(name: str, columns: Sequence[str]) -> None:
-    """Raise if two columns have the same name."""
-    twice = [one for one, times in Counter(columns).items() if times > 1]
-    if twice:
-        advice = "; if its first row is data, put a row of names above it" * look_like_data(columns)
-        raise InputError(
-            f"{name} has several columns named {quoted(twice)}: give every column a name of its "
-            f"own{advice}."
+def distinct_columns(name: str, columns: Sequence[str], remarks: Remarks) -> list[str]:
+    """Return different names of columns: one that comes again gets a number, and a remark."""
+    found = distinct_names(columns, "{}_{}")
+    changed = [one for one, before in zip(found, columns, strict=True) if one != before]
+    if changed:
+        twice = [one for one, times in Counter(columns).items() if times > 1]
+        others = "the second is" if len(changed) == 1 else "those that come again are"
+        remarks.about_table(
+            f"{name} has several columns named {quoted(twice, 3)}: {others} called "
+            f"{quoted(changed, 3)}."
         )
+    return found
 
 
 def look_like_data(names: Sequence[str], below: Sequence[Sequence[str | None]] = ()) -> bool:
@@ -169,7 +172,7 @@ def _read_text(
     header = [column[0].as_py() for column in cells.columns]
     below = [column.slice(1, BELOW).to_pylist() for column in cells.columns]
     header, is_header = named_columns(name, header, below, how, remarks)
-    check_names(name, header)
+    header = distinct_columns(name, header, remarks)
     as_they_are, as_text = set(keys), set(text)
     columns = []
     written = cells.slice(int(is_header)).rename_columns(header)

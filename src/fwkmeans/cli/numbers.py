@@ -182,6 +182,26 @@ def is_auto(choice: Choice) -> bool:
     return choice.name == AUTO
 
 
+def doubts_about(tendency: Any, n_clusters: int, n_rows: int) -> list[str]:
+    """Return what to say first about clusters whose number was asked for; nothing if all is well.
+
+    Of a table with very few rows nothing is known.
+    """
+    if tendency.verdict == "clear" or not np.isfinite(tendency.score):
+        return []
+    few = f" With {count(n_rows, 'row')} only strong clusters show." if n_rows < 100 else ""
+    if tendency.verdict == "none":
+        first = "K-Means does no better on it than on tables"
+        rest = f"Its {n_clusters} clusters may only divide the rows."
+    else:
+        first = "it differs little from tables"
+        rest = f"Read about its {n_clusters} clusters with care."
+    return [
+        f"It is doubtful whether this table has clusters: {first}",
+        f"without any (one cloud, or evenly spread). {rest}{few}",
+    ]
+
+
 def tendency_lines(tendency: Any, n_found: int | None, n_rows: int) -> list[str]:
     """Return what to say first if there may be no clusters; nothing if there are.
 

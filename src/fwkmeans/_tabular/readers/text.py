@@ -24,7 +24,7 @@ from fwkmeans._tabular.delimited import (
     WINDOWS,
     WrongEncodingError,
     as_utf8,
-    check_names,
+    distinct_columns,
     doubt_quotes,
     first_line,
     first_lines,
@@ -159,10 +159,8 @@ class TextReader(BlockReader):
             wrong_separator(path.name, sep, lines[0])
         header = [column[0].as_py() for column in first.columns]
         below = [column.slice(1, BELOW).to_pylist() for column in first.columns]
-        self._names, self._has_header = named_columns(
-            path.name, header, below, self._how, self.remarks
-        )
-        check_names(path.name, self._names)
+        names, self._has_header = named_columns(path.name, header, below, self._how, self.remarks)
+        self._names = distinct_columns(path.name, names, self.remarks)
 
     def _head_of(self, path: Path) -> memoryview:
         try:
