@@ -21,11 +21,13 @@ from fwkmeans._tabular.format import Format
 from fwkmeans.cli import main
 from fwkmeans.cli.columns import Roles, choose_columns
 from fwkmeans.cli.models import NAMES, choose
+from fwkmeans.cli.numbers import tendency_lines
 from fwkmeans.datasets import load_uci
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.persistence import load_model
 from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
 from fwkmeans.reports import summarize
+from fwkmeans.selection.tendency import Tendency
 
 from .conftest import columns_of
 
@@ -498,3 +500,45 @@ def test_clusters_that_were_asked_for_are_doubted(options, run, write, rng):
     assert found["tendency"]["verdict"] == "clear"
     few = write("few.csv", "a,b\n1.5,2\n2.5,3\n9.5,8\n8.5,9\n")
     assert run("fit", few, "-k", "2", *options).out.startswith("few.csv: 4 rows")
+
+
+@pytest.mark.parametrize("stream", [(), ("--stream",)])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_the_table_is_written_as_it_was(mark, stream, run, write):
+    rows = [f"n{i};{10 * (i % 2)},{i % 7}5;{i % 5},5" for i in range(40)]
+    path = write("t.csv", mark + ("größe;a;b\n" + "\n".join(rows) + "\n").encode())
+    run("fit", path, "-k", "2", "--out", "out.csv", "--model", "t.fwk", *stream)
+    out = path.with_name("out.csv")
+    lines = out.read_bytes().removeprefix(mark).decode().splitlines()
+    assert out.read_bytes().startswith(mark)
+    assert lines[0] == "größe;a;b;cluster;distance;confidence"
+    assert [line.split(";")[:3] for line in lines[1:]] == [row.split(";") for row in rows]
+    assert all("," in line.split(";")[4] and "." not in line for line in lines[1:])
+    again = reading.read_table(str(out), Format()).table
+    assert [str(one) for one in again.schema.types][3:5] == ["int64", "double"]
+    run("fit", path, "-k", "2", "--out", "out.tsv", *stream)
+    assert path.with_name("out.tsv").read_text(encoding="utf-8-sig").startswith("größe\ta\tb\tclus")
+    apart = run("predict", "t.fwk", path, "--id", "größe", "--distances", *stream).out
+    assert apart.splitlines()[0] == "größe;cluster;distance_0;distance_1"
+    assert apart.splitlines()[1].startswith("n0;")
+    assert "." not in apart
+
+
+def test_text_of_windows_is_written_with_the_mark_of_utf_8(run, write):
+    rows = "\n".join(f"{'Köln' if i % 3 else 'Mainz'},{i % 4},{i % 7}" for i in range(30))
+    path = write("t.csv", f"stadt,a,b\n{rows}\n".encode("cp1252"))
+    run("fit", path, "-k", "2", "--out", "out.csv")
+    assert path.with_name("out.csv").read_bytes().startswith("\ufeffstadt,a,b,cluster".encode())
+
+
+def test_one_cluster_of_a_table_that_has_some_is_doubted(run, write):
+    rng = np.random.default_rng(0)
+    at = np.arange(60) % 3
+    rows = np.column_stack([rng.normal(10 * at), rng.normal(-5 * at)])
+    lines = "\n".join(f"{a:.3f},{b:.3f}" for a, b in rows)
+    path = write("t.csv", f"a,b\n{lines}\n")
+    one = "AutoKMeans finds one cluster, but K-Means divides this table"
+    said = run("fit", path).out
+    assert said.startswith(one) == ("1 cluster by AutoKMeans" in said)
+    assert tendency_lines(Tendency(9.0, 9.0, 9.0), 1, 60)[0].startswith(one)
+    assert not tendency_lines(Tendency(9.0, 9.0, 9.0), 3, 60)

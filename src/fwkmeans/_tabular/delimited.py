@@ -23,7 +23,7 @@ from fwkmeans._support.errors import InputError
 from fwkmeans._support.optional import require
 from fwkmeans._support.text import count, distinct_names, quoted, shortened
 from fwkmeans._tabular.dates import read_dates
-from fwkmeans._tabular.format import MISSING, Format, Remarks
+from fwkmeans._tabular.format import MISSING, Format, Remarks, Style
 from fwkmeans._tabular.numerals import as_people_write
 
 SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
@@ -164,6 +164,7 @@ def _read_text(
     data = as_utf8(name, content, encoding)
     lines = first_lines(name, data)
     sep = guess_separator(lines) if how.sep is None else how.sep
+    remarks.style = style_of(content, sep, encoding, how)
     check_size(len(data) + 8 * (data.obj.count(sep.encode()) + data.obj.count(b"\n")))
     cells = _parse(name, data, sep, lines)
     refuse_open_quote(name, partial(_last_bytes, data), cells.columns[-1][-1].as_py())
@@ -192,6 +193,15 @@ def _read_text(
                 doubt_quotes(arrow, values, column, sep, remarks)
         columns.append(values)
     return arrow.Table.from_arrays(columns, names=header), written
+
+
+def style_of(start: bytes, sep: str, encoding: str, how: Format) -> Style:
+    """Return how a file is written that begins so.
+
+    Text that is not in UTF-8 is written in it, with the mark that spreadsheets look for.
+    """
+    is_other = codecs.lookup(encoding).name not in ("utf-8", "ascii")
+    return Style(sep, how.decimal or ".", is_other or start.startswith(codecs.BOM_UTF8))
 
 
 def named_columns(
@@ -513,6 +523,8 @@ def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remark
     written = as_people_write(cells, how.decimal, sep)
     if written is not None:
         remarks.about_column(column, written.remark, setting=written.setting, value=written.value)
+        if written.decimal != ".":
+            remarks.style = remarks.style._replace(decimal=written.decimal)
         return written.cells.cast(arrow.float64())
     dates = read_dates(cells.to_pylist()) if _may_hold_dates(compute, cells) else None
     if dates is None:

@@ -215,7 +215,13 @@ def tendency_lines(tendency: Any, n_found: int | None, n_rows: int) -> list[str]
             "clusters",
             f"(one cloud, or evenly spread). Clusters would divide the rows, not find groups.{few}",
         ]
-    if verdict != "clear" or n_found == 1:
+    if verdict == "clear" and n_found == 1:
+        return [
+            "AutoKMeans finds one cluster, but K-Means divides this table much better than tables "
+            "without",
+            "clusters. There may be some that lie in a row: compare with -a k-means.",
+        ]
+    if verdict != "clear":
         return [
             "It is doubtful whether this table has clusters: it differs little from tables without "
             "any",

@@ -32,6 +32,7 @@ from fwkmeans._tabular.delimited import (
     inferred,
     named_columns,
     refuse_open_quote,
+    style_of,
     with_missing,
     wrong_encoding,
     wrong_row,
@@ -148,6 +149,8 @@ class TextReader(BlockReader):
         lines = first_lines(path.name, head)
         sep = guess_separator(lines) if self._separator is None else self._separator
         self._separator = sep
+        with self._opened(path) as file:
+            self.remarks.style = style_of(file.read(8), sep, self._encoding, self._how)
         self._first_line = lines[0]
         self._names = [f"f{v}" for v in range(lines[0].count(sep) + 1)]
         self._has_header = False
