@@ -542,3 +542,15 @@ def test_one_cluster_of_a_table_that_has_some_is_doubted(run, write):
     assert said.startswith(one) == ("1 cluster by AutoKMeans" in said)
     assert tendency_lines(Tendency(9.0, 9.0, 9.0), 1, 60)[0].startswith(one)
     assert not tendency_lines(Tendency(9.0, 9.0, 9.0), 3, 60)
+
+
+def test_rows_without_a_value_in_columns_that_vary_are_filled(run, write):
+    """A constant column, as tables of one indicator have it, does not count as a value."""
+    rng = np.random.default_rng(0)
+    rows = [f"births,{a:.3f},{b:.3f}" for a, b in rng.normal(size=(40, 2))]
+    rows[5] = rows[9] = "births,,"
+    done = run("fit", write("t.csv", "what,a,b\n" + "\n".join(rows) + "\n"))
+    assert "4 missing cells were filled with the median" in done.out
+    rows[5] = rows[9] = "births,,1.5"
+    done = run("fit", write("u.csv", "what,a,b\n" + "\n".join(rows) + "\n"))
+    assert "2 missing cells were ignored" in done.out

@@ -296,7 +296,7 @@ def kind(name, cells):
         ("smoking_yes_cancer_no", list(range(100, 500, 10)), "number", "whole numbers"),
         ("Sample Number", [*range(40), *range(30)], "left out", "it counts rows"),
         ("patient", [i // 4 for i in range(120)], "left out", "groups of rows"),
-        ("year", [float(i) for i in range(1947, 1960)], "left out", "it numbers the rows"),
+        ("year", [float(i) for i in range(1947, 1960)], "left out", "each row is the next year"),
         ("model_year", [1970 + i % 12 for i in range(60)], "number", "years"),
         ("ZIP code", [80331, 10115, 20095, 80331] * 20, "categories", "postcodes"),
         ("plz", [80331 + 7 * (i % 50) for i in range(99)], "left out", "postcodes, not amounts"),

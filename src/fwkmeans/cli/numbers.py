@@ -166,7 +166,7 @@ def decide_auto(criteria: Mapping[int, float], options: FitOptions) -> Decision:
         tried = [k for k in criteria if low <= k <= high]
         inside = max(tried, key=lambda k: (criteria[k], -k)) if tried else low
     after = sorted((k for k in criteria if k != best), key=lambda k: -criteria[k])[:3]
-    behind = [f"{k} ({criteria[k] - criteria[best]:.0f})" for k in after]
+    behind = [f"{k} ({_difference(criteria[k] - criteria[best])})" for k in after]
     lines = [
         f"The criterion (likelihood of the rows less a price for each parameter) is highest for "
         f"{count(best, 'cluster')}",
@@ -175,6 +175,11 @@ def decide_auto(criteria: Mapping[int, float], options: FitOptions) -> Decision:
     if inside != best:
         lines[1] += f" Of -k {low}:{high} it is highest for {inside}."
     return Decision(inside, lines, {"criterion": dict(criteria)})
+
+
+def _difference(below: float) -> str:
+    """Return how far a criterion is below the best, small differences to their first digit."""
+    return f"{below:.0f}" if below <= -1 else f"{below:.1g}"
 
 
 def is_auto(choice: Choice) -> bool:
@@ -189,7 +194,6 @@ def doubts_about(tendency: Any, n_clusters: int, n_rows: int) -> list[str]:
     """
     if tendency.verdict == "clear" or not np.isfinite(tendency.score):
         return []
-    few = f" With {count(n_rows, 'row')} only strong clusters show." if n_rows < 100 else ""
     if tendency.verdict == "none":
         first = "K-Means does no better on it than on tables"
         rest = f"Its {n_clusters} clusters may only divide the rows."
@@ -198,8 +202,13 @@ def doubts_about(tendency: Any, n_clusters: int, n_rows: int) -> list[str]:
         rest = f"Read about its {n_clusters} clusters with care."
     return [
         f"It is doubtful whether this table has clusters: {first}",
-        f"without any (one cloud, or evenly spread). {rest}{few}",
+        f"without any (one cloud, or evenly spread). {rest}",
+        *_few_rows(n_rows),
     ]
+
+
+def _few_rows(n_rows: int) -> list[str]:
+    return [f"With {count(n_rows, 'row')} only strong clusters show."] if n_rows < 100 else []
 
 
 def tendency_lines(tendency: Any, n_found: int | None, n_rows: int) -> list[str]:
@@ -208,12 +217,12 @@ def tendency_lines(tendency: Any, n_found: int | None, n_rows: int) -> list[str]
     `n_found` is the number of clusters that `AutoKMeans` found.
     """
     verdict = tendency.verdict
-    few = f" With {count(n_rows, 'row')} only strong clusters show." if n_rows < 100 else ""
     if verdict == "none" and (n_found is None or n_found == 1):
         return [
             "Nothing clusters here: K-Means does no better on this table than on tables without "
             "clusters",
-            f"(one cloud, or evenly spread). Clusters would divide the rows, not find groups.{few}",
+            "(one cloud, or evenly spread). Clusters would divide the rows, not find groups.",
+            *_few_rows(n_rows),
         ]
     if verdict == "clear" and n_found == 1:
         return [
@@ -225,6 +234,7 @@ def tendency_lines(tendency: Any, n_found: int | None, n_rows: int) -> list[str]
         return [
             "It is doubtful whether this table has clusters: it differs little from tables without "
             "any",
-            f"(one cloud, or evenly spread). Read what follows with care.{few}",
+            "(one cloud, or evenly spread). Read what follows with care.",
+            *_few_rows(n_rows),
         ]
     return []
