@@ -166,16 +166,22 @@ def describe_rows(
     return seen, table._replace(rescale=getattr(estimator, "missing", "error") == "rescale")
 
 
+def refuse_infinite(estimator: Any, source: Source, faults: Faults) -> None:
+    """Raise an error if a cell is infinite."""
+    none = np.zeros(source.layout.categorical.size)
+    infinite = source.layout.features(faults.infinite.astype(np.float64), none)
+    if infinite.any():
+        advice = f"{type(estimator).__name__} needs finite numbers: fill or drop those rows."
+        _refuse(estimator, infinite, "infinity", advice)
+
+
 def source_of_gaps(
     estimator: Any, source: Source, view: Callable[..., Source], faults: Faults, *, reset: bool
 ) -> Source:
     """Return the rows as the algorithm sees them; those with missing cells count M / m_i times."""
+    refuse_infinite(estimator, source, faults)
     layout = source.layout
     none = np.zeros(layout.categorical.size)
-    infinite = layout.features(faults.infinite.astype(np.float64), none)
-    if infinite.any():
-        advice = f"{type(estimator).__name__} needs finite numbers: fill or drop those rows."
-        _refuse(estimator, infinite, "infinity", advice)
     in_categories = none if layout.is_numeric else count_observed(source).missing
     missing = layout.features(faults.missing.astype(np.float64), in_categories.astype(np.float64))
     if not missing.any():
