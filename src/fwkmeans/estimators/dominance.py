@@ -36,7 +36,8 @@ def warn_of_dominant_column(estimator: Any, table: Description) -> None:
     if where.size == len(weights) and (weights.argmax(axis=1) == column).all():
         clusters = "every cluster"
     elif where.size > 1:
-        clusters += f" ({count(where.size - 1, 'other cluster')} also rest on one column)"
+        others = count(where.size - 1, "other cluster")
+        clusters += f" ({others} also rest{'s' if where.size == 2 else ''} on one column)"
     influence = _influence(estimator, table)[worst, column]
     if influence > MOST:
         rest = (
