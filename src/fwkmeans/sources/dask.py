@@ -1,17 +1,20 @@
 """Rows in a Dask array or frame: a block for each chunk, which stays with the workers.
 
 Imported only where somebody passes such a collection. A pass is one graph: a task that carries the
-reduction to the workers, a task for each block, and tasks that join the parts, in the tree of
-`join_in_tree`. Row memory is the result of tasks, too, so the scheduler can have it computed again
-if a worker is lost.
+reduction to the workers, tasks for the blocks, and tasks that join the parts, in the tree of
+`join_in_tree`. Since a task costs milliseconds, one task takes several small blocks that lie on the
+same worker. Row memory is the result of tasks, too, so the scheduler can have it computed again if
+a worker is lost.
 """
 
 from __future__ import annotations
 
+import pickle
 import uuid
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from typing import Any, NamedTuple, Self
 
 import dask
@@ -26,7 +29,7 @@ from fwkmeans._core import OPERATIONS
 from fwkmeans._core.sparse import OPERATIONS as SPARSE_OPERATIONS
 from fwkmeans._core.sparse import SparseRows
 from fwkmeans._tabular.layout import Layout
-from fwkmeans.sources.base import BlockSource, join_in_tree, on_block
+from fwkmeans.sources.base import BlockSource, join_neighbors, join_rest, on_block
 from fwkmeans.sources.memory import in_whole_steps
 from fwkmeans.typing import (
     Block,
@@ -40,13 +43,16 @@ from fwkmeans.typing import (
     Whole,
 )
 
-_FAN = 16  # parts that a task joins; a power of two, so that the tree is that of `join_in_tree`
+_FAN = 16  # tasks whose parts another task joins
+_TASKS_A_THREAD = 2  # with fewer, a slow worker could not be helped by others
+_TASK_BYTES = 256 * 2**20  # of the blocks that a task takes together, which must be in memory
+_LIST_BYTES = 64 * 2**20  # of parts that a worker may have to hold before they are joined
 
 
-def has_cluster() -> bool:
-    """Tell whether tasks run on a cluster, whose workers can keep something."""
-    scheduler = dask.base.get_scheduler()
-    return hasattr(getattr(scheduler, "__self__", None), "scheduler_info")
+def cluster_client() -> Any:
+    """Return the client of the cluster that tasks run on, whose workers can keep something."""
+    client = getattr(dask.base.get_scheduler(), "__self__", None)
+    return client if hasattr(client, "scheduler_info") else None
 
 
 class Pieces(NamedTuple):
@@ -77,7 +83,7 @@ class Pieces(NamedTuple):
 
     def held(self) -> Pieces:
         """Let the workers of a cluster keep the values. Without a cluster, change nothing."""
-        return self.computed() if has_cluster() else self
+        return self if cluster_client() is None else self.computed()
 
     def computed(self) -> Pieces:
         """Let the values be computed, and kept where they are."""
@@ -85,8 +91,13 @@ class Pieces(NamedTuple):
 
     def joined(self, join: Callable[[Any, Any], Any]) -> Any:
         """Return all values joined, in a tree that depends only on their number."""
-        tree, whole = _tree(self.keys, _join_all, join)
-        return _result({**self.graph, **tree}, whole)
+        name, runs = _new_name("join"), _runs(range(len(self.keys)), _FAN)
+        some: dict[Hashable, Any] = {
+            (name, at): (_join_values, join, list(run), [self.keys[i] for i in run])
+            for at, run in enumerate(runs)
+        }
+        tree, whole = _tree(list(some), join)
+        return _result({**self.graph, **some, **tree}, whole)
 
     def delayed(self) -> list[Delayed]:
         """Return the values as Dask's own objects."""
@@ -184,13 +195,14 @@ class DaskSource(BlockSource):
         """Return the result of a reduction, and the source with the new row memory."""
         graph, job = self._carry(reduction)
         name = _new_name(reduction)
-        kept, parts = [], []
-        for at in range(self.n_blocks):
-            kept.append((f"kept-{name}", at))
-            parts.append((name, at))
-            graph[kept[-1]] = (_keep, job, *self._block(at))
-            graph[parts[-1]] = (_part_in, kept[-1])
-        tree, whole = _tree(parts, _join_by, job)
+        kept: list[Hashable] = [(f"kept-{name}", at) for at in range(self.n_blocks)]
+        for at, key in enumerate(kept):
+            graph[key] = (_keep, job, *self._block(at))
+        groups = self._groups(reduction, self.n_blocks)
+        parts: list[Hashable] = [(name, at) for at in range(len(groups))]
+        for key, group in zip(parts, groups, strict=True):
+            graph[key] = (_join_kept, job, group, [kept[at] for at in group])
+        tree, whole = _tree(parts, job)
         # the tasks of all blocks begin at once, those of the next pass will depend on them
         results = Pieces({**graph, **tree}, [whole, *kept]).computed()
         memory = Pieces({key: results.graph[key] for key in kept}, kept)
@@ -208,12 +220,40 @@ class DaskSource(BlockSource):
         """Return the parts of the first blocks, joined."""
         graph, job = self._carry(reduction)
         name = _new_name(reduction)
-        parts = [(name, at) for at in range(n_blocks)]
-        for at, part in enumerate(parts):
-            graph[part] = (_part_of, job, *self._block(at))
-        tree, whole = _tree(parts, _join_by, job)
+        groups = self._groups(reduction, n_blocks)
+        parts: list[Hashable] = [(name, at) for at in range(len(groups))]
+        for key, group in zip(parts, groups, strict=True):
+            graph[key] = (_join_blocks, job, group, [list(self._block(at)) for at in group])
+        tree, whole = _tree(parts, job)
         joined: Part = _result({**graph, **tree}, whole)
         return joined
+
+    def _groups(self, reduction: Reduction[Any, Any], n_blocks: int) -> list[list[int]]:
+        """Return which of the first blocks are for the same task; no result depends on it.
+
+        Only blocks that lie on the same worker are, and only if their parts are small: of blocks
+        that are no neighbors they remain apart until the tree joins them with others.
+        """
+        client, alone = cluster_client(), [[at] for at in range(n_blocks)]
+        futures: list[Any] = [self._cells.graph.get(key) for key in self._cells.keys[:n_blocks]]
+        if client is None or n_blocks == 1 or not all(hasattr(one, "key") for one in futures):
+            return alone
+        if n_blocks * len(pickle.dumps(reduction)) > _LIST_BYTES:
+            return alone
+        holders = client.who_has(futures)
+        if not all(holders.get(one.key) for one in futures):  # they are still to be computed
+            return alone
+        where: dict[str, list[int]] = {}
+        for at, one in enumerate(futures):
+            worker = min(holders[one.key], key=lambda holder: len(where.get(holder, ())))
+            where.setdefault(worker, []).append(at)
+        most = max(1, _TASK_BYTES // (max(self._lengths) * self.n_features * self.dtype.itemsize))
+        most = min(most, -(-n_blocks // (_TASKS_A_THREAD * sum(client.nthreads().values()))))
+        groups: list[Any] = []
+        for places in where.values():
+            n_tasks = -(-len(places) // most)
+            groups += _runs(places, -(-len(places) // n_tasks))
+        return sorted(groups)
 
     def gather(self, name: str, axis: int = 0) -> Any:
         """Return what row memory has under a name, for all rows, as a Dask array.
@@ -281,11 +321,11 @@ class _Kept:
         return 1000 + sum(array.nbytes for array in self.memory.values())
 
 
-class _Whole:
-    """All parts joined. Dask would take some tuples for tasks."""
+class _Parts:
+    """Parts as `join_neighbors` gives them. Dask would take some tuples for tasks."""
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    def __init__(self, parts: list[tuple[int, int, Any]]) -> None:
+        self.parts = parts
 
 
 @dataclass(frozen=True)
@@ -326,14 +366,6 @@ def _aligned(array: Any) -> Any:
     return array if array is None else in_whole_steps(array)
 
 
-def _part_of(job: _Job, *block: Any) -> Any:
-    return _keep(job, *block).part
-
-
-def _part_in(kept: _Kept) -> Any:
-    return kept.part
-
-
 def _array_in(kept: _Kept, name: str) -> Any:
     return kept.memory[name]
 
@@ -350,43 +382,67 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
-def _join_all(join: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
-    return join_in_tree(parts, join)
+def _join_values(by: Any, places: Sequence[int], values: Iterable[Any]) -> _Parts:
+    return _Parts(join_neighbors(zip(places, repeat(1), values, strict=False), _join_of(by)))
 
 
-def _join_by(job: _Job, parts: Sequence[Any]) -> Any:
-    return join_in_tree(parts, job.reduction.join)
+def _join_blocks(job: _Job, places: Sequence[int], blocks: Sequence[Sequence[Any]]) -> _Parts:
+    return _join_values(job, places, (_keep(job, *block).part for block in blocks))
 
 
-def _join_last(join_some: Callable[..., Any], by: Any, parts: Sequence[Any]) -> _Whole:
-    return _Whole(join_some(by, parts))
+def _join_kept(job: _Job, places: Sequence[int], kept: Sequence[_Kept]) -> _Parts:
+    return _join_values(job, places, [one.part for one in kept])
+
+
+def _join_parts(by: Any, several: Sequence[_Parts]) -> _Parts:
+    ordered = sorted((part for parts in several for part in parts.parts), key=_first_block)
+    return _Parts(join_neighbors(ordered, _join_of(by)))
+
+
+def _join_last(by: Any, several: Sequence[_Parts]) -> _Parts:
+    """Join what is left: falling powers of two blocks."""
+    return _Parts([(0, 0, join_rest(_join_parts(by, several).parts, _join_of(by)))])
+
+
+def _first_block(part: tuple[int, int, Any]) -> int:
+    return part[0]
+
+
+def _join_of(by: Any) -> Callable[[Any, Any], Any]:
+    join: Callable[[Any, Any], Any] = by.reduction.join if isinstance(by, _Job) else by
+    return join
 
 
 # ---- graphs --------------------------------------------------------------------------------------
 
 
-def _tree(
-    parts: Sequence[Hashable], join_some: Callable[..., Any], by: Any
-) -> tuple[dict[Hashable, Any], Hashable]:
-    """Return tasks that join the parts, and the key of the last; `by` is the first argument."""
+def _tree(parts: Sequence[Hashable], by: Any) -> tuple[dict[Hashable, Any], Hashable]:
+    """Return tasks that join the parts of tasks, and the key of the last.
+
+    `by` is a function of two parts, or the key of a `_Job`.
+    """
     tasks: dict[Hashable, Any] = {}
     name = _new_name("join")
     level = 0
     while len(parts) > _FAN:
-        groups = [parts[at : at + _FAN] for at in range(0, len(parts), _FAN)]
+        groups = _runs(parts, _FAN)
         parts = [(name, level, at) for at in range(len(groups))]
         for key, group in zip(parts, groups, strict=True):
-            tasks[key] = (join_some, by, list(group))
+            tasks[key] = (_join_parts, by, list(group))
         level += 1
-    tasks[name] = (_join_last, join_some, by, list(parts))
+    tasks[name] = (_join_last, by, list(parts))
     return tasks, name
+
+
+def _runs(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    return [items[at : at + size] for at in range(0, len(items), size)]
 
 
 def _result(graph: Mapping[Hashable, Any], key: Hashable) -> Any:
     """Compute a value of a graph and return it."""
     task = Delayed(key, _layered(graph), layer="tasks")
     value = task.compute(optimize_graph=False)
-    return value.value if isinstance(value, _Whole) else value
+    return value.parts[0][2] if isinstance(value, _Parts) else value
 
 
 def _layered(graph: Mapping[Hashable, Any], name: str = "tasks") -> HighLevelGraph:
