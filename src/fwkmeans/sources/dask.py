@@ -9,7 +9,7 @@ a worker is lost.
 
 from __future__ import annotations
 
-import pickle
+import time
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple, Self
 
+import cloudpickle
 import dask
 import dask.array as da
 import numpy as np
@@ -46,6 +47,8 @@ from fwkmeans.typing import (
 _FAN = 16  # tasks whose parts another task joins
 _TASKS_A_THREAD = 2  # with fewer, a slow worker could not be helped by others
 _TASK_BYTES = 256 * 2**20  # of the blocks that a task takes together, which must be in memory
+_SECONDS = 5.0  # until the scheduler is asked again where the blocks are
+_SENT_BYTES = 2**18  # of reductions that the scheduler passes on to the workers
 _LIST_BYTES = 64 * 2**20  # of parts that a worker may have to hold before they are joined
 
 
@@ -161,6 +164,7 @@ class DaskSource(BlockSource):
         self._cells = cells.take(self._places)
         self._weight = None if sample_weight is None else sample_weight.take(self._places)
         self._kept: Pieces | None = None  # a `_Kept` for each block, if there is row memory
+        self._grouped: tuple[float, list[list[int]]] | None = None  # until when, and how
         self._dtype = np.dtype(dtype)
         self.layout, self.n_threads, self.sparse = layout, n_threads, sparse
         self.operations = SPARSE_OPERATIONS if sparse else OPERATIONS
@@ -189,7 +193,8 @@ class DaskSource(BlockSource):
 
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
         """Return the source with a function applied to the numbers of each block."""
-        return self._with(_cells=self._cells.mapped(_Transform(transform)).held())
+        cells = self._cells.mapped(_Transform(transform)).held()
+        return self._with(_cells=cells, _grouped=None)
 
     def run(self, reduction: Reduction[Part, Whole]) -> tuple[Whole, Self]:
         """Return the result of a reduction, and the source with the new row memory."""
@@ -218,9 +223,9 @@ class DaskSource(BlockSource):
 
     def _join(self, reduction: Reduction[Part, Any], n_blocks: int) -> Part:
         """Return the parts of the first blocks, joined."""
-        graph, job = self._carry(reduction)
-        name = _new_name(reduction)
         groups = self._groups(reduction, n_blocks)
+        graph, job = self._carry(reduction, len(groups))
+        name = _new_name(reduction)
         parts: list[Hashable] = [(name, at) for at in range(len(groups))]
         for key, group in zip(parts, groups, strict=True):
             graph[key] = (_join_blocks, job, group, [list(self._block(at)) for at in group])
@@ -234,21 +239,30 @@ class DaskSource(BlockSource):
         Only blocks that lie on the same worker are, and only if their parts are small: of blocks
         that are no neighbors they remain apart until the tree joins them with others.
         """
-        client, alone = cluster_client(), [[at] for at in range(n_blocks)]
-        futures: list[Any] = [self._cells.graph.get(key) for key in self._cells.keys[:n_blocks]]
-        if client is None or n_blocks == 1 or not all(hasattr(one, "key") for one in futures):
-            return alone
-        if n_blocks * len(pickle.dumps(reduction)) > _LIST_BYTES:
-            return alone
-        holders = client.who_has(futures)
-        if not all(holders.get(one.key) for one in futures):  # they are still to be computed
-            return alone
+        client = cluster_client()
+        if client is None or n_blocks == 1 or n_blocks * _size(reduction) > _LIST_BYTES:
+            return [[at] for at in range(n_blocks)]
+        if self._grouped is None or time.monotonic() > self._grouped[0]:
+            groups = self._groups_by_worker(client)
+            if groups is None:  # some are still to be computed
+                return [[at] for at in range(n_blocks)]
+            self._grouped = (time.monotonic() + _SECONDS, groups)
+        return self._grouped[1]
+
+    def _groups_by_worker(self, client: Any) -> list[list[int]] | None:
+        """Return groups of blocks that lie on the same worker; None if one lies nowhere yet."""
+        futures: list[Any] = [self._cells.graph.get(key) for key in self._cells.keys]
+        holders = client.who_has([one for one in futures if hasattr(one, "release")])
         where: dict[str, list[int]] = {}
         for at, one in enumerate(futures):
-            worker = min(holders[one.key], key=lambda holder: len(where.get(holder, ())))
+            there = holders.get(getattr(one, "key", None))
+            if not there:
+                return None
+            worker = min(there, key=lambda holder: len(where.get(holder, ())))
             where.setdefault(worker, []).append(at)
         most = max(1, _TASK_BYTES // (max(self._lengths) * self.n_features * self.dtype.itemsize))
-        most = min(most, -(-n_blocks // (_TASKS_A_THREAD * sum(client.nthreads().values()))))
+        n_tasks = _TASKS_A_THREAD * sum(client.nthreads().values())
+        most = min(most, -(-self.n_blocks // n_tasks))
         groups: list[Any] = []
         for places in where.values():
             n_tasks = -(-len(places) // most)
@@ -277,16 +291,21 @@ class DaskSource(BlockSource):
         """Return the source without what row memory has under this name."""
         return self if self._kept is None else self.run(_Forget(name))[1]
 
-    def _carry(self, reduction: Reduction[Any, Any]) -> tuple[dict[Hashable, Any], Hashable]:
-        """Return all that tasks need: the rows, and a task that carries the reduction; its key.
+    def _carry(
+        self, reduction: Reduction[Any, Any], n_tasks: int | None = None
+    ) -> tuple[dict[Hashable, Any], Any]:
+        """Return all that tasks need: the rows and, apart, the reduction or the key of a task.
 
-        Workers fetch the reduction from each other. It is the result of a task, because data that
-        is merely scattered would be lost with its worker.
+        A few tasks are sent the reduction itself. Many fetch it from each other: it is then the
+        result of a task, because data that is merely scattered would be lost with its worker.
         """
-        key = f"carry-{_new_name(reduction)}"
         some = (self._cells, self._weight, self._kept)
         graph = _merged(*(pieces for pieces in some if pieces is not None))
-        graph[key] = (_itself, _Job(reduction, self.n_threads, self.gaps, self.stretch))
+        job = _Job(reduction, self.n_threads, self.gaps, self.stretch)
+        if n_tasks is not None and n_tasks * _size(reduction) <= _SENT_BYTES:
+            return graph, job
+        key = f"carry-{_new_name(reduction)}"
+        graph[key] = (_itself, job)
         return graph, key
 
     def _block(self, at: int) -> tuple[Any, ...]:
@@ -419,7 +438,7 @@ def _join_of(by: Any) -> Callable[[Any, Any], Any]:
 def _tree(parts: Sequence[Hashable], by: Any) -> tuple[dict[Hashable, Any], Hashable]:
     """Return tasks that join the parts of tasks, and the key of the last.
 
-    `by` is a function of two parts, or the key of a `_Job`.
+    `by` is a function of two parts, a `_Job`, or the key of one.
     """
     tasks: dict[Hashable, Any] = {}
     name = _new_name("join")
@@ -454,6 +473,11 @@ def _merged(*pieces: Pieces) -> dict[Hashable, Any]:
     for some in pieces:
         merged.update(some.graph)
     return merged
+
+
+def _size(reduction: Reduction[Any, Any]) -> int:
+    """Return how many bytes a reduction takes on its way; a part takes about as many."""
+    return len(cloudpickle.dumps(reduction))
 
 
 def _new_name(what: Any) -> str:
