@@ -58,6 +58,7 @@ def assert_same(model, other, rtol=1e-9):
 # ---- the same as in memory ----------------------------------------------------------------------
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_numbers_of_every_kind_of_file(tmp_path, rng, kind, dtype):
