@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from fwkmeans._support.agreement import adjusted_rand_score
 from fwkmeans._tabular.columns import is_missing
 from fwkmeans.typing import BoolArray, FloatArray
 

@@ -13,11 +13,10 @@ from typing import Any, ClassVar, NamedTuple
 import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from fwkmeans._support.agreement import mean_agreement
+from fwkmeans._support.agreement import adjusted_rand_score, mean_agreement
 from fwkmeans._support.checks import (
     POWER,
     RANDOM_STATE,
@@ -391,12 +390,24 @@ class KnownLabels(Criterion):
         return candidates.score_each(lambda at: known_labels_score(y, candidates.labels(at)))
 
 
+def _calinski_harabasz(rows: Any, labels: Any) -> float:
+    from sklearn.metrics import calinski_harabasz_score
+
+    return float(calinski_harabasz_score(rows, labels))
+
+
+def _davies_bouldin(rows: Any, labels: Any) -> float:
+    from sklearn.metrics import davies_bouldin_score
+
+    return float(davies_bouldin_score(rows, labels))
+
+
 #: The criteria that can be given by name.
 SCORINGS: dict[str, Criterion] = {
     "silhouette": Silhouette(),
     "silhouette_manhattan": Silhouette(p=1.0),
-    "calinski_harabasz": Index(calinski_harabasz_score),
-    "davies_bouldin": Index(davies_bouldin_score, -1),
+    "calinski_harabasz": Index(_calinski_harabasz),
+    "davies_bouldin": Index(_davies_bouldin, -1),
     "dunn": Index(dunn_index),
     "xie_beni": Index(xie_beni_index, -1),
     "hartigan": Hartigan(),

@@ -12,7 +12,6 @@ from scipy.stats import rankdata
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import ParameterGrid
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
@@ -198,6 +197,8 @@ class LabelFreeSearch(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         self : object
             The fitted search.
         """
+        from sklearn.model_selection import ParameterGrid
+
         check_parameters(self, self._constraints)
         criteria = _criteria_of(self.scoring)
         settings: list[Settings] = list(ParameterGrid(self.param_grid))
