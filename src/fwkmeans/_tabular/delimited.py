@@ -69,8 +69,8 @@ def distinct_columns(name: str, columns: Sequence[str], remarks: Remarks) -> lis
 def look_like_data(names: Sequence[str], below: Sequence[Sequence[str | None]] = ()) -> bool:
     """Tell whether a first row is data, not names: it looks like the rows below it.
 
-    Whole numbers in their order, such as years, may be names. Without rows below, most of the names
-    must be numbers.
+    Whole numbers in their order, such as years, may be names, unless they are just two: any two
+    numbers that rise are in order. Without rows below, most of the names must be numbers.
 
     Examples
     --------
@@ -90,7 +90,8 @@ def look_like_data(names: Sequence[str], below: Sequence[Sequence[str | None]] =
         return False  # a name above numbers
     numeric = sum(_are_numbers(cells) for cells, yes in zip(below, is_number, strict=True) if yes)
     if numeric:
-        return not (in_order and len(steps) == 1 and numeric > 1)
+        several = min(numeric, len(names) - 1) > 1
+        return not (in_order and len(steps) == 1 and several)
     again = [names[at] in cells for at, cells in enumerate(below) if names[at]]
     return len(names) > 1 and len(again) == len(names) and 2 * sum(again) > len(names)
 
@@ -217,7 +218,7 @@ def named_columns(
     Columns without a name are called by their place, counted from 0 in `places`.
     """
     is_data = look_like_data(first, below) if how.header is None else not how.header
-    given = [f"column {at + 1}" for at in places or range(len(first))]
+    given = given_names(places or range(len(first)))
     if is_data:
         if how.header is None:
             remarks.about_table(
@@ -233,6 +234,11 @@ def named_columns(
             setting="no-header",
         )
     return [one or given[at] for at, one in enumerate(first)], True
+
+
+def given_names(places: Sequence[int]) -> list[str]:
+    """Return names for columns that have none: their place, counted from 0 in `places`."""
+    return [f"column {at + 1}" for at in places]
 
 
 def wrong_separator(name: str, sep: str, header: str) -> None:

@@ -14,6 +14,7 @@ import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from fwkmeans._support.agreement import adjusted_rand_score, mean_agreement
 from fwkmeans._support.checks import (
@@ -24,7 +25,7 @@ from fwkmeans._support.checks import (
     integer,
     number,
 )
-from fwkmeans.selection.agreement import known_labels_score
+from fwkmeans.selection.agreement import is_known, known_labels_score
 from fwkmeans.selection.candidates import (
     Partition,
     Settings,
@@ -381,7 +382,11 @@ class KnownLabels(Criterion):
             raise ValueError(
                 "scoring='known_labels' needs y: the class of some rows, and -1 for all others."
             )
-        y = candidates.of_counted(candidates.y)
+        y = column_or_1d(candidates.y)
+        fitted = (one for one in candidates.partitions if not isinstance(one, Exception))
+        check_consistent_length(next(fitted).labels, y)
+        y = candidates.of_counted(y)
+        is_known(y)  # raises if too few are
         return candidates.score_each(lambda at: known_labels_score(y, candidates.labels(at)))
 
 
