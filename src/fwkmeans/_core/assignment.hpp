@@ -476,11 +476,15 @@ index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, 
                     leave_bounds<T, SHARED>(block, i0 + r * WIDTH<T>, m, best.value[r], best.second[r], slack,
                                             n, sure, unit);
                 }
-                auto doubtful = certain[0] == 0;
-                for (index j = 0; j < n; ++j) {
-                    labels[j] = std::int32_t(best.label[r][j]);
-                    doubtful |= certain[j] == 0;
-                }
+                const auto found = __builtin_convertvector(best.label[r], Vector<std::int32_t, WIDTH<T>>);
+                if (n == WIDTH<T>)
+                    store(labels, found);
+                else
+                    for (index j = 0; j < n; ++j) labels[j] = found[j];
+                std::uint64_t words[BYTES / 8];
+                store(words, certain);
+                bool doubtful = false;
+                for (const std::uint64_t word : words) doubtful |= ~word != 0;
                 if (doubtful)
                     for (index j = 0; j < n; ++j)
                         if (certain[j] == 0) {

@@ -2,6 +2,7 @@
 // so they obey the triangle inequality in the weights of a cluster, and bounds of the last pass bound
 // the distances of this one (DESIGN: with alpha = max w'/w and delta = |c' - c| in the new weights, an
 // upper bound u becomes sqrt(alpha) u + delta). Labels and sums are those of the plain pass, to the bit.
+// Missing cells leave features out of a row's distances, and no step is longer in fewer features.
 #pragma once
 #include "statistics.hpp"
 
@@ -16,8 +17,8 @@ struct Undecided {
     std::int32_t* places;  // (block) where they are in the block
     F* zeros;              // (M)
 
-    Undecided(std::uintptr_t memory, index m, index k, index most)
-        : rows(reinterpret_cast<void*>(memory), m, k, false) {
+    Undecided(std::uintptr_t memory, index m, index k, index most, bool gaps)
+        : rows(reinterpret_cast<void*>(memory), m, k, false, gaps) {
         std::uintptr_t cursor = rows.end;
         const auto take = [&cursor](index bytes) {
             const std::uintptr_t taken = cursor;
@@ -38,8 +39,8 @@ template <class T>
 std::size_t bounded_bytes(const Rows<T>& table, index n_clusters) {
     const std::size_t first = scratch_bytes<T>(table, n_clusters, false);
     const index m = table.n_features, most = block_rows<T>(m);
-    const std::uintptr_t same = Undecided<T>(first, m, n_clusters, most).end,
-                         single = Undecided<float>(first, m, n_clusters, most).end;
+    const std::uintptr_t same = Undecided<T>(first, m, n_clusters, most, table.gaps).end,
+                         single = Undecided<float>(first, m, n_clusters, most, table.gaps).end;
     return std::size_t(same > single ? same : single);
 }
 
@@ -104,6 +105,7 @@ index race_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, 
                      const Starts& starts, const char* prepared, double unit) {
     const index m = starts.n_features;
     pack_undecided(block, open, n_open, m, shift_of<F>(starts, prepared));
+    if (open.rows.holes) find_holes(open.rows, m);
     const auto nearest = [&](index p) { return exactly.nearest(block.row(open.places[p]), nullptr); };
     if (!starts.expanded) return race_block<F, false>(open.rows, starts, prepared, unit, nearest);
     measure_rows(open.rows, m);
@@ -153,8 +155,8 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
                         const char* prepared, void* scratch, const LastLabels& known,
                         const Bounds& bounds, const Sums& out, Cancel cancel) {
     const index k = starts.n_clusters, m = starts.n_features;
-    Scratch<T> block(scratch, m, k, false);
-    Undecided<F> open(block.end, m, k, block_rows<T>(m));
+    Scratch<T> block(scratch, m, k, false, table.gaps);
+    Undecided<F> open(block.end, m, k, block_rows<T>(m), table.gaps);
     for (index v = 0; v < m; ++v) open.zeros[v] = 0;
     const Start<T> exactly(table, starts, 0);
     for_each_block(table, begin, end, block, cancel, [&] {
@@ -167,7 +169,9 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
             *bounds.doubtful += race_undecided(block, open, n_open, exactly, starts, prepared, bounds.unit);
             n_changed = find_changes(table, block, open, labels, bounds, out);
         }
-        if (s)
+        if (table.gaps)
+            sum_changes<T, Cells::gaps>(block, s, starts, labels, n_changed, known.update[0], out);
+        else if (s)
             sum_changes<T, Cells::weighted>(block, s, starts, labels, n_changed, known.update[0], out);
         else
             sum_changes<T, Cells::plain>(block, s, starts, labels, n_changed, known.update[0], out);

@@ -172,16 +172,16 @@ def source_of_gaps(
     """Return the rows as the algorithm sees them; those with missing cells count M / m_i times."""
     layout = source.layout
     none = np.zeros(layout.categorical.size)
-    infinite = layout.features(faults.infinite.astype(np.float64), none)
-    if infinite.any():
+    if faults.infinite.any():
+        infinite = layout.features(faults.infinite.astype(np.float64), none)
         advice = f"{type(estimator).__name__} needs finite numbers: fill or drop those rows."
         _refuse(estimator, infinite, "infinity", advice)
     in_categories = none if layout.is_numeric else count_observed(source).missing
-    missing = layout.features(faults.missing.astype(np.float64), in_categories.astype(np.float64))
-    if not missing.any():
+    if not faults.missing.any() and not in_categories.any():
         seen = view(source, reset=reset)
         changed = seen is not source and count_faults(seen).missing.any()
         return seen.with_gaps(stretch=False) if changed else seen
+    missing = layout.features(faults.missing.astype(np.float64), in_categories.astype(np.float64))
     if getattr(estimator, "missing", "error") == "error":
         _refuse(estimator, missing, "NaN or other missing values", _advice(estimator))
     if "observed_cells" not in source.operations:
