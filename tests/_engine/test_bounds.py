@@ -14,6 +14,7 @@ from fwkmeans._engine import alternate, alternate_in_python, statistics
 from fwkmeans.weighting import (
     ClusterPowerWeights,
     EntropyWeights,
+    GroupEntropyWeights,
     SelfAdjustingWeights,
     SharedPowerWeights,
     UniformWeights,
@@ -26,12 +27,14 @@ RULES = [
     EntropyWeights(),
     EntropyWeights(gamma=1e-2),  # weights underflow to zero, and leave it again
     EntropyWeights(gamma=0.0),  # all but one are zero
-    EntropyWeights(dispersion="mean"),  # offsets: no bounds
+    EntropyWeights(dispersion="mean"),  # offsets beside distances
     SharedPowerWeights(),
     SharedPowerWeights(beta=1.0),
     ClusterPowerWeights(beta=1.1),
     ClusterPowerWeights(smoothing="refresh"),
     SelfAdjustingWeights(),
+    ClusterPowerWeights(smoothing="inside"),
+    GroupEntropyWeights(dispersion="mean"),
 ]
 
 

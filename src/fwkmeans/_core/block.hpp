@@ -38,6 +38,7 @@ struct Scratch {
     index ahead_bytes;
     float *upper = nullptr, *lower = nullptr;  // (block) bounds that an assignment leaves, if wanted
     T* lengths = nullptr;                      // (block) weighted squares of the rows, for these
+    const Offsets* offsets = nullptr;          // the same
 
     Scratch(void* memory, index n_features, index n_clusters, bool powers, bool gaps = false) {
         std::uintptr_t cursor = reinterpret_cast<std::uintptr_t>(memory);

@@ -57,6 +57,17 @@ inline index move_bounds(const Bounds& bounds, index first, index n, const std::
         lower[i] = least > 0 ? least : 0;
         open[i] = !(most < least);
     }
+    if (bounds.offsets) {  // squares with their offsets decide
+        const double square = bounds.unit * bounds.unit;
+        for (index i = 0; i < n; ++i) {
+            const index own = labels[i] < 0 ? 0 : labels[i];
+            const double most = double(upper[i]) * upper[i], least = double(lower[i]) * lower[i];
+            const double mine = bounds.offsets->own[own] * square;
+            const double others = bounds.offsets->least_other[own] * square;
+            const double apart = (least + others) - (most + mine);
+            open[i] = !(apart > 1e-9 * (most + least + __builtin_fabs(mine) + __builtin_fabs(others)));
+        }
+    }
     index n_open = 0;
     for (index i = 0; i < n; ++i) {
         places[n_open] = std::int32_t(i);
@@ -158,6 +169,7 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
     Scratch<T> block(scratch, m, k, false, table.gaps);
     Undecided<F> open(block.end, m, k, block_rows<T>(m), table.gaps);
     for (index v = 0; v < m; ++v) open.zeros[v] = 0;
+    open.rows.offsets = bounds.offsets;
     const Start<T> exactly(table, starts, 0);
     for_each_block(table, begin, end, block, cancel, [&] {
         std::int32_t* labels = known.labels + block.first;

@@ -49,6 +49,13 @@ struct LastLabels {
     const unsigned char* update;  // (R) sum only what changes: rows out of and into clusters
 };
 
+// What dissimilarities have beside squared distances, for each cluster: its own, and the least and the
+// most of all others.
+struct Offsets {
+    const double *own, *least_other, *most_other;  // (K)
+    double least, most;                            // of all
+};
+
 // What is known of each row's distances since the last pass, in float and times `unit`, a power of two
 // that makes distances about one: not above `upper` to the own center, not below `lower` to any other.
 // Weights and centers have changed since: an upper bound times grow, plus add, and a lower one times
@@ -57,6 +64,7 @@ struct Bounds {
     float *upper, *lower;  // (n_rows), replaced; null: all labels are known, and rows only summed
     const float *grow, *add, *shrink, *subtract;  // (K)
     double unit;
+    const Offsets* offsets;  // null: none
     std::int64_t* doubtful;  // (1) rows that a race could not decide are added
 };
 

@@ -30,11 +30,10 @@ struct Problem {
     double tol;
     bool updates;  // sum only the rows that change, where few do
 
-    // Whether bounds tell which rows keep their label: offsets do not obey a triangle inequality, and
-    // a small race is faster than bounds.
+    // Whether bounds tell which rows keep their label: a small race is faster than bounds.
     bool bounded() const {
         const bool worthwhile = rows.n_rows >= 512 && n_clusters * rows.n_features >= 32;
-        return (updates || worthwhile) && n_clusters > 1 && !rule.has_offsets();
+        return (updates || worthwhile) && n_clusters > 1;
     }
 };
 
@@ -370,11 +369,32 @@ class Loop {
             passes_.accumulate(starts_of(reference), nullptr, false);
     }
 
+    // The offsets of this pass, and the least and the most of the others of each cluster.
+    void set_offsets() {
+        const std::vector<double>& own = weighting_.offsets;
+        double least = INF, less = INF, most = -INF, more = -INF;
+        for (const double offset : own) {
+            less = std::min(less, std::max(least, offset));
+            least = std::min(least, offset);
+            more = std::max(more, std::min(most, offset));
+            most = std::max(most, offset);
+        }
+        other_offsets_.resize(2 * k_);
+        for (index j = 0; j < k_; ++j) {
+            other_offsets_[j] = own[j] == least ? less : least;
+            other_offsets_[k_ + j] = own[j] == most ? more : most;
+        }
+        offsets_ = {own.data(), other_offsets_.data(), other_offsets_.data() + k_, least, most};
+    }
+
     // What the bounds of the last pass must be multiplied by, and what is added, to hold for the centers
     // and weights of this one; a little more, for all that is rounded.
     Bounds moved_bounds() {
         float *grow = tables_.data(), *add = grow + k_, *shrink = add + k_, *subtract = shrink + k_;
-        const Bounds bounds{upper_.data(), lower_.data(), grow, add, shrink, subtract, unit_, nullptr};
+        const bool has_offsets = problem_.rule.has_offsets();
+        if (has_offsets) set_offsets();
+        const Bounds bounds{upper_.data(), lower_.data(), grow, add, shrink, subtract, unit_,
+                            has_offsets ? &offsets_ : nullptr, nullptr};
         if (bound_centers_.empty()) {  // the first pass: nothing is known
             for (index j = 0; j < k_; ++j) grow[j] = shrink[j] = 1, add[j] = subtract[j] = 0;
             return bounds;
@@ -570,6 +590,8 @@ class Loop {
         observed_, peak_mass_, peak_squares_;
     std::vector<double> bound_centers_, bound_weights_, shrinking_, steps_;
     std::vector<float> upper_, lower_, tables_;
+    std::vector<double> other_offsets_;
+    Offsets offsets_{};
     double unit_ = 1;
     std::vector<std::int64_t> rows_;
     std::vector<std::int32_t> labels_;

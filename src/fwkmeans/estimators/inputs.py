@@ -163,7 +163,9 @@ def describe_rows(
     seen = source_of_gaps(estimator, source, view, faults, reset=reset)
     if seen is not source:
         table, _ = describe(seen)
-    return seen, table._replace(rescale=getattr(estimator, "missing", "error") == "rescale")
+    if getattr(estimator, "missing", "error") == "rescale":
+        table = table._replace(rescale=True)
+    return seen, table
 
 
 def source_of_gaps(
