@@ -17,6 +17,7 @@ from fwkmeans._support.ahead import read_ahead
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.files import replacing
 from fwkmeans._support.optional import require
+from fwkmeans._tabular.delimited import given_names
 from fwkmeans._tabular.format import Format
 from fwkmeans._tabular.readers import BlockReader, MappedReader, open_reader
 from fwkmeans._tabular.readers.text import TextReader
@@ -80,6 +81,22 @@ class CountedReader(BlockReader):
             yield piece
 
 
+def named(reader: BlockReader) -> BlockReader:
+    """Return a matrix as a table whose columns are called by their place, other tables as is."""
+    if reader.names is not None:
+        return reader
+    arrow, names = require("pyarrow", "Tables", "io"), given_names(range(reader.n_columns))
+
+    def as_table(rows: Any) -> Any:
+        kind = rows.dtype
+        if kind.kind == "f":  # pyarrow knows these two
+            kind = np.dtype(np.float32 if kind.itemsize <= 4 else np.float64)
+        rows = rows.astype(kind.newbyteorder("="), copy=False)
+        return arrow.table([arrow.array(one, from_pandas=True) for one in rows.T], names=names)
+
+    return MappedReader(reader, as_table, as_table(np.zeros((1, len(names)), reader.head.dtype)))
+
+
 class Streamed:
     """A table in blocks, and some rows of it in memory."""
 
@@ -89,13 +106,8 @@ class Streamed:
         keys = [*roles.id, *([] if roles.labels is None else [roles.labels])]
         self._how, self._beside, self._name = how, {*roles.categorical, *keys}, name
         with working(f"Reading {name}"):
-            self._inner = open_reader(path, streaming.memory, how, roles.categorical, keys)
+            self._inner = named(open_reader(path, streaming.memory, how, roles.categorical, keys))
             self.reader = CountedReader(self._inner)
-            if self.reader.names is None:
-                raise InputError(
-                    f"{name} has no names of columns: read it with Python (see "
-                    "fwkmeans.sources.ChunkedSource)."
-                )
             if not self.reader.n_rows:
                 raise InputError(f"{name} has no rows.")
             self.step = rows_at_a_time(self.reader, streaming.memory)
@@ -146,8 +158,7 @@ class Streamed:
             one._replace(why=counters[one.column]) if one.column in counters else one
             for one in chosen.uses
         ]
-        remarks = getattr(self._inner, "remarks", None)
-        found = [] if remarks is None else remarks.found(chosen.features.column_names)
+        found = self._inner.remarks.found(chosen.features.column_names)
         left_out = {**counters, **chosen.left_out}
         notes = [one for one in chosen.notes if not one.startswith("Left out: ")]
         notes = [said_left_out(left_out), *notes] if left_out else notes

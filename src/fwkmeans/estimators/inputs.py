@@ -29,7 +29,7 @@ from fwkmeans._tabular.columns import (
     resolve_columns,
 )
 from fwkmeans._tabular.layout import numeric_layout
-from fwkmeans._tabular.readers import is_iterator, is_sliced
+from fwkmeans._tabular.readers import is_iterator, is_list_of_paths, is_sliced
 from fwkmeans.estimators.constraints import accepts
 from fwkmeans.sources import (
     BLOCK_BYTES,
@@ -321,6 +321,10 @@ def _open_blocks(
     if not reset:
         source = _with_columns_of(estimator, source)
     _check_columns(estimator, source, reset=reset)
+    for text, setting, _ in source.reader.remarks.found():
+        if reset and setting in ("header", "no-header"):
+            say = f"ChunkedSource(path, header={setting == 'header'})"
+            warnings.warn(f"{text.removesuffix(', say so.')}, give {say}.", stacklevel=2)
     given = source.sample_weight if sample_weight is None else sample_weight
     weights = check_sample_weight(given, source.n_rows)
     mixed = hasattr(estimator, "categorical_features")
@@ -502,6 +506,7 @@ def _is_outside(X: Any) -> bool:
         return False
     return (
         isinstance(X, str | os.PathLike)
+        or is_list_of_paths(X)
         or is_sliced(X)
         or is_iterator(X)
         or (callable(X) and not hasattr(X, "shape"))
