@@ -1287,12 +1287,12 @@ among(
 
 among(
     "_core/assignment.hpp",
-    ("core-own-shift", "sign", "normal<T>(-s * moved)", "normal<T>(s * moved)"),
+    ("core-own-shift", "sign", "end = -s * moved", "end = s * moved"),
     (
         "core-shared-factor",
         "forgotten weight",
-        "normal<T>(-2 * w[v] * moved)",
-        "normal<T>(-w[v] * moved)",
+        "normal<T, L>(-2.0 * w * moved)",
+        "normal<T, L>(-1.0 * w * moved)",
     ),
     (
         "core-always-certain",
