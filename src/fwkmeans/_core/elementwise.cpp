@@ -131,9 +131,9 @@ Change change(const double* before, const double* now, const double* center, con
     const auto add = [&](D was, D is, D step) {
         const auto positive = was > 0.0;
         const D ratio = is / (positive ? was : D{} + 1.0);
-        most = positive & (ratio > most) ? ratio : most;
-        least = positive & (ratio < least) ? ratio : least;
-        left = ~positive & (is > 0.0) ? D{} + 1.0 : left;
+        most = (positive & (ratio > most)) ? ratio : most;
+        least = (positive & (ratio < least)) ? ratio : least;
+        left = (~positive & (is > 0.0)) ? D{} + 1.0 : left;
         sum += is * step * step;
     };
     index v = 0;

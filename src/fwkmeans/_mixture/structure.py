@@ -160,7 +160,7 @@ def correlated_groups(
     pairs = 0.5 * n_columns * (n_columns - 1)
     price = 0.5 * sample.log_n + max(0.0, float(np.log(max(pairs, 1.0) / (MANY_PAIRS * n))))
     with np.errstate(divide="ignore"):
-        gain = -0.5 * n * np.log(np.maximum(1 - correlation**2, 1e-300)) - price
+        gain = -0.5 * together * np.log(np.maximum(1 - correlation**2, 1e-300)) - price
     gain[together < COMPLETE * n] = -INFINITE
     np.fill_diagonal(gain, -INFINITE)
     observed = None if sample.rows.observed is None else sample.rows.observed[:, at] > 0
@@ -182,15 +182,16 @@ def correlated_groups(
         for h, others in members.items():
             if h == i or len(joined) + len(others) > MOST_COLUMNS or not near[others].any():
                 continue
+            both, mass = joined + others, n
             if complete is not None and observed is not None:
                 shared = complete & observed[:, others].all(axis=1)
                 if shared.mean() < COMPLETE:
                     continue
-            both = joined + others
+                mass = float(sample.weight[shared].sum())
             sign, value = np.linalg.slogdet(correlation[np.ix_(both, both)])
             if sign > 0:
                 cost = len(joined) * len(others) * price
-                gain[i, h] = gain[h, i] = -0.5 * n * (value - log_det[i] - log_det[h]) - cost
+                gain[i, h] = gain[h, i] = -0.5 * mass * (value - log_det[i] - log_det[h]) - cost
         best = gain.max(axis=1, initial=-INFINITE)
     groups = [at[sorted(columns)] for columns in members.values()]
     return groups + [np.array([v]) for v in alone]
