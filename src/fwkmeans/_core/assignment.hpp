@@ -427,29 +427,42 @@ struct Start {
 // by what they may be off. A label that was decided again is that of one of the near centers, so the
 // best square bounds all. Squares too small for float bound nothing: see Bounds. Offsets do not belong
 // to distances: what a cluster had more than its square is taken away, or the most it can be.
-template <class T, bool SHARED>
+template <class T, bool SHARED, class Mask>
 inline void leave_bounds(const Scratch<T>& block, index i, index m, V<T> value, V<T> second, V<T> slack,
-                         V<T> label, index n, const bool* certain, double unit) {
+                         V<T> label, Mask certain, index n, double unit) {
+    constexpr int W = WIDTH<T>;
+    using D = Vector<double, W>;
+    using F = Vector<float, W>;
     if (SHARED) {
         const V<T> length = load<V<T>>(block.lengths + i);
         value += length;
         second += length;
         slack += length * T((double(m) + 16) * 8 * UNIT_ROUNDOFF<T>);
     }
-    for (index j = 0; j < n; ++j) {
-        double most = double(value[j]) + double(slack[j]);
-        double least = double(certain[j] ? second[j] : value[j]) - double(slack[j]);
-        if (block.offsets) {
-            const Offsets& offsets = *block.offsets;
-            const double own = certain[j] ? offsets.own[index(label[j])] : offsets.least;
-            const double others = certain[j] ? offsets.most_other[index(label[j])] : offsets.most;
-            most += 1e-12 * (__builtin_fabs(most) + __builtin_fabs(own)) - own;
-            least -= 1e-12 * (__builtin_fabs(least) + __builtin_fabs(others)) + others;
+    const V<T> next = certain ? second : value;
+    const D off = __builtin_convertvector(slack, D);
+    D most = __builtin_convertvector(value, D) + off, least = __builtin_convertvector(next, D) - off;
+    if (block.offsets) {
+        const Offsets& offsets = *block.offsets;
+        D own, others;
+        for (int j = 0; j < W; ++j) {
+            own[j] = certain[j] ? offsets.own[index(label[j])] : offsets.least;
+            others[j] = certain[j] ? offsets.most_other[index(label[j])] : offsets.most;
         }
-        if (!(most >= 0)) most = most < 0 ? 0 : __builtin_inf();  // NaN bounds nothing
-        block.upper[i + j] = float(square_root(most) * unit * (1 + 1e-6)) + 1e-30f;
-        const float lower = float(square_root(least > 0 ? least : 0) * unit * (1 - 1e-6)) - 1e-30f;
-        block.lower[i + j] = lower > 0 ? lower : 0;  // NaN is zero, too
+        most += 1e-12 * (absolute<W>(most) + absolute<W>(own)) - own;
+        least -= 1e-12 * (absolute<W>(least) + absolute<W>(others)) + others;
+    }
+    most = most >= 0.0 ? most : (most < 0.0 ? D{} : D{} + __builtin_inf());  // NaN bounds nothing
+    least = least > 0.0 ? least : D{};
+    const F above = __builtin_convertvector(most * unit * unit, F) * 1.000002f + 1e-36f;
+    F below = __builtin_convertvector(least * unit * unit, F) * 0.999998f - 1e-36f;
+    below = below > 0.0f ? below : F{};
+    const F upper = square_root<float, W>(above), lower = square_root<float, W>(below);
+    if (n == W) {
+        store(block.upper + i, upper);
+        store(block.lower + i, lower);
+    } else {
+        for (index j = 0; j < n; ++j) block.upper[i + j] = upper[j], block.lower[i + j] = lower[j];
     }
 }
 
@@ -505,12 +518,9 @@ index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, 
                 const auto certain = best.second[r] - best.value[r] > slack;
                 const index n = left - r * WIDTH<T> < WIDTH<T> ? left - r * WIDTH<T> : WIDTH<T>;
                 std::int32_t* labels = block.labels + i0 + r * WIDTH<T>;
-                if (block.upper) {
-                    bool sure[WIDTH<T>];
-                    for (int j = 0; j < WIDTH<T>; ++j) sure[j] = certain[j] != 0;
+                if (block.upper)
                     leave_bounds<T, SHARED>(block, i0 + r * WIDTH<T>, m, best.value[r], best.second[r], slack,
-                                            best.label[r], n, sure, unit);
-                }
+                                            best.label[r], certain, n, unit);
                 const auto found = __builtin_convertvector(best.label[r], Vector<std::int32_t, WIDTH<T>>);
                 if (n == WIDTH<T>)
                     store(labels, found);

@@ -87,7 +87,9 @@ void pack_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, i
     rows.first = 0;
     rows.levels = nullptr;
     rows.n_categorical = 0;
-    rows.ahead = nullptr;
+    const bool most = 2 * n_open > block.n_rows;  // and of the next block as well
+    rows.ahead = same && most ? block.ahead : nullptr;
+    rows.ahead_bytes = block.ahead_bytes;
     rows.rows = rows.staged;
     rows.row_stride = m;
     if (same && n_open == block.n_rows) {
