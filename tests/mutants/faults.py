@@ -1732,8 +1732,8 @@ among(
     (
         "bounds-of-doubtful-rows",
         "forgotten case",
-        "double(certain[j] ? second[j] : value[j])",
-        "double(second[j])",
+        "const V<T> next = certain ? second : value;",
+        "const V<T> next = second;",
         "tests/_engine/test_bounds.py",
     ),
     (
