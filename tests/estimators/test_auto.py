@@ -208,6 +208,13 @@ def test_how_far_a_number_of_clusters_is_behind_is_not_rounded_to_nothing(fitted
     assert "; next comes 4 (−0.04)." in str(model.explain())
 
 
+def test_a_device_is_refused_not_ignored(fitted):
+    model, frame, _ = fitted
+    for method in (clone(model).fit, model.predict, model.score, model.transform):
+        with pytest.raises(TypeError, match="AutoKMeans cannot use rows on a device"):
+            method(frame, device="cuda")
+
+
 def test_files_reports_and_plots(fitted, tmp_path):
     model, frame, _ = fitted
     save_model(model, tmp_path / "model.fwk")

@@ -208,7 +208,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         X : array-like or frame of shape (n_samples, n_features)
             The rows.
         device : str, default=None
-            AutoKMeans runs on the CPU only; anything but None is refused by `fit`.
+            AutoKMeans runs on the CPU only; anything but None is refused.
 
         Returns
         -------
@@ -219,7 +219,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
             check_is_fitted(self)
             later: LabelArray = self._compute_later("predict", X)
             return later
-        labels: LabelArray = self._seen_by_mixture(X, None, "labels")[1].gather("labels")
+        labels: LabelArray = self._seen_by_mixture(X, None, "labels", device)[1].gather("labels")
         return labels
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -257,14 +257,14 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row.
         device : str, default=None
-            AutoKMeans runs on the CPU only; anything but None is refused by `fit`.
+            AutoKMeans runs on the CPU only; anything but None is refused.
 
         Returns
         -------
         score : float
             On the rows of `fit` this is ``-inertia_``.
         """
-        return self._seen_by_mixture(X, sample_weight)[0].likelihood
+        return self._seen_by_mixture(X, sample_weight, device=device)[0].likelihood
 
     def explain(self) -> Explanation:
         """Return which features form groups, which are noise, and what separates the clusters.
@@ -380,10 +380,12 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         n_levels = source.layout.n_levels
         return Densities(self._encoding, self._mixture, self.n_clusters_, n_levels, keep)
 
-    def _seen_by_mixture(self, X: Any, sample_weight: Any, keep: str = "") -> tuple[Sums, Source]:
+    def _seen_by_mixture(
+        self, X: Any, sample_weight: Any, keep: str = "", device: Any = None
+    ) -> tuple[Sums, Source]:
         """Return what the mixture says of new rows, and a source that keeps it for each of them."""
         check_is_fitted(self)
-        source = self._opened(X, sample_weight, reset=False).source
+        source = self._opened(X, sample_weight, reset=False, device=device).source
         source_of_gaps(self, source, self._view, count_faults(source), reset=False)  # checks it
         return source.run(self._densities(source, keep))
 
