@@ -208,6 +208,29 @@ def test_how_far_a_number_of_clusters_is_behind_is_not_rounded_to_nothing(fitted
     assert "; next comes 4 (−0.04)." in str(model.explain())
 
 
+def test_the_explanation_of_a_wide_table_can_be_read(rng):
+    labels = rng.integers(3, size=200)
+    X = rng.normal(size=(200, 90))
+    X[:, :40] += 6.0 * rng.normal(size=(3, 40))[labels]
+    model = AutoKMeans(3).fit(X)
+    told = model.explain()
+    lines = str(told).splitlines()
+    assert len(lines) < 32
+    (others,) = (line for line in lines if line.endswith("of the weight).") and "other" in line)
+    n_others = sum(len(group["columns"]) for group in told.groups[20:])
+    share = sum(np.mean(group["weight"]) for group in told.groups[20:])
+    assert (
+        others == f"{n_others} other columns tell clusters apart, too ({share:.0%} of the weight)."
+    )
+    assert len(told.noise) == model.noise_.sum() > 40
+    (noise,) = (line for line in lines if "noise" in line)
+    named = ", ".join(row["column"] for row in told.noise[:20])
+    assert noise == (
+        f"{len(told.noise)} columns are noise, each because its values are spread alike in all "
+        f"clusters: {named} and {len(told.noise) - 20} more."
+    )
+
+
 def test_a_device_is_refused_not_ignored(fitted):
     model, frame, _ = fitted
     for method in (clone(model).fit, model.predict, model.score, model.transform):
