@@ -231,6 +231,21 @@ def test_the_explanation_of_a_wide_table_can_be_read(rng):
     )
 
 
+def test_distances_are_weighted_and_in_standard_deviations(rng, tmp_path):
+    """By the weights of each cluster, not those of the first."""
+    labels = np.arange(90) % 3
+    X = rng.normal(size=(90, 3)) * [1.0, 50.0, 1e-4]
+    X[labels == 1, 0] += 9.0
+    X[labels == 2, 1] -= 500.0
+    model = AutoKMeans(3).fit(X)
+    assert np.ptp(model.feature_weights_, axis=0).max() > 0.2
+    apart = (X[:, None] - model.cluster_centers_) ** 2 / X.var(axis=0)
+    expected = np.sqrt((model.feature_weights_ * apart).sum(axis=2))
+    assert_allclose(model.transform(X), expected)
+    save_model(model, tmp_path / "model.fwk")
+    assert_allclose(load_model(tmp_path / "model.fwk").transform(X), expected)
+
+
 def test_a_device_is_refused_not_ignored(fitted):
     model, frame, _ = fitted
     for method in (clone(model).fit, model.predict, model.score, model.transform):

@@ -44,7 +44,7 @@ from fwkmeans.typing import (
     Source,
     Weights,
 )
-from fwkmeans.weighting import FixedWeights
+from fwkmeans.weighting import ClusterPowerWeights
 
 #: Rows on which partitions, structures and the number of clusters are looked for.
 SAMPLE_ROWS = 2000
@@ -153,6 +153,10 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     This choice, and that of starts without tiny clusters, maximize no common criterion. The number
     of clusters is that of the highest criterion of a sixth family, whose groups have common spreads
     and may be heavy-tailed.
+
+    `transform` returns distances to the centers, with every feature in units of its standard
+    deviation and its square multiplied by its weight. The likeliest cluster of a row need not be
+    the nearest one, because clusters differ in size and shape.
 
     A table of more than 2000 rows is studied on a fixed sample of as many; then the chosen mixture
     is fitted to all rows. Of a table outside of memory it is fitted to 64 MiB of rows, always the
@@ -292,7 +296,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         return "it fits densities to every column"
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
-        return Recipe(SquaredEuclidean(), MeanCenter(), FixedWeights())
+        # for distances only: the weights of each cluster, as they are
+        return Recipe(SquaredEuclidean(), MeanCenter(), ClusterPowerWeights(beta=1.0))
 
     def _fit(self, X: Any, sample_weight: Any, device: Any = None) -> None:
         self._check_parameters()
