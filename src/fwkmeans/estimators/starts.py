@@ -16,13 +16,15 @@ from fwkmeans._init import INITIALIZATIONS, Seeds, anomalous_start, initial_weig
 from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.coding import Coding
 from fwkmeans._tabular.columns import as_table, read_categorical
-from fwkmeans.sources import indicators
+from fwkmeans.sources import DeviceSource, indicators
 from fwkmeans.typing import Description, FloatArray, Source, Weights
 
 logger = logging.getLogger("fwkmeans")
 
 #: The largest size in bytes of the state of all starts that run together.
 BATCH_BYTES = 16 * 2**20
+#: The same on a device, with what a pass writes there.
+DEVICE_BATCH_BYTES = 2**32
 
 
 class Problem(NamedTuple):
@@ -47,6 +49,10 @@ class Problem(NamedTuple):
         layout, n_rows = source.layout, source.n_rows
         segments = max(1, min(64, n_rows // 1024))
         entries = layout.n_features + layout.n_levels
+        if isinstance(source, DeviceSource):  # eight numbers a row, and sums of up to 1024 parts
+            parts = min(1024, 1 + n_rows // 512)
+            state = 32 * n_rows + 8 * self.n_clusters * entries * (16 + 2 * parts)
+            return int(max(1, DEVICE_BATCH_BYTES // state))
         numbers = self.n_clusters * entries * (32 + 2 * segments)
         by_state = BATCH_BYTES // (8 * numbers)
         if not keeps_labels(source, dissimilarity):

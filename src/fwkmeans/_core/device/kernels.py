@@ -42,15 +42,17 @@ __all__ = [
 ]
 
 # from how many rows on how many form a piece
-_PIECES = {1 << 25: 16384, 1 << 22: 4096, 1 << 18: 1024, 0: 512}
+_PIECES = {1 << 23: 16384, 1 << 19: 4096, 1 << 18: 1024, 0: 512}
 _BLOCK = 1024  # rows of a piece that are looked at together
 _SUM_PROGRAMS = 1 << 14  # programs that sum, about
 _SUM_PARTS = (16, 1024)  # into how many parts the rows of a cluster are cut
 _CELLS = 1 << 25  # cells of the largest temporary array
+_SLICES = 8  # programs that decide the doubtful rows of a piece
+_FEW_CLUSTERS = 16
 _MOST_CLUSTERS = 46340  # pairs of them are numbered in 32 bits
 BATCH = 32  # parts of sums that are added together
 # how much each product may be off: rounded factors, and sums in float32
-_PRODUCT_ERROR = 1.01 * 2.0**-10
+_PRODUCT_ERROR = 1.01 * 2.0**-10, 2.0**-20  # of factors in float16, whole or split
 _SUM_ERROR = 2.0**-22
 
 
@@ -87,10 +89,10 @@ def power_of_two(n: int) -> int:
 
 def _shape(n_features: int, n_clusters: int) -> _Shape:
     features, clusters = (max(16, power_of_two(n)) for n in (n_features, n_clusters))
-    cut = (64, 4, 3, 6) if features > 32 else (128, 4, 4, 6)
+    cut = (64, 4, 3, 6) if features > 32 else (128, 4, 3, 8)
     if max(features, clusters) > 64:
         features, clusters = min(features, 32), min(clusters, 256)
-        cut = (128, 8, 3, 1)
+        cut = (64, 4, 3, 2)
     chunks = -(-n_features // features), -(-n_clusters // clusters)
     return _Shape(features, chunks[0], clusters, chunks[1], *cut)
 
@@ -146,30 +148,37 @@ class DevicePass:
         self.weight = self.rows.on_device(block.sample_weight)
 
         shape = self.shape
-        factors = (n_starts, shape.height, shape.width)
-        self._products = self.empty(factors, torch.float32)
-        self._squares = self._products if shared else self.empty(factors, torch.float32)
-        self._constants = self.empty(factors[:2], torch.float32)
-        self._sizes = self.empty((n_starts, shape.width), torch.float32)
-        self._least = self.empty((n_starts, shape.feature_chunks), torch.float32)
+        # with few clusters products cost little: factors are split, and hardly a row is in doubt
+        self._split = n_clusters <= _FEW_CLUSTERS and shape.feature_chunks == 1
+        factors = (1 + self._split, n_starts, shape.height, shape.width)
+        self._squares, self._products = (self.empty(factors, torch.float16) for _ in range(2))
+        self._constants, self._doubts = (self.empty(factors[1:3], torch.float32) for _ in range(2))
+        self._peaks = self.empty((n_starts, shape.feature_chunks), double)
+        sums = ((3 if self._split else 1) * n_features + 8) * _SUM_ERROR
+        self._errors = _PRODUCT_ERROR[self._split] + sums, sums
         # the cluster replaces the last bits of a dissimilarity
-        sums = (n_features + 8) * _SUM_ERROR + shape.clusters * 2.0**-23
-        self._errors = _PRODUCT_ERROR + sums, sums
+        self._relative = 3.03 * self._errors[0] + shape.clusters * 2.0**-21
 
         self.piece = next(size for least, size in _PIECES.items() if n_rows >= least)
         self.n_pieces = -(-n_rows // self.piece)
         slots = n_starts * self.n_pieces * self.piece
         self.codes = self.rows.buffer("codes", n_starts * n_rows, torch.int32)
-        self._listed = self.rows.buffer("listed", slots, torch.int32)
+        self._listed, self._doubtful = (
+            self.rows.buffer(name, slots, torch.int32) for name in ("listed", "doubtful")
+        )
         self._entries, self._members = (
             self.rows.buffer(name, 2 * slots, torch.int32) for name in ("entries", "members")
         )
         pieces = (n_starts, self.n_pieces)
+        # a tile may end before its piece: words that are never written must be zero
+        self._marks = torch.zeros(
+            (n_starts, self.n_pieces * self.piece // 32), dtype=torch.int32, device=self.where
+        )
         self._begins, self._lengths = (
             self.empty((2, *pieces, n_clusters), torch.int32) for _ in range(2)
         )
         self.n_doubtful = self.empty((*pieces, 2), torch.int32)
-        self._n_listed = self.empty(pieces, torch.int32)
+        self._n_marked, self._n_listed = (self.empty(pieces, torch.int32) for _ in range(2))
         self.changed = self.empty((2, *pieces), torch.int32)
         self.prints = self.empty(pieces, torch.int64)
 
@@ -189,51 +198,73 @@ class DevicePass:
         """Return memory on the device."""
         return torch.empty(shape, dtype=dtype, device=self.where)
 
-    def find_labels(self) -> None:
-        """Find the label of every row; they are written to `codes`."""
+    def find_labels(self, labels: Any = None) -> None:
+        """Find the label of every row; they are written to `codes`.
+
+        With the labels of the last pass, only the rows that change are asked for, in starts that
+        update.
+        """
         tensor, (n_rows, n_features) = self.rows.tensor, self.rows.shape
         n_starts, shape, n_clusters = self.n_starts, self.shape, self.n_clusters
-        given = (self.centers, self.weights, self.offsets, self.shift, self.going)
-        programs.prepare[(n_starts, shape.height)](
-            *given,
-            self._products,
-            self._squares,
-            self._constants,
+        scales = self.rows.scales()
+        programs.measure[(n_starts, shape.feature_chunks)](
+            self.centers,
+            self.weights,
+            self.shift,
+            scales,
+            self.going,
+            self._peaks,
             n_features,
             n_clusters,
             SHARED=self.shared,
-            **shape.tiles,
-            num_warps=1,
+            CLUSTERS=16,
+            FEATURES=shape.features,
+            num_warps=4,
         )
-        programs.prepare_bounds[(n_starts, shape.feature_chunks)](
-            *given,
-            self._sizes,
-            self._least,
+        programs.prepare[(n_starts, shape.height)](
+            self.centers,
+            self.weights,
+            self.offsets,
+            self.shift,
+            scales,
+            self.going,
+            self._peaks,
+            self._squares,
+            self._products,
+            self._constants,
+            self._doubts,
             n_features,
             n_clusters,
             *self._errors,
             SHARED=self.shared,
-            CLUSTERS=16,
+            SPLIT=self._split,
+            CLUSTERS=shape.clusters,
             **shape.tiles,
-            num_warps=4,
+            num_warps=1,
         )
         n_programs = max(1, _programs(tensor, shape.programs) // n_starts)
         programs.nearest[(min(-(-n_rows // shape.tile), n_programs), n_starts)](
             tensor,
             *tensor.stride(),
             self.shift,
+            scales,
             self._squares,
             self._products,
             self._constants,
-            self._sizes,
-            self._least,
-            2.0 * self._errors[0],
+            self._doubts,
+            self._relative,
             self.going,
+            self.update,
+            self.codes if labels is None else labels,
             self.codes,
+            self._marks,
             n_rows,
             n_features,
             n_clusters,
-            SHARED=self.shared,
+            self._marks.shape[1],
+            EVERY=labels is None,
+            THREE=not self._split,
+            SPLIT=self._split,
             TILE=shape.tile,
             CLUSTERS=shape.clusters,
             CLUSTER_CHUNKS=shape.cluster_chunks,
@@ -242,10 +273,13 @@ class DevicePass:
             num_warps=shape.warps,
             num_stages=shape.stages,
         )
-        programs.list_doubtful[(self.n_pieces, n_starts)](
+        programs.list_marked[(self.n_pieces, n_starts)](
             self.codes,
+            self._marks,
             self.going,
             self._listed,
+            self._n_marked,
+            self._doubtful,
             self.n_doubtful,
             n_rows,
             PIECE=self.piece,
@@ -253,8 +287,7 @@ class DevicePass:
             num_warps=4,
         )
         tiles = tiles_of(n_features)
-        slices = max(4, self.piece // _BLOCK)
-        programs.decide[(self.n_pieces * slices, n_starts)](
+        programs.decide[(self.n_pieces * _SLICES, n_starts)](
             tensor,
             *tensor.stride(),
             self.centers,
@@ -262,14 +295,14 @@ class DevicePass:
             self.offsets,
             self.going,
             self.codes,
-            self._listed,
+            self._doubtful,
             self.n_doubtful,
             n_rows,
             n_features,
             n_clusters,
             SHARED=self.shared,
             PIECE=self.piece,
-            SLICES=slices,
+            SLICES=_SLICES,
             TILE=16,
             **tiles,
             num_warps=max(1, tiles["FEATURES"] // 16),
@@ -282,6 +315,8 @@ class DevicePass:
             self.offsets if self.weight is None else self.weight,
             self.going,
             self.update,
+            self._listed,
+            self._n_marked,
             self.codes,
             labels,
             self._entries,

@@ -203,7 +203,7 @@ class _Loop:
             FEATURES=width,
             num_warps=warps,
         )
-        work.find_labels()
+        work.find_labels(self.labels)
         work.list_members(self.labels, prints=False)
         work.sum_members()
         steps.disperse[(n_clusters, n_starts)](
