@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array
 
 from fwkmeans._engine import Outcome, Recipe, alternate, keeps_labels
 from fwkmeans._init import INITIALIZATIONS, Seeds, anomalous_start, initial_weights
+from fwkmeans._support.arrays import is_foreign, to_host
 from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.coding import Coding
 from fwkmeans._tabular.columns import as_table, read_categorical
@@ -179,6 +180,7 @@ def initial_weights_of(
 def _checked_centers(estimator: Any, centers: Any, table: Description) -> FloatArray:
     """Return centers that a user passed, or raise an error that says what is wrong with them."""
     shape = (estimator.n_clusters, estimator.n_features_in_)
+    centers = to_host(centers) if is_foreign(centers) else centers
     names = getattr(centers, "columns", None)
     expected = getattr(estimator, "feature_names_in_", None)
     if names is not None and expected is not None and list(names) != list(expected):

@@ -5,6 +5,7 @@ Only what has one entry per row (labels, distances) stays on the device.
 
 from __future__ import annotations
 
+import gc
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,6 +68,7 @@ class _Shape(NamedTuple):
     warps: int
     stages: int
     programs: int  # for each multiprocessor
+    registers: int | None = None  # at most, of a thread that reads float32
 
     @property
     def width(self) -> int:
@@ -89,10 +91,12 @@ def power_of_two(n: int) -> int:
 
 def _shape(n_features: int, n_clusters: int) -> _Shape:
     features, clusters = (max(16, power_of_two(n)) for n in (n_features, n_clusters))
-    cut = (64, 4, 3, 6) if features > 32 else (128, 4, 3, 8)
+    cut = (64, 4, 3, 6, 168) if features > 32 else (128, 4, 3, 8, None)
+    if max(features, clusters) == 16:
+        cut = (128, 4, 3, 8, 96)
     if max(features, clusters) > 64:
         features, clusters = min(features, 32), min(clusters, 256)
-        cut = (64, 4, 3, 2)
+        cut = (64, 4, 3, 2, None)
     chunks = -(-n_features // features), -(-n_clusters // clusters)
     return _Shape(features, chunks[0], clusters, chunks[1], *cut)
 
@@ -272,6 +276,7 @@ class DevicePass:
             **shape.tiles,
             num_warps=shape.warps,
             num_stages=shape.stages,
+            maxnreg=shape.registers if tensor.dtype == torch.float32 else None,
         )
         programs.list_marked[(self.n_pieces, n_starts)](
             self.codes,
@@ -397,22 +402,34 @@ class Recorded:
 
     _BEFORE_GRAPH = 2
 
-    def __init__(self, launch: Any, where: Any) -> None:
-        self._launch, self._on_card = launch, where.type == "cuda"
+    def __init__(self, where: Any) -> None:
+        self._on_card = where.type == "cuda"
         self._graph: Any = None
         self._n_runs = 0
 
-    def run(self) -> None:
-        """Launch the programs; this does not wait for them."""
+    def run(self, launch: Any) -> None:
+        """Launch the programs, always the same; this does not wait for them."""
         if self._graph is None and self._n_runs == self._BEFORE_GRAPH and self._on_card:
-            self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):
-                self._launch()
+            self._graph = _graph_of(launch)
         self._n_runs += 1
         if self._graph is None:
-            self._launch()
+            launch()
         else:
             self._graph.replay()
+
+
+def _graph_of(launch: Any) -> Any:
+    """Record programs; memory that is freed meanwhile, in any thread, must not spoil the record."""
+    graph = torch.cuda.CUDAGraph()
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            launch()
+    finally:
+        if collects:
+            gc.enable()
+    return graph
 
 
 class _Counting:
@@ -431,7 +448,7 @@ class _Counting:
         work.centers, work.weights, work.offsets, work.shift = views
         self.n_sums = 2 * n_starts * n_clusters * (1 + work.n_features)
         self._out = work.empty(self.n_sums + 2 * n_starts + 1, torch.float64)
-        self._recorded = Recorded(self._launch, work.where)
+        self._recorded = Recorded(work.where)
 
     def send(self, assigning: Pass) -> None:
         """Copy centers, weights and the like to the device."""
@@ -446,7 +463,7 @@ class _Counting:
         work = self.on_device
         work.reference.copy_(torch.as_tensor(np.ascontiguousarray(reference)))
         work.update.copy_(torch.as_tensor(update.astype(np.int32)))
-        self._recorded.run()
+        self._recorded.run(self._launch)
         host: FloatArray = self._out.cpu().numpy()
         return host
 

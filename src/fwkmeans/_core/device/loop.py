@@ -160,7 +160,7 @@ class _Loop:
         self.mode, self.age, self.hopeless = (work.empty(n_starts, torch.int32) for _ in range(3))
         self.stirred = work.empty(n_starts, torch.int64)
         self.out = work.empty((n_starts, 5), double)
-        self._recorded = Recorded(self._launch, work.where)
+        self._recorded = Recorded(work.where)
 
     def _put(self, target: Any, array: Any) -> None:
         target.copy_(torch.as_tensor(np.ascontiguousarray(array)))
@@ -307,7 +307,7 @@ class _Loop:
         n_iter = np.zeros(n, dtype=np.int64)
         last = np.full(n, np.nan)
         while going.any():
-            self._recorded.run()
+            self._recorded.run(self._launch)
             host: FloatArray = self.out.cpu().numpy()
             objective, part, status, rests, stirred = host.T
             done = going & (status == steps.DONE.value)

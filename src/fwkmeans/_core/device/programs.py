@@ -210,7 +210,7 @@ def _lowest(d, TILE: tl.constexpr, CLUSTERS: tl.constexpr, THREE: tl.constexpr):
         second = tl.reshape(tl.minimum(p, q), (TILE, CLUSTERS // 4))
         third = tl.reshape(tl.maximum(p, q), (TILE, CLUSTERS // 4))
         return tl.reduce((first, second, third), 1, _three_lowest)
-    else:  # noqa: RET505: Triton compiles what follows a return
+    else:  # noqa: RET505 (Triton would compile what follows)
         first, second = tl.reduce((low, high), 1, _two_lowest)
         return first, second, second
 
@@ -274,6 +274,7 @@ def nearest(
     v = tl.arange(0, FEATURES)
     k = tl.arange(0, CLUSTERS)
     r = tl.arange(0, TILE)
+    tile_size = tl.full((), TILE, tl.int64)  # where a tile begins may need 64 bits
     number = rows.dtype.element_ty
     products += start * height * width
     squares += start * height * width
@@ -300,7 +301,7 @@ def nearest(
             square_rest = tl.load(squares + turned)
     n_tiles = tl.cdiv(n_rows, TILE)
     for tile in tl.range(tl.program_id(0), n_tiles, tl.num_programs(0), num_stages=STAGES):
-        first_row = tile.to(tl.int64) * TILE
+        first_row = tile * tile_size
         here = r < n_rows - tile * TILE
         tile_rows = rows + first_row * row_step
         if FEATURE_CHUNKS * CLUSTER_CHUNKS == 1:
