@@ -233,6 +233,7 @@ class _Loop:
             num_warps=4,
         )
         n_varying = int(self.table.varying.sum())
+        of_starts = (self.flags, self.hopeless, self.parameter, self.constants, self.guards)
         limit = _WEIGHT_REST if rule.monotone else max(self._tol, _WEIGHT_REST)
         steps.weigh[(n_clusters, n_starts)](
             self.values,
@@ -242,11 +243,7 @@ class _Loop:
             self.mass,
             self.rows,
             self.total,
-            self.flags,
-            self.hopeless,
-            self.parameter,
-            self.constants,
-            self.guards,
+            *of_starts,
             work.going,
             self.report,
             given["varying"],
@@ -266,11 +263,7 @@ class _Loop:
             self.report,
             self.mass,
             self.total,
-            self.flags,
-            self.hopeless,
-            self.parameter,
-            self.constants,
-            self.guards,
+            *of_starts,
             self.top,
             self.mode,
             self.age,

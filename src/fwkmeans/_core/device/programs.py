@@ -373,7 +373,7 @@ def _exact(
     here,
     centers,  # (clusters, features) float64
     weights,  # (clusters or 1, features) float64
-    k,  # clusters: (rows, 1) for one of each row, (1, clusters) for the same of all rows
+    k,  # clusters: (rows, n) for n of each row, (1, clusters) for the same of all rows
     n_features,
     ROWS: tl.constexpr,
     CLUSTERS: tl.constexpr,
@@ -405,6 +405,17 @@ def _key(i):
 
 
 @triton.jit
+def _n_bits(word):
+    """Return how many bits of an int32 are set."""
+    u = word.to(tl.uint32, bitcast=True)
+    u -= (u >> 1) & 0x55555555
+    u = (u & 0x33333333) + ((u >> 2) & 0x33333333)
+    u = (u + (u >> 4)) & 0x0F0F0F0F
+    u += u >> 8
+    return ((u + (u >> 16)) & 0x3F).to(tl.int32)
+
+
+@triton.jit
 def list_marked(
     codes,
     marks,
@@ -426,11 +437,9 @@ def list_marked(
     n_words: tl.constexpr = PIECE // 32
     w = tl.arange(0, n_words)
     word = tl.load(marks + place * n_words + w)
-    count = tl.zeros((n_words,), tl.int32)
-    for bit in range(32):
-        count += (word >> bit) & 1
+    count = _n_bits(word)
     slot = listed + place * PIECE + tl.cumsum(count, axis=0) - count
-    for bit in range(32):
+    for bit in tl.static_range(32):
         marked = (word >> bit) & 1
         tl.store(slot, 32 * w + bit, mask=marked > 0)
         slot += marked
@@ -502,7 +511,7 @@ def decide(
         both = -1 - tl.load(codes + j, mask=there, other=-1)
         one, two = both // n_clusters, both % n_clusters
         low, high = tl.minimum(one, two), tl.maximum(one, two)
-        d = _exact(
+        f = _exact(
             rows,
             row_step,
             column_step,
@@ -510,32 +519,17 @@ def decide(
             there,
             centers,
             weights,
-            low[:, None],
+            tl.join(low, high),
             n_features,
             TILE,
-            1,
+            2,
             SHARED,
             FEATURES,
             FEATURE_CHUNKS,
         )
-        e = _exact(
-            rows,
-            row_step,
-            column_step,
-            j,
-            there,
-            centers,
-            weights,
-            high[:, None],
-            n_features,
-            TILE,
-            1,
-            SHARED,
-            FEATURES,
-            FEATURE_CHUNKS,
-        )
-        d = tl.reshape(d, (TILE,)) + tl.load(offsets + low)
-        e = tl.reshape(e, (TILE,)) + tl.load(offsets + high)
+        d, e = tl.split(f)
+        d += tl.load(offsets + low)
+        e += tl.load(offsets + high)
         tl.debug_barrier()  # no thread may still have to read the codes
         tl.store(codes + j, tl.where(e < d, high, low), mask=there)
     few: tl.constexpr = 8  # rows, with some clusters each

@@ -77,10 +77,11 @@ class DeviceRows:
 
         if self._scales is None:
             some = self.tensor[:: max(1, len(self) // _SAMPLE)].to(torch.float64)
-            spread = some.std(dim=0, correction=0)
-            usual = (spread > 0) & torch.isfinite(spread)
-            exponent = -torch.log2(torch.where(usual, spread, 1.0)).round().clamp(-100, 100)
-            self._scales = torch.exp2(exponent).to(torch.float32)
+            spread = some.std(dim=0, correction=0).cpu().numpy()
+            usual = (spread > 0) & np.isfinite(spread)
+            exponents = np.rint(-np.log2(np.where(usual, spread, 1.0))).clip(-100, 100)
+            scales = np.ldexp(np.float32(1.0), exponents.astype(np.int32))
+            self._scales = torch.as_tensor(scales).to(self.tensor.device)
         return self._scales
 
     def buffer(self, name: str, n: int, dtype: Any) -> Any:
