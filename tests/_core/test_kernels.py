@@ -81,6 +81,7 @@ def assert_same_moments(got, expected):
     np.testing.assert_array_equal(got.missing, expected.missing)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -94,6 +94,7 @@ def assert_exact(slopes, powers, block, points, labels):
                 assert abs(got.slope - float(expected.slope)) <= 1e-12 * size
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("kernels", KERNELS.values(), ids=KERNELS.keys())
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("discrete", [False, True], ids=["continuous", "discrete"])

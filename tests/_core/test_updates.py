@@ -23,6 +23,7 @@ def moved(problem, seed):
     return problem._replace(centers=problem.centers + 0.2 * noise, reference=problem.centers)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("kernels", KERNELS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shared", [False, True])

@@ -65,6 +65,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_bounds_change_nothing(rule, name):

@@ -110,6 +110,7 @@ def _assert_same(one, other):
         np.testing.assert_array_equal(values, other.weights.memory[key])
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_core_and_python_give_the_same_bits(rule, name):

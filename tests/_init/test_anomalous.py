@@ -39,6 +39,7 @@ def assert_same_patterns(found, expected, X):
         np.testing.assert_allclose(got.weights, wanted["weights"], rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("sample", ["unweighted", "weighted", "zeros"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "learning weights"])
 @pytest.mark.parametrize("p", POWERS)

@@ -16,6 +16,7 @@ WITH_WEIGHTS = [
 ]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("configuration", WITH_WEIGHTS, ids=name_of)
 def test_equal_weights_given_are_uniform(configuration, rng, source):
     X = make_rows(rng, 60, 4)

@@ -131,6 +131,7 @@ def some_labels(rng, n_starts, n, n_clusters):
     return labels
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("p", POWERS)
 def test_centers_are_minimizers(p, kind, rng):
@@ -270,6 +271,7 @@ def test_starts_do_not_depend_on_each_other(p, rng):
         np.testing.assert_array_equal(alone[0], together[start])
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("p", POWERS)
 def test_chunks_equal_memory(p, dtype, rng):

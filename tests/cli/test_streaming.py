@@ -156,7 +156,9 @@ def test_options_that_make_no_sense(refuse, table):
     os.mkdir("parts")
     sentence = refuse("fit", "table.parquet", *FIT, "--stream", "--out", "x.xlsx")
     assert "not written to Excel files; give .csv, .tsv or .parquet" in sentence
-    assert "read in blocks: --stream" in refuse("fit", "parts", *FIT, "--no-stream")
+    assert "only read in blocks: leave out --no-stream" in refuse(
+        "fit", "parts", *FIT, "--no-stream"
+    )
     assert "folder without tables" in refuse("fit", "parts", *FIT)
     assert "no file is called so" in refuse("fit", "parts/*.csv", *FIT)
     assert "only once" in refuse("fit", "-", *FIT, "--stream", stdin="a,b\n1,2\n")
@@ -247,3 +249,24 @@ def test_an_encoder_learns_from_blocks_what_it_learns_from_the_whole(table, impu
     np.testing.assert_allclose(sample.range_, whole.range_, rtol=1e-12)
     with pytest.raises(ValueError, match=r"missing values in column\(s\) 'a', 'word'"):
         TableEncoder().fit_blocks(table.dropna().iloc[:50], pieces)
+
+
+@pytest.mark.parametrize("kind", ["npy", "zarr"])
+def test_matrices_are_tables_whose_columns_are_called_by_their_place(run, tmp_path, kind):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(80, 3)) + 8 * rng.integers(2, size=(80, 1))
+    rows[5, 1] = np.nan
+    path = tmp_path / f"rows.{kind}"
+    if kind == "npy":
+        np.save(path, rows.astype(">f4"))
+    else:
+        zarr = pytest.importorskip("zarr")
+        zarr.save_array(path, rows)
+    model, out = tmp_path / "rows.model", tmp_path / "labels.csv"
+    told = run("fit", path, "-k", 2, "-a", "ewk", "--model", model)
+    assert "column 3" in told.text
+    run("predict", model, path, "--out", out)
+    labels = pd.read_csv(out)["cluster"].to_numpy()
+    assert labels.shape == (80,)
+    high = np.nan_to_num(rows[:, 0]) > 4
+    assert (labels == high).all() or (labels != high).all()

@@ -76,6 +76,7 @@ def test_p_two_is_cluster_wk_means_with_beta_two(smoothing, start, rng, source):
     assert a.inertia_ == pytest.approx(b.inertia_, rel=1e-12)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("p", POWERS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_run_starts_from_the_patterns_of_the_reference(p, weighted, rng, source):

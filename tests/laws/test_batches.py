@@ -190,6 +190,7 @@ def test_batches_are_as_small_as_asked(monkeypatch, rng):
         assert sizes == expected
 
 
+@pytest.mark.thinned
 @each_in_both_ways
 def test_the_number_of_threads_does_not_matter(configuration, rng, dtype, source):
     X = make_rows(rng, 4000, 8).astype(dtype)

@@ -36,6 +36,7 @@ def use_all_of(model, rows, centers):
     model.set_params(init=centers).fit(rows)
 
 
+@pytest.mark.thinned
 @pytest.mark.usefixtures("no_twin")
 @each_in_both_ways
 def test_estimators_use_the_compiled_core(configuration, rng, dtype, source):

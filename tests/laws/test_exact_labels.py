@@ -35,6 +35,7 @@ def close_clusters_far_from_the_mean(rng, n_features):
     return rng.permutation(np.vstack([close, rest])), centers
 
 
+@pytest.mark.thinned
 @each_in_both_ways
 def test_close_clusters_far_from_the_mean(configuration, rng, dtype, source):
     X, centers = close_clusters_far_from_the_mean(rng, 5)
@@ -72,6 +73,7 @@ def test_all_sizes(n_clusters, n_features, rng, dtype):
         assert_labels_are_exact(configuration, model.fit(X), X, dtype)
 
 
+@pytest.mark.thinned
 @each_in_both_ways
 def test_labels_are_those_of_predict(configuration, rng, dtype, source):
     for max_iter in (1, 4, 60):

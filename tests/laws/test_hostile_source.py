@@ -70,6 +70,7 @@ def test_every_algorithm_gives_the_same_fit(configuration, rng, through_hostile_
     assert all(0 in {len(block.rows) for block in source.blocks()} for source in opened)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("configuration", FEW, ids=name_of)
 @pytest.mark.parametrize("init", ["anomalous", "random"])
 def test_every_start_is_the_same(configuration, init, rng, through_hostile_source):
@@ -79,6 +80,7 @@ def test_every_start_is_the_same(configuration, init, rng, through_hostile_sourc
     assert_same(fitted(configuration, X, init=init), expected, X)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("configuration", [c for c in FEW if c.algorithm != "SYNCLUS"], ids=name_of)
 @pytest.mark.parametrize("missing", ["ignore", "rescale"])
 def test_missing_cells_are_left_out_alike(configuration, missing, rng, through_hostile_source):
@@ -90,6 +92,7 @@ def test_missing_cells_are_left_out_alike(configuration, missing, rng, through_h
     assert_same(fitted(configuration, X, missing=missing), expected, X)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("configuration", [c for c in FEW if c.takes_sparse], ids=name_of)
 @pytest.mark.parametrize("init", ["k-means++", "anomalous"])
 def test_sparse_rows_give_the_same_fit(configuration, init, rng, through_hostile_source):

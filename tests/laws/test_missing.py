@@ -129,6 +129,7 @@ def gappy_table(configured, share, missing, seed, n_clusters=3):
     return found
 
 
+@pytest.mark.thinned
 @each_configuration
 @each_policy
 def test_agrees_to_the_end(configured, missing, global_random_seed):
@@ -209,6 +210,7 @@ DEGENERATE = [
 ]
 
 
+@pytest.mark.thinned
 @each_by_turns
 @pytest.mark.parametrize("spoil", DEGENERATE, ids=lambda spoil: spoil.__name__)
 def test_agrees_on_degenerate_tables(configured, missing, spoil, rng):

@@ -405,6 +405,7 @@ def check_on(configuration, make, seed, source):
     assert_agrees(fit(configuration, table, source), expected, table, 300)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize(
     ("configuration", "make"), WHERE, ids=[f"{make.__name__}-{c.name}" for c, make in WHERE]
 )

@@ -194,6 +194,7 @@ def expected_on(table, configuration_number, seed):
     return X, centers, expected_fit(CONFIGURATIONS[configuration_number], X, centers)
 
 
+@pytest.mark.thinned
 @pytest.mark.filterwarnings("ignore::fwkmeans.exceptions.UnequalSpreadWarning")
 @pytest.mark.parametrize(
     ("configuration", "table", "source"),

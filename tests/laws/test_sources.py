@@ -11,6 +11,7 @@ from laws.configurations import FEW, assert_identical, assert_same_fit, make_row
 RTOL = {np.float64: 1e-9, np.float32: 1e-4}
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("configuration", FEW, ids=name_of)
 @pytest.mark.parametrize(
     ("init", "weighted", "dtype"),

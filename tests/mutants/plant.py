@@ -131,6 +131,7 @@ class Runner:
     def first_failure(self, tests: list[str], workers: int = 1) -> str:
         """Return the first test that fails, "timeout" or "crash", or nothing if all pass."""
         arguments = ["-q", "-x", "--tb=no", "-p", "no:cacheprovider", *tests]
+        arguments += ["-m", "not long or thinned"]  # all cases of the large families
         # what serve.py has imported already
         arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
         arguments += ["-o", f"faulthandler_timeout={HANGS}"]

@@ -52,6 +52,7 @@ def with_value(estimator, parameter, value, **others):
     return model if parameter is None else model.set_params(**{parameter: value})
 
 
+@pytest.mark.thinned
 @pytest.mark.filterwarnings("ignore:init='anomalous' draws nothing")
 @pytest.mark.parametrize("name", SWEEPS)
 @pytest.mark.parametrize("together", [16 * 2**20, 1], ids=["one batch", "start by start"])

@@ -413,6 +413,17 @@ def test_predictions_are_computed_later(X):
         model.predict(rows[:, :3])
 
 
+def test_columns_of_a_frame_are_found_by_name(frame):
+    rows = dd.from_pandas(frame, npartitions=3)
+    model = WKMeans(2, **ONE).fit(rows)
+    other = rows[["size", "b", "color", "a"]].assign(more=1.0)
+    assert_array_equal(model.predict(other).compute(), model.labels_.compute())
+    assert_allclose(model.transform(other).compute(), model.transform(frame))
+    assert model.score(other) == pytest.approx(-model.inertia_)
+    with pytest.raises(ValueError, match="missing:\n- b"):
+        model.predict(rows[["size", "color", "a"]])
+
+
 def test_fit_predict_fit_transform_and_auto(X):
     rows = da.from_array(X, chunks=(60, 4))
     expected = EWKMeans(3, **ONE).fit(X)

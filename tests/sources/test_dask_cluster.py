@@ -156,6 +156,38 @@ def test_an_error_in_a_task_is_that_of_the_fit(client):
         AWKMeans(2).fit(dd.from_pandas(table, npartitions=2))
 
 
+def test_small_blocks_of_a_worker_share_a_task(client, monkeypatch):
+    """Where the blocks are is asked again, and parts that are large are not kept side by side."""
+    from fwkmeans.sources import dask as module
+
+    groups = []
+    original = module.DaskSource._groups
+
+    def watched(self, reduction, n_blocks):
+        groups.append(original(self, reduction, n_blocks))
+        return groups[-1]
+
+    monkeypatch.setattr(module.DaskSource, "_groups", watched)
+    X = rows_of()
+
+    def fit():
+        groups.clear()
+        return bits(EWKMeans(3, **ONE).fit(da.from_array(X, chunks=(10, 4)).persist()))
+
+    expected = without_cluster(fit)
+    assert len(groups[-1]) == 40
+    together = fit()
+    assert len(groups[-1]) <= 6  # two for each of two threads, and what does not go into these
+    assert sorted(at for group in groups[-1] for at in group) == list(range(40))
+    monkeypatch.setattr(module, "_TASK_BYTES", 3 * 10 * 4 * 8)
+    limited = fit()
+    assert max(map(len, groups[-1])) == 3
+    monkeypatch.setattr(module, "_LIST_BYTES", 1000)
+    alone = fit()
+    assert len(groups[-1]) == 40
+    assert together == limited == alone == expected
+
+
 @pytest.mark.long
 def test_one_to_four_workers_give_the_same_bits():
     X = rows_of(4000)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from fwkmeans import AutoKMeans, AWKMeans, EWKMeans, IKPrototypes, IMWKMeans, KMeans, WKMeans
+from fwkmeans._support.errors import InputError
 from fwkmeans._tabular.readers import base as readers_base
 from fwkmeans.sources import BLOCK_BYTES, MEMORY, ChunkedSource, chunks, describe
 from kinds_of_files import ARRAYS, KINDS, TABLES, in_small_blocks, write
@@ -57,6 +58,7 @@ def assert_same(model, other, rtol=1e-9):
 # ---- the same as in memory ----------------------------------------------------------------------
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_numbers_of_every_kind_of_file(tmp_path, rng, kind, dtype):
@@ -570,3 +572,95 @@ def test_pyarrow_is_needed_only_for_its_files(tmp_path):
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "pip install 'fwkmeans[io]'" in found.stdout, found.stderr
+
+
+# ---- several files, and what differs -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("as_path", [str, Path], ids=["str", "Path"])
+def test_a_list_of_files_is_one_table(tmp_path, as_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
+    paths = [tmp_path / "2.parquet", tmp_path / "1.parquet"]
+    frame[:25].to_parquet(paths[0])
+    frame[25:].to_parquet(paths[1])
+    paths = [as_path(path) for path in paths]
+    model = EWKMeans(2, random_state=0).fit(paths)
+    np.testing.assert_array_equal(model.labels_, EWKMeans(2, random_state=0).fit(frame).labels_)
+    np.testing.assert_array_equal(model.predict(paths), model.labels_)
+    np.testing.assert_array_equal(model.predict(paths[:1]), model.labels_[:25])
+    with pytest.raises(FileNotFoundError, match=r"none\.parquet: no such file"):
+        model.predict([*paths, "none.parquet"])
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "csv"])
+def test_files_may_differ_in_columns_that_are_not_used(tmp_path, kind):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["a", "b", "w"])
+    frame["w"] = np.arange(60.0)
+    one, other = frame[:30].assign(x=1), frame[30:].assign(x="text", y=2)[["y", "b", "w", "x", "a"]]
+    for at, table in enumerate([one, other]):
+        table = table.reset_index(drop=True)
+        path = tmp_path / f"{at}.{kind}"
+        table.to_csv(path, index=False) if kind == "csv" else getattr(table, f"to_{kind}")(path)
+    source = ChunkedSource(tmp_path, sample_weight="w", columns=["b", "a"], block_bytes=200)
+    assert source.names == ["b", "a"]
+    model = EWKMeans(2, random_state=0).fit(source)
+    expected = EWKMeans(2, random_state=0).fit(frame[["b", "a"]], sample_weight=frame["w"])
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    np.testing.assert_allclose(model.cluster_centers_, expected.cluster_centers_)
+    with pytest.raises(InputError, match="give files with the same columns"):
+        ChunkedSource(tmp_path)
+    with pytest.raises(InputError, match="give files"):
+        ChunkedSource([tmp_path / f"1.{kind}", tmp_path / f"0.{kind}"], columns=["a", "y"])
+    with pytest.raises(ValueError, match="z"):
+        ChunkedSource(tmp_path / f"0.{kind}", columns=["a", "z"])
+
+
+def test_columns_of_csv_files_may_stand_in_another_order(tmp_path):
+    (tmp_path / "1.csv").write_text("a,b\n1,2\n3,4\n")
+    (tmp_path / "2.csv").write_text('"b",a\n6,5\n')
+    (piece,) = ChunkedSource(tmp_path).reader.pieces(10)
+    assert piece.to_pydict() == {"a": [1, 3, 5], "b": [2, 4, 6]}
+
+
+def test_a_function_that_gives_other_values_is_noticed():
+    calls = []
+
+    def blocks(change):
+        calls.append(0)
+        rows = np.arange(60.0).reshape(30, 2) + (len(calls) > 2) * change
+        rows[3, 1] = np.nan  # equal to itself here
+        yield rows[:0]
+        yield rows[:10]
+        yield rows[10:]
+
+    def fit(change, as_block=lambda rows: rows):
+        calls.clear()
+        EWKMeans(2, missing="ignore", random_state=0).fit(lambda: map(as_block, blocks(change)))
+
+    def frame(rows):
+        return pd.DataFrame(rows, columns=["a", "b"]).assign(c="x")
+
+    fit(0.0)
+    for as_block in (np.asarray, lambda rows: frame(rows)[["a", "b"]]):
+        with pytest.raises(InputError, match="gave other values than at first"):
+            fit(1.0, as_block)
+
+
+def test_two_numbers_at_the_top_of_a_csv_file_are_a_row(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("1,2\n" + "".join(f"{i},{i * i}\n" for i in range(20)))
+    with pytest.warns(UserWarning, match=r"looks like data.*ChunkedSource\(path, header=True\)"):
+        assert EWKMeans(2).fit(path).labels_.shape == (21,)
+    assert EWKMeans(2).fit(ChunkedSource(path, header=True)).labels_.shape == (20,)
+    assert EWKMeans(2).fit(ChunkedSource(path, header=False)).labels_.shape == (21,)
+    years = tmp_path / "years.csv"
+    years.write_text("1990,2000,2010\n1,2,3\n4,5,7\n")
+    assert EWKMeans(2).fit(years).feature_names_in_.tolist() == ["1990", "2000", "2010"]
+    assert EWKMeans(2).fit(ChunkedSource(years, header=False)).labels_.shape == (3,)
+
+
+def test_a_column_of_text_weighs_nothing(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"a": [1.0, 2.0], "w": ["x", "y"]}).to_parquet(path)
+    with pytest.raises(ValueError, match="'w', which holds sample_weight, holds text"):
+        EWKMeans(2).fit(path, sample_weight="w")

@@ -1,5 +1,7 @@
 """Memory and chunks are the same table: every reduction, every block size."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from fwkmeans.sources import (
     join_in_tree,
     rows_at,
 )
+from fwkmeans.sources.base import join_neighbors, join_rest
 from fwkmeans.typing import Assignment, Entities
 from hostile_source import HostileSource
 from row_memory import Put, distances_by, labels_by
@@ -206,6 +209,25 @@ def test_a_view_of_a_view_is_one_after_the_other(rng):
 )
 def test_parts_are_joined_with_their_neighbors_in_order(parts, tree):
     assert join_in_tree(parts, lambda before, after: f"({before}{after})") == tree
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 16, 37])
+def test_blocks_in_any_groups_are_joined_in_the_same_tree(rng, n):
+    """Joining what is there first, in each group and then in groups of groups, changes nothing."""
+
+    def join(before, after):
+        return f"({before}{after})"
+
+    names = [chr(ord("A") + at) for at in range(n)]
+    for n_groups in (1, 2, 5):
+        where = rng.integers(n_groups, size=n)
+        groups = [[(at, 1, names[at]) for at in np.flatnonzero(where == g)] for g in range(5)]
+        joined = [join_neighbors(group, join) for group in groups]
+        halves = [joined[:2], joined[2:]]
+        above = [join_neighbors(sorted(chain(*half)), join) for half in halves]
+        left = join_neighbors(sorted(chain(*above)), join)
+        assert join_rest(left, join) == join_in_tree(names, join)
+        assert len(left) == n.bit_count()
 
 
 def test_row_memory_is_replaced_gathered_and_forgotten_by_name(rng):

@@ -221,8 +221,6 @@ class Loop {
             move_centers();
             if (!disperse()) return give_up(ended);
             rule_.update(dispersion_.data(), mass_.data(), weighting_, next_);
-            if (problem_.rule.kind == RuleKind::self_adjusting && has_print_ && fingerprint_ == last_print_)
-                settle();
             for (index j = 0; j < k_; ++j)
                 if (rows_[j] == 0) reset(next_, j);
             rule_.set_effective(next_);
@@ -252,19 +250,7 @@ class Loop {
    private:
     static constexpr double CENTER_REST = 1e-13, WEIGHT_REST = 1e-12;
     static constexpr double MANY = 0.3;
-    static constexpr int OLD = 16, SETTLING = 60;
-
-    // Repeats the weight step while labels are the same, until weights rest.
-    void settle() {
-        for (int step = 0; step < SETTLING; ++step) {
-            rule_.update(dispersion_.data(), mass_.data(), next_, further_);
-            bool still = true;
-            for (index i = 0; i < k_ * m_; ++i)
-                still &= std::fabs(further_.values[i] - next_.values[i]) <= WEIGHT_REST;
-            std::swap(next_, further_);
-            if (still) break;
-        }
-    }
+    static constexpr int OLD = 16;
 
     static Ended& give_up(Ended& ended) {
         ended.given_up = true;
@@ -585,7 +571,7 @@ class Loop {
     index k_, m_;
     Passes<T> passes_;
     RuleOfStart rule_;
-    Weighting weighting_, next_, further_;
+    Weighting weighting_, next_;
     std::vector<double> centers_, moved_, dispersion_, known_, reference_, mass_, sums_, squares_, peak_mass_,
         peak_squares_;
     std::vector<double> bound_centers_, bound_weights_, shrinking_, steps_;

@@ -7,19 +7,23 @@ as.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Sequence
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.optional import require
-from fwkmeans._support.text import count, quoted, shortened
+from fwkmeans._support.text import count, distinct_names, quoted, shortened
 from fwkmeans._tabular.dates import read_dates
-from fwkmeans._tabular.format import MISSING, Format, Remarks
+from fwkmeans._tabular.format import MISSING, Format, Remarks, Style
 from fwkmeans._tabular.numerals import as_people_write
 
 SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
@@ -41,25 +45,32 @@ MARKS = {
 
 #: A number whose zeros in front would be lost: a code.
 _CODE = r"^-?0\d+$"
+#: A number with nothing but digits, a sign, a point and an exponent.
+_PLAIN = r"^-?(\d+|\d*\.\d+)([eE][-+]?\d+)?$"
+#: Columns beyond which many are looked at together, if they have at most so many rows.
+MANY_COLUMNS, FEW_ROWS, CELLS_AT_A_TIME = 50, 5000, 1 << 18
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d+)*|\.\d+)(e[-+]?\d+)?%?", re.IGNORECASE)
 
 
-def check_names(name: str, columns: Sequence[str]) -> None:
-    """Raise if two columns have the same name."""
-    twice = [one for one, times in Counter(columns).items() if times > 1]
-    if twice:
-        advice = "; if its first row is data, put a row of names above it" * look_like_data(columns)
-        raise InputError(
-            f"{name} has several columns named {quoted(twice)}: give every column a name of its "
-            f"own{advice}."
+def distinct_columns(name: str, columns: Sequence[str], remarks: Remarks) -> list[str]:
+    """Return different names of columns: one that comes again gets a number, and a remark."""
+    found = distinct_names(columns, "{}_{}")
+    changed = [one for one, before in zip(found, columns, strict=True) if one != before]
+    if changed:
+        twice = [one for one, times in Counter(columns).items() if times > 1]
+        others = "the second is" if len(changed) == 1 else "those that come again are"
+        remarks.about_table(
+            f"{name} has several columns named {quoted(twice, 3)}: {others} called "
+            f"{quoted(changed, 3)}."
         )
+    return found
 
 
 def look_like_data(names: Sequence[str], below: Sequence[Sequence[str | None]] = ()) -> bool:
     """Tell whether a first row is data, not names: it looks like the rows below it.
 
-    Whole numbers in their order, such as years, may be names. Without rows below, most of the names
-    must be numbers.
+    Whole numbers in their order, such as years, may be names, unless they are just two: any two
+    numbers that rise are in order. Without rows below, most of the names must be numbers.
 
     Examples
     --------
@@ -74,10 +85,13 @@ def look_like_data(names: Sequence[str], below: Sequence[Sequence[str | None]] =
     in_order = len(numbers) > 1 and len(whole) == len(numbers) and min(steps) > 0
     if not below:
         return bool(numbers) and 2 * len(numbers) >= len(names) and not in_order
-    numeric = [at for at, cells in enumerate(below) if _are_numbers(cells)]
+    is_number = [_NUMBER.fullmatch(one.strip()) is not None for one in names]
+    if any(_are_numbers(cells) for cells, no in zip(below, is_number, strict=True) if not no):
+        return False  # a name above numbers
+    numeric = sum(_are_numbers(cells) for cells, yes in zip(below, is_number, strict=True) if yes)
     if numeric:
-        is_number = [_NUMBER.fullmatch(names[at].strip()) is not None for at in numeric]
-        return all(is_number) and not (in_order and len(steps) == 1 and len(numeric) > 1)
+        several = min(numeric, len(names) - 1) > 1
+        return not (in_order and len(steps) == 1 and several)
     again = [names[at] in cells for at, cells in enumerate(below) if names[at]]
     return len(names) > 1 and len(again) == len(names) and 2 * sum(again) > len(names)
 
@@ -151,6 +165,7 @@ def _read_text(
     data = as_utf8(name, content, encoding)
     lines = first_lines(name, data)
     sep = guess_separator(lines) if how.sep is None else how.sep
+    remarks.style = style_of(content, sep, encoding, how)
     check_size(len(data) + 8 * (data.obj.count(sep.encode()) + data.obj.count(b"\n")))
     cells = _parse(name, data, sep, lines)
     refuse_open_quote(name, partial(_last_bytes, data), cells.columns[-1][-1].as_py())
@@ -159,12 +174,18 @@ def _read_text(
     header = [column[0].as_py() for column in cells.columns]
     below = [column.slice(1, BELOW).to_pylist() for column in cells.columns]
     header, is_header = named_columns(name, header, below, how, remarks)
-    check_names(name, header)
+    header = distinct_columns(name, header, remarks)
     as_they_are, as_text = set(keys), set(text)
     columns = []
     written = cells.slice(int(is_header)).rename_columns(header)
     del data, cells  # what is done with need not stay in memory
+    plain = {}
+    if how.decimal in (None, "."):
+        plain = plain_numbers(arrow, written, as_they_are | as_text, how.missing)
     for column, values in zip(header, written.columns, strict=True):
+        if column in plain:
+            columns.append(plain[column])
+            continue
         values = arrow.chunked_array([values.combine_chunks()], type=values.type)
         if column not in as_they_are:
             values = with_missing(arrow, values, how.missing)
@@ -173,6 +194,15 @@ def _read_text(
                 doubt_quotes(arrow, values, column, sep, remarks)
         columns.append(values)
     return arrow.Table.from_arrays(columns, names=header), written
+
+
+def style_of(start: bytes, sep: str, encoding: str, how: Format) -> Style:
+    """Return how a file is written that begins so.
+
+    Text that is not in UTF-8 is written in it, with the mark that spreadsheets look for.
+    """
+    is_other = codecs.lookup(encoding).name not in ("utf-8", "ascii")
+    return Style(sep, how.decimal or ".", is_other or start.startswith(codecs.BOM_UTF8))
 
 
 def named_columns(
@@ -188,7 +218,7 @@ def named_columns(
     Columns without a name are called by their place, counted from 0 in `places`.
     """
     is_data = look_like_data(first, below) if how.header is None else not how.header
-    given = [f"column {at + 1}" for at in places or range(len(first))]
+    given = given_names(places or range(len(first)))
     if is_data:
         if how.header is None:
             remarks.about_table(
@@ -204,6 +234,11 @@ def named_columns(
             setting="no-header",
         )
     return [one or given[at] for at, one in enumerate(first)], True
+
+
+def given_names(places: Sequence[int]) -> list[str]:
+    """Return names for columns that have none: their place, counted from 0 in `places`."""
+    return [f"column {at + 1}" for at in places]
 
 
 def wrong_separator(name: str, sep: str, header: str) -> None:
@@ -392,15 +427,62 @@ def wrong_row(name: str, row: Any, sep: str, header: str) -> InputError:
 # ---- what the cells of a column are -------------------------------------------------------------
 
 
+def plain_numbers(
+    arrow: Any, table: Any, beside: Collection[str], missing: Sequence[str]
+) -> dict[str, Any]:
+    """Return columns of text whose cells are all plain numbers, some with a point, as numbers.
+
+    They are what `inferred` makes of them, found at once for many columns of few rows; the columns
+    `beside` are passed over.
+    """
+    compute = require("pyarrow.compute", "CSV files", "io")
+    n_rows = table.num_rows
+    columns = {one: v for v, one in enumerate(table.column_names) if one not in beside}
+    if len(columns) < MANY_COLUMNS or not 0 < n_rows <= FEW_ROWS:
+        return {}
+    at_a_time = CELLS_AT_A_TIME // n_rows
+    found = {}
+    names = list(columns)
+    for first in range(0, len(names), at_a_time):
+        some = names[first : first + at_a_time]
+        chunks = [chunk for one in some for chunk in table.column(columns[one]).chunks]
+        cells = compute.ascii_trim(with_missing(arrow, arrow.concat_arrays(chunks), missing), " \t")
+        is_plain, is_whole, is_code = (
+            compute.match_substring_regex(cells, one) for one in (_PLAIN, r"^-?\d+$", _CODE)
+        )
+        is_plain = compute.and_not(is_plain, is_code)
+        all_plain = _by_column(compute.fill_null(is_plain, True), n_rows).all(axis=1)
+        some_not_whole = ~_by_column(compute.fill_null(is_whole, True), n_rows).all(axis=1)
+        at = np.flatnonzero(all_plain & some_not_whole).tolist()
+        if at:
+            chosen = arrow.concat_arrays([cells.slice(v * n_rows, n_rows) for v in at])
+            with contextlib.suppress(arrow.ArrowInvalid):  # a number such as 1e999
+                numbers = chosen.cast(arrow.float64())
+                for j, v in enumerate(at):
+                    own = numbers.slice(j * n_rows, n_rows)
+                    found[some[v]] = arrow.chunked_array([own])
+    return found
+
+
+def _by_column(answers: Any, n_rows: int) -> NDArray[np.bool_]:
+    return np.asarray(answers.to_numpy(zero_copy_only=False)).reshape(-1, n_rows)
+
+
 def with_missing(arrow: Any, cells: Any, missing: Sequence[str]) -> Any:
     """Return a column in which texts that mean a missing cell are missing."""
     compute = require("pyarrow.compute", "CSV files", "io")
     if not arrow.types.is_string(cells.type):
         return cells
-    is_missing = compute.is_in(cells, value_set=arrow.array(missing, type=arrow.string()))
+    is_missing = compute.is_in(cells, value_set=_texts(tuple(missing)))
     if not compute.any(is_missing).as_py():
         return cells
     return compute.if_else(is_missing, arrow.scalar(None, arrow.string()), cells)
+
+
+@cache
+def _texts(texts: tuple[str, ...]) -> Any:
+    arrow = require("pyarrow", "CSV files", "io")
+    return arrow.array(texts, type=arrow.string())
 
 
 def inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remarks: Remarks) -> Any:
@@ -435,7 +517,7 @@ def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remark
     typed = _cast(arrow, compute, cells, how.decimal or ".")
     if typed is not None and arrow.types.is_temporal(typed.type):
         return typed
-    if typed is not None and compute.any(compute.match_substring_regex(cells, _CODE)).as_py():
+    if typed is not None and _holds_codes(arrow, compute, typed, cells):
         remarks.about_column(
             column,
             "numbers with zeros in front are taken as codes, that is, as categories.",
@@ -447,6 +529,8 @@ def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remark
     written = as_people_write(cells, how.decimal, sep)
     if written is not None:
         remarks.about_column(column, written.remark, setting=written.setting, value=written.value)
+        if written.decimal != ".":
+            remarks.style = remarks.style._replace(decimal=written.decimal)
         return written.cells.cast(arrow.float64())
     dates = read_dates(cells.to_pylist()) if _may_hold_dates(compute, cells) else None
     if dates is None:
@@ -454,6 +538,13 @@ def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remark
     if dates.is_ambiguous:
         remarks.about_column(column, "whether the day or the month comes first cannot be told.")
     return arrow.chunked_array([arrow.array(dates.moments)])
+
+
+def _holds_codes(arrow: Any, compute: Any, typed: Any, cells: Any) -> bool:
+    """Tell whether numbers are written with zeros in front; only whole ones can be."""
+    if arrow.types.is_floating(typed.type):
+        cells = cells.filter(compute.equal(typed, compute.floor(typed)))
+    return bool(compute.any(compute.match_substring_regex(cells, _CODE)).as_py())
 
 
 def _compact_dates(arrow: Any, compute: Any, typed: Any, cells: Any) -> Any:
@@ -486,7 +577,8 @@ def _cast(arrow: Any, compute: Any, cells: Any, decimal: str) -> Any:
     for kind in (arrow.int64(), arrow.float64(), arrow.bool_(), *moments):
         texts = numbers if arrow.types.is_floating(kind) else cells
         try:
-            texts.slice(0, 100).cast(kind)  # a million of errors would take long
+            if len(texts) > 100:
+                texts.slice(0, 100).cast(kind)  # a million of errors would take long
             return texts.cast(kind)
         except arrow.ArrowInvalid:
             continue

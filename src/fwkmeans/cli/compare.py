@@ -98,7 +98,8 @@ def compare(
     labels = {one["name"]: one.pop("labels") for one in result["algorithms"]}
     labels |= {"consensus": result["consensus"].pop("labels")} if result["consensus"] else {}
     if out is not None:
-        write_columns(chosen.ids | labels, out, spreadsheet_safe=spreadsheet_safe)
+        style = chosen.style
+        write_columns(chosen.ids | labels, out, style=style, spreadsheet_safe=spreadsheet_safe)
     if as_json:
         echo_json({"table": name} | result | {"notes": chosen.notes, "left_out": chosen.left_out})
         return
@@ -125,7 +126,7 @@ def compared(
 
     Unless `patient`, algorithms that tables of very many columns slow down are skipped.
     """
-    from sklearn.metrics import adjusted_rand_score
+    from fwkmeans._support.agreement import adjusted_rand_score
 
     done: list[dict[str, Any]] = []
     skipped = []
@@ -203,8 +204,7 @@ def _refuse_width(choice: Choice, chosen: Chosen) -> None:
 
 
 def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
-    from sklearn.metrics import adjusted_rand_score
-
+    from fwkmeans._support.agreement import adjusted_rand_score
     from fwkmeans.reports.summarize import summarize_rows
 
     if choice.name == AUTO:  # which has no starts
@@ -213,7 +213,7 @@ def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
     begin = time.perf_counter()
     rows, warned = fit_and_collect(pipeline, chosen.features)
     seconds = time.perf_counter() - begin
-    summary = summarize_rows(pipeline, chosen.features, rows, draws=0, with_map=False)
+    summary = summarize_rows(pipeline, chosen.features, rows, draws=0, for_page=False)
     labels = pipeline[-1].labels_.tolist()
     known = chosen.classes is not None
     return {

@@ -149,7 +149,7 @@ def fit(
             classes=chosen.classes,
             row_names=chosen.row_names,
             title=f"{count(len(set(looked_at[-1].labels_.tolist())), 'cluster')} in {name}",
-            with_map=report is not None or as_json,
+            for_page=report is not None or as_json,
             random_state=options.seed,
             sizes=None if streamed is None else streamed.sizes(pipeline),
         )
@@ -165,6 +165,7 @@ def fit(
             if only_labels
             else with_clusters(chosen, pipeline[-1], rows),
             out,
+            style=chosen.style,
             spreadsheet_safe=spreadsheet_safe,
             profiles=profile_rows(summary),
         )

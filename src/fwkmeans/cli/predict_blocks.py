@@ -22,7 +22,9 @@ from fwkmeans.cli.streaming import (
     TableWriter,
     check_streamed_out,
     located,
+    named,
     rows_at_a_time,
+    style_of_reader,
 )
 
 
@@ -45,17 +47,15 @@ def predict_blocks(
     n_clusters = len(pipeline[-1].cluster_centers_)
     sizes, strange = np.zeros(n_clusters, dtype=np.int64), Strange()
     with working(f"Reading {name}"):
-        inner = open_reader(table, streaming.memory, how, known.text, keys)
-        if inner.names is None:
-            raise InputError(f"{name} has no names of columns: use it from Python.")
+        inner = named(open_reader(table, streaming.memory, how, known.text, keys))
         for key in keys:
-            if key not in inner.names:
+            if key not in (inner.names or ()):
                 raise InputError(f"--id {key}: the table has no such column.")
     reader, begin = CountedReader(inner), 0
     pieces = reader.pieces(rows_at_a_time(reader, streaming.memory))
     with (
         working(f"Assigning {reader.n_rows:,} rows"),
-        TableWriter(out, spreadsheet_safe) as writer,
+        TableWriter(out, style_of_reader(inner), spreadsheet_safe) as writer,
         warnings.catch_warnings(),
         using(model),
     ):
@@ -74,6 +74,5 @@ def predict_blocks(
                 columns |= dict(zip(apart_names, apart.T, strict=True))
             writer.write(piece.select(keys), columns)
             strange.add(pipeline, features)
-    remarks = getattr(inner, "remarks", None)
-    told = [] if remarks is None else remarks.found(known.numbers)
+    told = inner.remarks.found(known.numbers)
     return sizes, [*(with_option(*one) for one in told), *strange.sentences()]

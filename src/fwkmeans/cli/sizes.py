@@ -22,11 +22,15 @@ class Streaming(NamedTuple):
 
 
 def is_streamed(path: str, streaming: Streaming) -> bool:
-    """Tell whether a table is read in blocks: because that is asked for, or it is large."""
+    """Tell whether a table is read in blocks: because that is asked for, or it is large.
+
+    Folders, patterns and matrices of NumPy are only read so.
+    """
     file = Path(path)
     several = file.is_dir() or (not file.exists() and any(one in path for one in "*?["))
+    several = several or (file.is_file() and file.suffix.lower() == ".npy")
     if streaming.stream is False and several:
-        raise InputError(f"{path} stands for several files, which are read in blocks: --stream.")
+        raise InputError(f"{path} is only read in blocks: leave out --no-stream.")
     if path == "-" or (file.exists() and not several and not file.is_file()):
         if streaming.stream:
             raise InputError(f"{path} can be read only once: --stream needs a file.")

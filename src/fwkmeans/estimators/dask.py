@@ -121,6 +121,9 @@ def _table_of(estimator: Any, X: Any, *, reset: bool) -> _Table:
     """Return a collection as a table, or raise an error that says why it is none."""
     if isinstance(X, dd.DataFrame):
         refuse_repeated_names(X)
+        names = None if reset else getattr(estimator, "feature_names_in_", None)
+        if names is not None and {*names} <= {*X.columns}:
+            X = X[list(names)]  # found by name, as in files
         table = _Table(Pieces.of(X.to_delayed()), None, X._meta)
     elif isinstance(X, da.Array):
         table = _table_of_array(X)

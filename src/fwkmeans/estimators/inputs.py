@@ -29,7 +29,7 @@ from fwkmeans._tabular.columns import (
     resolve_columns,
 )
 from fwkmeans._tabular.layout import numeric_layout
-from fwkmeans._tabular.readers import is_iterator, is_sliced
+from fwkmeans._tabular.readers import is_iterator, is_list_of_paths, is_sliced
 from fwkmeans.estimators.constraints import accepts
 from fwkmeans.sources import (
     BLOCK_BYTES,
@@ -153,37 +153,57 @@ def _open_rows(
 
 
 def describe_rows(
-    estimator: Any, source: Source, view: Callable[..., Source], *, reset: bool
+    estimator: Any,
+    source: Source,
+    view: Callable[..., Source],
+    *,
+    reset: bool,
+    refusal: str | None = None,
 ) -> tuple[Source, Description]:
     """Return the rows as the algorithm sees them, and their description.
 
-    `view` turns a source into what the algorithm sees. Missing cells of X are checked before that.
+    `view` turns a source into what the algorithm sees. Missing cells of X are checked before that;
+    with a `refusal`, which says what to do instead, none are allowed.
     """
     table, faults = describe(source)
-    seen = source_of_gaps(estimator, source, view, faults, reset=reset)
+    seen = source_of_gaps(estimator, source, view, faults, reset=reset, refusal=refusal)
     if seen is not source:
         table, _ = describe(seen)
     return seen, table._replace(rescale=getattr(estimator, "missing", "error") == "rescale")
 
 
-def source_of_gaps(
-    estimator: Any, source: Source, view: Callable[..., Source], faults: Faults, *, reset: bool
-) -> Source:
-    """Return the rows as the algorithm sees them; those with missing cells count M / m_i times."""
-    layout = source.layout
-    none = np.zeros(layout.categorical.size)
-    infinite = layout.features(faults.infinite.astype(np.float64), none)
+def refuse_infinite(estimator: Any, source: Source, faults: Faults) -> None:
+    """Raise an error if a cell is infinite."""
+    none = np.zeros(source.layout.categorical.size)
+    infinite = source.layout.features(faults.infinite.astype(np.float64), none)
     if infinite.any():
         advice = f"{type(estimator).__name__} needs finite numbers: fill or drop those rows."
         _refuse(estimator, infinite, "infinity", advice)
+
+
+def source_of_gaps(
+    estimator: Any,
+    source: Source,
+    view: Callable[..., Source],
+    faults: Faults,
+    *,
+    reset: bool,
+    refusal: str | None = None,
+) -> Source:
+    """Return the rows as the algorithm sees them; those with missing cells count M / m_i times."""
+    refuse_infinite(estimator, source, faults)
+    layout = source.layout
+    none = np.zeros(layout.categorical.size)
     in_categories = none if layout.is_numeric else count_observed(source).missing
     missing = layout.features(faults.missing.astype(np.float64), in_categories.astype(np.float64))
     if not missing.any():
         seen = view(source, reset=reset)
         changed = seen is not source and count_faults(seen).missing.any()
         return seen.with_gaps(stretch=False) if changed else seen
-    if getattr(estimator, "missing", "error") == "error":
-        _refuse(estimator, missing, "NaN or other missing values", _advice(estimator))
+    if refusal is None and getattr(estimator, "missing", "error") == "error":
+        refusal = _advice(estimator)
+    if refusal is not None:
+        _refuse(estimator, missing, "NaN or other missing values", refusal)
     if "observed_cells" not in source.operations:
         advice = "Rows on a device need every cell: fill them, or give X as an array of NumPy."
         _refuse(estimator, missing, "NaN or other missing values", advice)
@@ -319,6 +339,10 @@ def _open_blocks(
     if not reset:
         source = _with_columns_of(estimator, source)
     _check_columns(estimator, source, reset=reset)
+    for text, setting, _ in source.reader.remarks.found():
+        if reset and setting in ("header", "no-header"):
+            say = f"ChunkedSource(path, header={setting == 'header'})"
+            warnings.warn(f"{text.removesuffix(', say so.')}, give {say}.", stacklevel=2)
     given = source.sample_weight if sample_weight is None else sample_weight
     weights = check_sample_weight(given, source.n_rows)
     mixed = hasattr(estimator, "categorical_features")
@@ -500,6 +524,7 @@ def _is_outside(X: Any) -> bool:
         return False
     return (
         isinstance(X, str | os.PathLike)
+        or is_list_of_paths(X)
         or is_sliced(X)
         or is_iterator(X)
         or (callable(X) and not hasattr(X, "shape"))

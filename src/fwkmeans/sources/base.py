@@ -191,16 +191,36 @@ def join_in_tree(parts: Iterable[Part], join: Callable[[Part, Part], Part]) -> P
     >>> join_in_tree("abcdefg", lambda a, b: f"({a}{b})")
     '(((ab)(cd))((ef)g))'
     """
-    pending: list[tuple[int, Part]] = []  # number of blocks, a falling power of two; part
-    for part in parts:
-        if part is _NOTHING:
-            continue
-        size, joined = 1, part
-        while pending and pending[-1][0] == size:
-            joined = join(pending.pop()[1], joined)
-            size *= 2
-        pending.append((size, joined))
-    _, whole = pending.pop()
-    while pending:
-        whole = join(pending.pop()[1], whole)
+    numbered = enumerate(part for part in parts if part is not _NOTHING)
+    return join_rest(join_neighbors(((at, 1, part) for at, part in numbered), join), join)
+
+
+def join_neighbors(
+    parts: Iterable[tuple[int, int, Part]], join: Callable[[Part, Part], Part]
+) -> list[tuple[int, int, Part]]:
+    """Join what the tree of `join_in_tree` joins, as far as it is there.
+
+    A part comes with the number of its first block and how many blocks it is of, a power of two.
+    Parts are given in the order of their blocks, of which some may be elsewhere.
+
+    Examples
+    --------
+    >>> from fwkmeans.sources.base import join_neighbors
+    >>> join_neighbors([(0, 1, "a"), (1, 1, "b"), (3, 1, "d"), (4, 1, "e")], "{}{}".format)
+    [(0, 2, 'ab'), (3, 1, 'd'), (4, 1, 'e')]
+    """
+    pending: list[tuple[int, int, Part]] = []
+    for first, size, joined in parts:
+        while pending and pending[-1][:2] == (first - size, size) and first % (2 * size) == size:
+            joined = join(pending.pop()[2], joined)
+            first, size = first - size, 2 * size
+        pending.append((first, size, joined))
+    return pending
+
+
+def join_rest(parts: Sequence[tuple[int, int, Part]], join: Callable[[Part, Part], Part]) -> Part:
+    """Join what `join_neighbors` leaves of all blocks, from the last part to the first."""
+    *before, (_, _, whole) = parts
+    for _, _, part in reversed(before):
+        whole = join(part, whole)
     return whole

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from fwkmeans._support.ahead import read_ahead
 from fwkmeans._tabular.coding import Coding
-from fwkmeans._tabular.columns import is_frame, is_single, read_numeric, resolve_columns
+from fwkmeans._tabular.columns import (
+    categorical_by_dtype,
+    is_frame,
+    is_single,
+    read_numeric,
+    resolve_columns,
+)
+from fwkmeans._tabular.format import Format
 from fwkmeans._tabular.layout import numeric_layout
 from fwkmeans._tabular.readers import BlockReader, open_reader
 from fwkmeans.sources.base import BlockSource, on_block
@@ -56,6 +63,8 @@ class ChunkedSource(BlockSource):
         The columns to use; None means all, but for that of the weights.
     memory : int, default=256 MiB
         Bytes that all blocks at a time may take.
+    header : bool, default=None
+        Whether the first row of a CSV file holds the names of the columns; None means to look.
     coding : Coding, default=None
         Which columns are categorical, and their categories; None means that all are numeric.
     seen : callable, default=None
@@ -86,6 +95,7 @@ class ChunkedSource(BlockSource):
         *,
         columns: Sequence[str] | Sequence[int] | None = None,
         memory: int = MEMORY,
+        header: bool | None = None,
         coding: Coding | None = None,
         seen: Callable[[RowArray], RowArray] | None = None,
         gaps: bool = False,
@@ -98,7 +108,14 @@ class ChunkedSource(BlockSource):
         self.block_bytes: int = int(
             max(1, memory // _BLOCKS) if block_bytes is None else block_bytes
         )
-        self.reader: BlockReader = open_reader(rows, self.memory)
+        named = [] if columns is None else list(columns)
+        only = {one for one in [*named, sample_weight] if isinstance(one, str)}
+        self.reader: BlockReader = open_reader(
+            rows,
+            self.memory,
+            Format(header=header),
+            only=only if named and all(isinstance(one, str) for one in named) else (),
+        )
         self.n_threads: int = n_threads
         self.seen: Callable[[RowArray], RowArray] | None = seen
         self.gaps, self.stretch = gaps, stretch
@@ -284,6 +301,11 @@ class ChunkedSource(BlockSource):
 
 
 def _as_weights(piece: Any, name: str) -> FloatArray:
+    if is_frame(piece) and categorical_by_dtype(piece).size:
+        raise ValueError(
+            f"Column {name!r}, which holds sample_weight, holds text or truth values; expected "
+            "numbers. Give another column, or an array with one number for each row."
+        )
     weights = read_numeric(piece, np.arange(1)).astype(np.float64).ravel()
     if np.isnan(weights).any():
         raise ValueError(f"Column {name!r}, which holds sample_weight, has missing cells.")

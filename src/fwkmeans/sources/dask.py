@@ -1,19 +1,23 @@
 """Rows in a Dask array or frame: a block for each chunk, which stays with the workers.
 
 Imported only where somebody passes such a collection. A pass is one graph: a task that carries the
-reduction to the workers, a task for each block, and tasks that join the parts, in the tree of
-`join_in_tree`. Row memory is the result of tasks, too, so the scheduler can have it computed again
-if a worker is lost.
+reduction to the workers, tasks for the blocks, and tasks that join the parts, in the tree of
+`join_in_tree`. Since a task costs milliseconds, one task takes several small blocks that lie on the
+same worker. Row memory is the result of tasks, too, so the scheduler can have it computed again if
+a worker is lost.
 """
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from typing import Any, NamedTuple, Self
 
+import cloudpickle
 import dask
 import dask.array as da
 import numpy as np
@@ -26,7 +30,7 @@ from fwkmeans._core import OPERATIONS
 from fwkmeans._core.sparse import OPERATIONS as SPARSE_OPERATIONS
 from fwkmeans._core.sparse import SparseRows
 from fwkmeans._tabular.layout import Layout
-from fwkmeans.sources.base import BlockSource, join_in_tree, on_block
+from fwkmeans.sources.base import BlockSource, join_neighbors, join_rest, on_block
 from fwkmeans.sources.memory import in_whole_steps
 from fwkmeans.typing import (
     Block,
@@ -40,13 +44,18 @@ from fwkmeans.typing import (
     Whole,
 )
 
-_FAN = 16  # parts that a task joins; a power of two, so that the tree is that of `join_in_tree`
+_FAN = 16  # tasks whose parts another task joins
+_TASKS_A_THREAD = 2  # with fewer, a slow worker could not be helped by others
+_TASK_BYTES = 256 * 2**20  # of the blocks that a task takes together, which must be in memory
+_SECONDS = 5.0  # until the scheduler is asked again where the blocks are
+_SENT_BYTES = 2**18  # of reductions that the scheduler passes on to the workers
+_LIST_BYTES = 64 * 2**20  # of parts that a worker may have to hold before they are joined
 
 
-def has_cluster() -> bool:
-    """Tell whether tasks run on a cluster, whose workers can keep something."""
-    scheduler = dask.base.get_scheduler()
-    return hasattr(getattr(scheduler, "__self__", None), "scheduler_info")
+def cluster_client() -> Any:
+    """Return the client of the cluster that tasks run on, whose workers can keep something."""
+    client = getattr(dask.base.get_scheduler(), "__self__", None)
+    return client if hasattr(client, "scheduler_info") else None
 
 
 class Pieces(NamedTuple):
@@ -77,7 +86,7 @@ class Pieces(NamedTuple):
 
     def held(self) -> Pieces:
         """Let the workers of a cluster keep the values. Without a cluster, change nothing."""
-        return self.computed() if has_cluster() else self
+        return self if cluster_client() is None else self.computed()
 
     def computed(self) -> Pieces:
         """Let the values be computed, and kept where they are."""
@@ -85,8 +94,13 @@ class Pieces(NamedTuple):
 
     def joined(self, join: Callable[[Any, Any], Any]) -> Any:
         """Return all values joined, in a tree that depends only on their number."""
-        tree, whole = _tree(self.keys, _join_all, join)
-        return _result({**self.graph, **tree}, whole)
+        name, runs = _new_name("join"), _runs(range(len(self.keys)), _FAN)
+        some: dict[Hashable, Any] = {
+            (name, at): (_join_values, join, list(run), [self.keys[i] for i in run])
+            for at, run in enumerate(runs)
+        }
+        tree, whole = _tree(list(some), join)
+        return _result({**self.graph, **some, **tree}, whole)
 
     def delayed(self) -> list[Delayed]:
         """Return the values as Dask's own objects."""
@@ -150,6 +164,7 @@ class DaskSource(BlockSource):
         self._cells = cells.take(self._places)
         self._weight = None if sample_weight is None else sample_weight.take(self._places)
         self._kept: Pieces | None = None  # a `_Kept` for each block, if there is row memory
+        self._grouped: tuple[float, list[list[int]]] | None = None  # until when, and how
         self._dtype = np.dtype(dtype)
         self.layout, self.n_threads, self.sparse = layout, n_threads, sparse
         self.operations = SPARSE_OPERATIONS if sparse else OPERATIONS
@@ -178,19 +193,21 @@ class DaskSource(BlockSource):
 
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
         """Return the source with a function applied to the numbers of each block."""
-        return self._with(_cells=self._cells.mapped(_Transform(transform)).held())
+        cells = self._cells.mapped(_Transform(transform)).held()
+        return self._with(_cells=cells, _grouped=None)
 
     def run(self, reduction: Reduction[Part, Whole]) -> tuple[Whole, Self]:
         """Return the result of a reduction, and the source with the new row memory."""
         graph, job = self._carry(reduction)
         name = _new_name(reduction)
-        kept, parts = [], []
-        for at in range(self.n_blocks):
-            kept.append((f"kept-{name}", at))
-            parts.append((name, at))
-            graph[kept[-1]] = (_keep, job, *self._block(at))
-            graph[parts[-1]] = (_part_in, kept[-1])
-        tree, whole = _tree(parts, _join_by, job)
+        kept: list[Hashable] = [(f"kept-{name}", at) for at in range(self.n_blocks)]
+        for at, key in enumerate(kept):
+            graph[key] = (_keep, job, *self._block(at))
+        groups = self._groups(reduction, self.n_blocks)
+        parts: list[Hashable] = [(name, at) for at in range(len(groups))]
+        for key, group in zip(parts, groups, strict=True):
+            graph[key] = (_join_kept, job, group, [kept[at] for at in group])
+        tree, whole = _tree(parts, job)
         # the tasks of all blocks begin at once, those of the next pass will depend on them
         results = Pieces({**graph, **tree}, [whole, *kept]).computed()
         memory = Pieces({key: results.graph[key] for key in kept}, kept)
@@ -206,14 +223,51 @@ class DaskSource(BlockSource):
 
     def _join(self, reduction: Reduction[Part, Any], n_blocks: int) -> Part:
         """Return the parts of the first blocks, joined."""
-        graph, job = self._carry(reduction)
+        groups = self._groups(reduction, n_blocks)
+        graph, job = self._carry(reduction, len(groups))
         name = _new_name(reduction)
-        parts = [(name, at) for at in range(n_blocks)]
-        for at, part in enumerate(parts):
-            graph[part] = (_part_of, job, *self._block(at))
-        tree, whole = _tree(parts, _join_by, job)
+        parts: list[Hashable] = [(name, at) for at in range(len(groups))]
+        for key, group in zip(parts, groups, strict=True):
+            graph[key] = (_join_blocks, job, group, [list(self._block(at)) for at in group])
+        tree, whole = _tree(parts, job)
         joined: Part = _result({**graph, **tree}, whole)
         return joined
+
+    def _groups(self, reduction: Reduction[Any, Any], n_blocks: int) -> list[list[int]]:
+        """Return which of the first blocks are for the same task; no result depends on it.
+
+        Only blocks that lie on the same worker are, and only if their parts are small: of blocks
+        that are no neighbors they remain apart until the tree joins them with others.
+        """
+        client = cluster_client()
+        if client is None or n_blocks == 1 or n_blocks * _size(reduction) > _LIST_BYTES:
+            return [[at] for at in range(n_blocks)]
+        if self._grouped is None or time.monotonic() > self._grouped[0]:
+            groups = self._groups_by_worker(client)
+            if groups is None:  # some are still to be computed
+                return [[at] for at in range(n_blocks)]
+            self._grouped = (time.monotonic() + _SECONDS, groups)
+        return self._grouped[1]
+
+    def _groups_by_worker(self, client: Any) -> list[list[int]] | None:
+        """Return groups of blocks that lie on the same worker; None if one lies nowhere yet."""
+        futures: list[Any] = [self._cells.graph.get(key) for key in self._cells.keys]
+        holders = client.who_has([one for one in futures if hasattr(one, "release")])
+        where: dict[str, list[int]] = {}
+        for at, one in enumerate(futures):
+            there = holders.get(getattr(one, "key", None))
+            if not there:
+                return None
+            worker = min(there, key=lambda holder: len(where.get(holder, ())))
+            where.setdefault(worker, []).append(at)
+        most = max(1, _TASK_BYTES // (max(self._lengths) * self.n_features * self.dtype.itemsize))
+        n_tasks = _TASKS_A_THREAD * sum(client.nthreads().values())
+        most = min(most, -(-self.n_blocks // n_tasks))
+        groups: list[Any] = []
+        for places in where.values():
+            n_tasks = -(-len(places) // most)
+            groups += _runs(places, -(-len(places) // n_tasks))
+        return sorted(groups)
 
     def gather(self, name: str, axis: int = 0) -> Any:
         """Return what row memory has under a name, for all rows, as a Dask array.
@@ -237,16 +291,21 @@ class DaskSource(BlockSource):
         """Return the source without what row memory has under this name."""
         return self if self._kept is None else self.run(_Forget(name))[1]
 
-    def _carry(self, reduction: Reduction[Any, Any]) -> tuple[dict[Hashable, Any], Hashable]:
-        """Return all that tasks need: the rows, and a task that carries the reduction; its key.
+    def _carry(
+        self, reduction: Reduction[Any, Any], n_tasks: int | None = None
+    ) -> tuple[dict[Hashable, Any], Any]:
+        """Return all that tasks need: the rows and, apart, the reduction or the key of a task.
 
-        Workers fetch the reduction from each other. It is the result of a task, because data that
-        is merely scattered would be lost with its worker.
+        A few tasks are sent the reduction itself. Many fetch it from each other: it is then the
+        result of a task, because data that is merely scattered would be lost with its worker.
         """
-        key = f"carry-{_new_name(reduction)}"
         some = (self._cells, self._weight, self._kept)
         graph = _merged(*(pieces for pieces in some if pieces is not None))
-        graph[key] = (_itself, _Job(reduction, self.n_threads, self.gaps, self.stretch))
+        job = _Job(reduction, self.n_threads, self.gaps, self.stretch)
+        if n_tasks is not None and n_tasks * _size(reduction) <= _SENT_BYTES:
+            return graph, job
+        key = f"carry-{_new_name(reduction)}"
+        graph[key] = (_itself, job)
         return graph, key
 
     def _block(self, at: int) -> tuple[Any, ...]:
@@ -281,11 +340,11 @@ class _Kept:
         return 1000 + sum(array.nbytes for array in self.memory.values())
 
 
-class _Whole:
-    """All parts joined. Dask would take some tuples for tasks."""
+class _Parts:
+    """Parts as `join_neighbors` gives them. Dask would take some tuples for tasks."""
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    def __init__(self, parts: list[tuple[int, int, Any]]) -> None:
+        self.parts = parts
 
 
 @dataclass(frozen=True)
@@ -326,14 +385,6 @@ def _aligned(array: Any) -> Any:
     return array if array is None else in_whole_steps(array)
 
 
-def _part_of(job: _Job, *block: Any) -> Any:
-    return _keep(job, *block).part
-
-
-def _part_in(kept: _Kept) -> Any:
-    return kept.part
-
-
 def _array_in(kept: _Kept, name: str) -> Any:
     return kept.memory[name]
 
@@ -350,43 +401,67 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
-def _join_all(join: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
-    return join_in_tree(parts, join)
+def _join_values(by: Any, places: Sequence[int], values: Iterable[Any]) -> _Parts:
+    return _Parts(join_neighbors(zip(places, repeat(1), values, strict=False), _join_of(by)))
 
 
-def _join_by(job: _Job, parts: Sequence[Any]) -> Any:
-    return join_in_tree(parts, job.reduction.join)
+def _join_blocks(job: _Job, places: Sequence[int], blocks: Sequence[Sequence[Any]]) -> _Parts:
+    return _join_values(job, places, (_keep(job, *block).part for block in blocks))
 
 
-def _join_last(join_some: Callable[..., Any], by: Any, parts: Sequence[Any]) -> _Whole:
-    return _Whole(join_some(by, parts))
+def _join_kept(job: _Job, places: Sequence[int], kept: Sequence[_Kept]) -> _Parts:
+    return _join_values(job, places, [one.part for one in kept])
+
+
+def _join_parts(by: Any, several: Sequence[_Parts]) -> _Parts:
+    ordered = sorted((part for parts in several for part in parts.parts), key=_first_block)
+    return _Parts(join_neighbors(ordered, _join_of(by)))
+
+
+def _join_last(by: Any, several: Sequence[_Parts]) -> _Parts:
+    """Join what is left: falling powers of two blocks."""
+    return _Parts([(0, 0, join_rest(_join_parts(by, several).parts, _join_of(by)))])
+
+
+def _first_block(part: tuple[int, int, Any]) -> int:
+    return part[0]
+
+
+def _join_of(by: Any) -> Callable[[Any, Any], Any]:
+    join: Callable[[Any, Any], Any] = by.reduction.join if isinstance(by, _Job) else by
+    return join
 
 
 # ---- graphs --------------------------------------------------------------------------------------
 
 
-def _tree(
-    parts: Sequence[Hashable], join_some: Callable[..., Any], by: Any
-) -> tuple[dict[Hashable, Any], Hashable]:
-    """Return tasks that join the parts, and the key of the last; `by` is the first argument."""
+def _tree(parts: Sequence[Hashable], by: Any) -> tuple[dict[Hashable, Any], Hashable]:
+    """Return tasks that join the parts of tasks, and the key of the last.
+
+    `by` is a function of two parts, a `_Job`, or the key of one.
+    """
     tasks: dict[Hashable, Any] = {}
     name = _new_name("join")
     level = 0
     while len(parts) > _FAN:
-        groups = [parts[at : at + _FAN] for at in range(0, len(parts), _FAN)]
+        groups = _runs(parts, _FAN)
         parts = [(name, level, at) for at in range(len(groups))]
         for key, group in zip(parts, groups, strict=True):
-            tasks[key] = (join_some, by, list(group))
+            tasks[key] = (_join_parts, by, list(group))
         level += 1
-    tasks[name] = (_join_last, join_some, by, list(parts))
+    tasks[name] = (_join_last, by, list(parts))
     return tasks, name
+
+
+def _runs(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    return [items[at : at + size] for at in range(0, len(items), size)]
 
 
 def _result(graph: Mapping[Hashable, Any], key: Hashable) -> Any:
     """Compute a value of a graph and return it."""
     task = Delayed(key, _layered(graph), layer="tasks")
     value = task.compute(optimize_graph=False)
-    return value.value if isinstance(value, _Whole) else value
+    return value.parts[0][2] if isinstance(value, _Parts) else value
 
 
 def _layered(graph: Mapping[Hashable, Any], name: str = "tasks") -> HighLevelGraph:
@@ -398,6 +473,11 @@ def _merged(*pieces: Pieces) -> dict[Hashable, Any]:
     for some in pieces:
         merged.update(some.graph)
     return merged
+
+
+def _size(reduction: Reduction[Any, Any]) -> int:
+    """Return how many bytes a reduction takes on its way; a part takes about as many."""
+    return len(cloudpickle.dumps(reduction))
 
 
 def _new_name(what: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -25,13 +25,20 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 class ArrowReader(BlockReader):
     """One or several files with the same columns, one after the other.
 
-    Columns that are the same within a file, as folders such as ``year=2024`` tell, come last.
+    Columns that are the same within a file, as folders such as ``year=2024`` tell, come last. If
+    `only` some columns are used, files may differ in the others.
     """
 
     kind: str
     files: Files
 
-    def __init__(self, paths: Sequence[Path], title: str, root: Path | None = None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        title: str,
+        root: Path | None = None,
+        only: Collection[str] = (),
+    ) -> None:
         self.title = title
         self.files = Files(paths)
         self._beside = {} if root is None else _of_folders(paths, root)
@@ -42,6 +49,8 @@ class ArrowReader(BlockReader):
             schema, n_rows, n_bytes = self._tried(path, 0, self._look, path)
             schema = self._with_folders(schema, path)
             schema = _with_plain_codes(self._arrow, schema)
+            if only and {*only} <= {*schema.names}:
+                schema = self._arrow.schema([one for one in schema if one.name in only])
             self._schema = schema if self._schema is None else self._joined(schema, path)
             self._n_rows.append(n_rows)
             width = max(width, n_bytes / max(1, n_rows))
@@ -211,10 +220,17 @@ class IpcReader(ArrowReader):
 
     kind = "Arrow"
 
-    def __init__(self, paths: Sequence[Path], title: str, root: Path | None, memory: int) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        title: str,
+        root: Path | None,
+        memory: int,
+        only: Collection[str] = (),
+    ) -> None:
         self._memory = memory
         self._mapped: set[Path] = set()
-        super().__init__(paths, title, root)
+        super().__init__(paths, title, root, only)
 
     def _look(self, path: Path) -> tuple[Any, int, int]:
         schema, n_rows, n_bytes = None, 0, 0

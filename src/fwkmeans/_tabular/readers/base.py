@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fwkmeans._support.errors import InputError
 from fwkmeans._tabular.columns import categorical_by_dtype
+from fwkmeans._tabular.format import Remarks
 
 
 class _State(NamedTuple):
@@ -74,6 +75,8 @@ class BlockReader(ABC):
         Size of the table.
     row_bytes : int
         About how many bytes a row takes as it is read; 0 if that is not more than its numbers.
+    remarks : Remarks
+        What was guessed about the table.
     reads_ahead : bool
         Whether reading takes time, so that the next piece is best read while one is in use.
     """
@@ -85,6 +88,7 @@ class BlockReader(ABC):
     row_bytes: int = 0
     reads_ahead: ClassVar[bool] = True
     files: Files | None = None
+    remarks: Remarks = Remarks()
 
     @property
     @abstractmethod

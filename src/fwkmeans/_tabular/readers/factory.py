@@ -21,11 +21,15 @@ from fwkmeans._tabular.columns import (
 from fwkmeans._tabular.readers.base import BlockReader
 from fwkmeans._tabular.readers.mapped import some_columns
 
+#: Cells at the beginning that are compared with those of the first call.
+_CELLS = 1000
+
 
 class FactoryReader(BlockReader):
     """What a callable gives: each call returns an iterator of arrays or frames.
 
     The first call counts the rows and looks at the columns, which must be the same in every block.
+    Later calls must give the same cells, of which some at the beginning are compared.
     """
 
     def __init__(self, factory: Callable[[], Any]) -> None:
@@ -33,10 +37,13 @@ class FactoryReader(BlockReader):
         self._factory = factory
         self._columns: list[int] | None = None
         self._first: Any = None
+        self._begins: tuple[int, str] | None = None  # rows of the first block, its first cells
         self._odd = ""  # a sentence about blocks that differ
         sizes: list[int] = []
         single = True
         for at, block in enumerate(self._blocks()):
+            if self._begins is None and block.shape[0]:
+                self._begins = _first_cells(block)
             if at == 0:
                 self._first = block
                 self.names, self.n_columns = column_names(block), block.shape[1]
@@ -121,7 +128,18 @@ class FactoryReader(BlockReader):
         return some_columns(block, self._columns)
 
     def _pieces(self, step: int) -> Iterator[Any]:
+        begins = self._begins
         for block in self._blocks():
+            if begins is not None and block.shape[0]:
+                found = _first_cells(block)
+                if found[0] == begins[0] and found != begins:
+                    raise InputError(
+                        f"{self.title} gave other values than at first, in its first rows. It is "
+                        "called once for every pass over the rows, and must give the same rows in "
+                        "the same order each time: give random numbers a seed, and rows of a "
+                        "database an order."
+                    )
+                begins = None
             block = self._chosen(block)
             n_rows = block.shape[0]
             if n_rows <= step:
@@ -139,6 +157,14 @@ class FactoryReader(BlockReader):
             "called once for every pass over the rows, and must return a new iterator of the same "
             "blocks each time."
         )
+
+
+def _first_cells(block: Any) -> tuple[int, str]:
+    """Return the number of rows of a block, and its first cells as text, equal if they are."""
+    some = block[: max(1, _CELLS // max(1, block.shape[1]))]
+    is_array = isinstance(some, np.ndarray)
+    cells = some.tolist() if is_array else nw.from_native(some, eager_only=True).rows()
+    return block.shape[0], repr(cells)
 
 
 def _in_double(head: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,12 @@ def is_iterator(X: Any) -> bool:
     return isinstance(X, Iterator) and not hasattr(X, "shape")
 
 
+def is_list_of_paths(X: Any) -> bool:
+    """Tell whether X is a list of files; no table is a list of words."""
+    several = isinstance(X, list | tuple) and len(X) > 0
+    return several and all(isinstance(one, str | os.PathLike) for one in X)
+
+
 def is_sliced(X: Any) -> bool:
     """Tell whether X is an array of Zarr or HDF5, which is read by slices."""
     library = type(X).__module__.partition(".")[0]
@@ -47,10 +53,12 @@ def open_reader(
     how: Format | None = None,
     text: Sequence[str] = (),
     keys: Sequence[str] = (),
+    only: Collection[str] = (),
 ) -> BlockReader:
     """Return a reader of a table outside of memory, which may use about so many bytes.
 
-    `how`, `text` and `keys` say how text files are read, as in `fwkmeans._tabular.reading`.
+    `how`, `text` and `keys` say how text files are read, as in `fwkmeans._tabular.reading`. If only
+    some columns will be used, several files may differ in the others.
     """
     if isinstance(X, BlockReader):
         return X
@@ -66,9 +74,10 @@ def open_reader(
         )
     if callable(X) and not is_frame(X):
         return FactoryReader(X)
-    if isinstance(X, list | tuple) and X and all(isinstance(one, str | os.PathLike) for one in X):
+    if is_list_of_paths(X):
         paths = [_existing(Path(one)) for one in X]
-        return _open_files(paths, f"{paths[0]} and {len(paths) - 1} more", memory, how, text, keys)
+        title = str(paths[0]) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+        return _open_files(paths, title, memory, how, text, keys, only=only)
     if not isinstance(X, str | os.PathLike):
         raise TypeError(
             f"rows: expected a path, a NumPy array or a function that returns an iterator of "
@@ -79,7 +88,7 @@ def open_reader(
         return open_zarr(path)
     if path.is_dir() or (not path.exists() and any(one in str(X) for one in _PATTERN)):
         found, root = _files_of(path)
-        return _open_files(found, str(X), memory, how, text, keys, root)
+        return _open_files(found, str(X), memory, how, text, keys, root, only)
     if path.suffix.lower() == ".zarr" or str(X).lower().endswith(".zarr.zip"):
         return open_zarr(_existing(path))
     return _open_files([_existing(path)], str(X), memory, how, text, keys)
@@ -140,6 +149,7 @@ def _open_files(
     text: Sequence[str],
     keys: Sequence[str],
     root: Path | None = None,
+    only: Collection[str] = (),
 ) -> BlockReader:
     kinds = {_kind_of(path) for path in paths}
     if len(kinds) > 1:
@@ -150,10 +160,10 @@ def _open_files(
             raise InputError(f"{title} are several .npy files: give one.")
         return NpyReader(paths[0])
     if kind == "Parquet":
-        return ParquetReader(paths, title, root)
+        return ParquetReader(paths, title, root, only)
     if kind == "Arrow":
-        return IpcReader(paths, title, root, memory)
-    return TextReader(paths, title, how, text, keys)
+        return IpcReader(paths, title, root, memory, only)
+    return TextReader(paths, title, how, text, keys, only)
 
 
 def _kind_of(path: Path) -> str:

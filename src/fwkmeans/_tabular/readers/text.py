@@ -7,8 +7,9 @@ table in memory is read by (`fwkmeans._tabular.delimited`). Later passes convert
 from __future__ import annotations
 
 import codecs
+import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -24,14 +25,16 @@ from fwkmeans._tabular.delimited import (
     WINDOWS,
     WrongEncodingError,
     as_utf8,
-    check_names,
+    distinct_columns,
     doubt_quotes,
     first_line,
     first_lines,
+    given_names,
     guess_separator,
     inferred,
     named_columns,
     refuse_open_quote,
+    style_of,
     with_missing,
     wrong_encoding,
     wrong_row,
@@ -78,6 +81,8 @@ class TextReader(BlockReader):
         Columns that hold text, whatever it looks like.
     keys : list of str
         Columns whose cells are kept to the letter.
+    only : collection of str
+        The columns that will be used; files may differ in the others. None given means all.
     """
 
     files: Files
@@ -89,13 +94,15 @@ class TextReader(BlockReader):
         how: Format | None = None,
         text: Sequence[str] = (),
         keys: Sequence[str] = (),
+        only: Collection[str] = (),
     ) -> None:
         self.title = title
         self.files = Files(paths)
         self._how = Format() if how is None else how
-        self._text, self._keys = set(text), set(keys)
+        self._text, self._keys, self._only = set(text), set(keys), set(only)
         self.remarks = Remarks()
         self._block = _BLOCK
+        self._names: list[str] = []
         self._encoding = self._how.encoding or "utf-8"
         try:
             self._survey()
@@ -124,7 +131,10 @@ class TextReader(BlockReader):
     def _survey(self) -> None:
         """Find names and types of the columns, and count the rows."""
         self._separator: str | None = self._how.sep
+        self._names_in: dict[Path, list[str]] = {}  # all columns of each file, as they stand
         self._begin(self.files.paths[0])
+        if self._only and self._only <= set(self._names):
+            self._names = [name for name in self._names if name in self._only]
         self._columns = [_Column() for _ in self._names]
         self._n_rows: list[int] = []
         for path in self.files.paths:
@@ -143,11 +153,13 @@ class TextReader(BlockReader):
         self._types = [self._decided(v) for v in range(self.n_columns)]
 
     def _begin(self, path: Path) -> None:
-        """Look at the first lines of a file: separator, and whether there is a header."""
+        """Look at the first lines of a file: separator, header, and what the columns are called."""
         head = self._head_of(path)
         lines = first_lines(path.name, head)
         sep = guess_separator(lines) if self._separator is None else self._separator
         self._separator = sep
+        with self._opened(path) as file:
+            self.remarks.style = style_of(file.read(8), sep, self._encoding, self._how)
         self._first_line = lines[0]
         self._names = [f"f{v}" for v in range(lines[0].count(sep) + 1)]
         self._has_header = False
@@ -159,10 +171,9 @@ class TextReader(BlockReader):
             wrong_separator(path.name, sep, lines[0])
         header = [column[0].as_py() for column in first.columns]
         below = [column.slice(1, BELOW).to_pylist() for column in first.columns]
-        self._names, self._has_header = named_columns(
-            path.name, header, below, self._how, self.remarks
-        )
-        check_names(path.name, self._names)
+        names, self._has_header = named_columns(path.name, header, below, self._how, self.remarks)
+        self._names = distinct_columns(path.name, names, self.remarks)
+        self._names_in[path] = self._names
 
     def _head_of(self, path: Path) -> memoryview:
         try:
@@ -190,15 +201,22 @@ class TextReader(BlockReader):
 
     def _check_header(self, path: Path) -> None:
         """Raise if another file has other columns than the first."""
-        if not self._has_header:
-            return
-        lines = first_lines(path.name, self._head_of(path))
-        if lines[0] != self._first_line:
-            raise InputError(
-                f"The header of {path} is {shortened(lines[0], 43, mark='...')!r}, that of "
-                f"{self.files.paths[0]} {shortened(self._first_line, 43, mark='...')!r}: give "
-                "files with the same columns."
-            )
+        names = self._names_in[self.files.paths[0]]
+        if self._has_header:
+            lines = first_lines(path.name, self._head_of(path))
+            if lines[0] != self._first_line:
+                found = next(csv.reader([lines[0]], delimiter=str(self._separator)))
+                blank = given_names(range(len(found)))
+                names = [one or blank[at] for at, one in enumerate(found)]
+                names = distinct_columns(path.name, names, Remarks())
+                exact = bool({*names} ^ {*self._names}) and not self._only
+                if exact or not {*self._names} <= {*names}:
+                    raise InputError(
+                        f"The header of {path} is {shortened(lines[0], 43, mark='...')!r}, that of "
+                        f"{self.files.paths[0]} {shortened(self._first_line, 43, mark='...')!r}: "
+                        "give files with the same columns."
+                    )
+        self._names_in[path] = names
 
     def _seen(self, v: int, cells: Any, n_before: int) -> _Column:
         """Return what is known of a column after some more of its cells."""
@@ -404,7 +422,7 @@ class TextReader(BlockReader):
         With `careful` one thread parses, so that errors name a row, and cells of text stay as they
         are; without names they are called f0, f1 and so on.
         """
-        csv, arrow = require("pyarrow.csv", "CSV files", "io"), self._arrow
+        parser, arrow = require("pyarrow.csv", "CSV files", "io"), self._arrow
         wrong: list[Any] = []
 
         def refuse(row: Any) -> str:
@@ -413,18 +431,18 @@ class TextReader(BlockReader):
 
         done = 0
         while True:
-            reading = csv.ReadOptions(
+            reading = parser.ReadOptions(
                 block_size=min(self._block, MOST_BYTES),
                 use_threads=not careful,
                 encoding="utf8" if self._encoding == "utf-8" else self._encoding,
                 autogenerate_column_names=names is None,
-                column_names=None if names is None else self._names,
+                column_names=None if names is None else self._names_in[path],
                 skip_rows_after_names=int(self._has_header) if names is not None else 0,
             )
-            parsing = csv.ParseOptions(
+            parsing = parser.ParseOptions(
                 delimiter=self._separator, newlines_in_values=True, invalid_row_handler=refuse
             )
-            converting = csv.ConvertOptions(
+            converting = parser.ConvertOptions(
                 column_types=kinds,
                 include_columns=None if names is None else list(names),
                 strings_can_be_null=False,
@@ -434,7 +452,7 @@ class TextReader(BlockReader):
             try:
                 with self._opened(path) as file:
                     skipped = 0
-                    reader = csv.open_csv(
+                    reader = parser.open_csv(
                         file,
                         read_options=reading,
                         parse_options=parsing,
