@@ -88,6 +88,22 @@ def test_few_rows_are_in_doubt(where):
         assert rows.n_doubtful <= most * 500
 
 
+def test_products_that_cannot_be_trusted_decide_nothing(where, monkeypatch):
+    """With very many columns the bound does not hold: all rows are decided in float64."""
+    torch = pytest.importorskip("torch")
+    from fwkmeans._core.device import kernels
+
+    monkeypatch.setattr(kernels, "_LARGEST_ERROR", 0.0)
+    X, centers, weights = _table("steps")
+    X = X.astype(np.float32)[:40]
+    given = Pass(centers[None], weights[None], np.zeros((1, 6)), X.mean(axis=0, dtype=np.float64))
+    rows = DeviceRows(torch.as_tensor(X).to(where))
+    kernels.assign_and_accumulate(Block(rows, None), given, given.centers, None)
+    assert rows.n_doubtful == 40
+    labels, _ = kernels.assign(Block(rows, None), given)
+    np.testing.assert_array_equal(to_host(labels), twin.assign(Block(X, None), given)[0])
+
+
 def _views(X: np.ndarray, where: str) -> dict[str, Any]:
     torch = pytest.importorskip("torch")
     tensor = torch.as_tensor(X).to(where)

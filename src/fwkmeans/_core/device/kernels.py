@@ -49,12 +49,13 @@ _SUM_PROGRAMS = 1 << 14  # programs that sum, about
 _SUM_PARTS = (16, 1024)  # into how many parts the rows of a cluster are cut
 _CELLS = 1 << 25  # cells of the largest temporary array
 _SLICES = 8  # programs that decide the doubtful rows of a piece
-_FEW_CLUSTERS = 16
+_FEW_CLUSTERS = 16  # up to here factors are split
 _MOST_CLUSTERS = 46340  # pairs of them are numbered in 32 bits
 BATCH = 32  # parts of sums that are added together
 # how much each product may be off: rounded factors, and sums in float32
 _PRODUCT_ERROR = 1.01 * 2.0**-10, 2.0**-20  # of factors in float16, whole or split
 _SUM_ERROR = 2.0**-22
+_LARGEST_ERROR = 0.02  # for which the bound holds: up to some 80,000 columns
 
 
 class _Shape(NamedTuple):
@@ -99,6 +100,16 @@ def _shape(n_features: int, n_clusters: int) -> _Shape:
         cut = (64, 4, 3, 2, None)
     chunks = -(-n_features // features), -(-n_clusters // clusters)
     return _Shape(features, chunks[0], clusters, chunks[1], *cut)
+
+
+def _relative_to_dissimilarity(error: float, n_clusters: int) -> float:
+    """Return how much rounding grows with a dissimilarity; see `programs.prepare`.
+
+    The cluster replaces the last bits, too. If the terms are too many, no product is trusted.
+    """
+    if error > _LARGEST_ERROR:
+        return float("inf")
+    return 3.01 * error / (1.0 - 3.0 * error) + n_clusters * 2.0**-21
 
 
 def tiles_of(n_features: int, most: int = 64) -> dict[str, int]:
@@ -152,7 +163,7 @@ class DevicePass:
         self.weight = self.rows.on_device(block.sample_weight)
 
         shape = self.shape
-        # with few clusters products cost little: factors are split, and hardly a row is in doubt
+        # with few clusters products cost little, and split factors leave hardly a row in doubt
         self._split = n_clusters <= _FEW_CLUSTERS and shape.feature_chunks == 1
         factors = (1 + self._split, n_starts, shape.height, shape.width)
         self._squares, self._products = (self.empty(factors, torch.float16) for _ in range(2))
@@ -160,8 +171,7 @@ class DevicePass:
         self._peaks = self.empty((n_starts, shape.feature_chunks), double)
         sums = ((3 if self._split else 1) * n_features + 8) * _SUM_ERROR
         self._errors = _PRODUCT_ERROR[self._split] + sums, sums
-        # the cluster replaces the last bits of a dissimilarity
-        self._relative = 3.03 * self._errors[0] + shape.clusters * 2.0**-21
+        self._relative = _relative_to_dissimilarity(self._errors[0], shape.clusters)
 
         self.piece = next(size for least, size in _PIECES.items() if n_rows >= least)
         self.n_pieces = -(-n_rows // self.piece)
