@@ -107,7 +107,7 @@ class WeightRule(BaseEstimator, ABC):
 
     def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
         """Return equal weights on all features that are not constant."""
-        shape = (n_starts, n_clusters, table.varying.size)
+        shape = (n_starts, n_clusters, table.maximum.size)
         return Weights(self.normalize(np.ones(shape), table))
 
     def effective(self, weights: Weights) -> Effective:
