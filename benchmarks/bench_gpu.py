@@ -51,8 +51,8 @@ def milliseconds(work: Any, repeats: int = 3) -> float:
     return 1e3 * min(times)
 
 
-def rates() -> tuple[float, float]:
-    """Return measured bytes a second, and tf32 operations a second."""
+def rates() -> tuple[float, float, float]:
+    """Return measured bytes a second, and operations a second in tf32 and in float16."""
     source = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
     target.copy_(source)
@@ -62,7 +62,10 @@ def rates() -> tuple[float, float]:
     a @ a
     products = milliseconds(lambda: a @ a, 5) / 1e3
     torch.backends.cuda.matmul.allow_tf32 = False
-    return 2 * source.numel() / copying, 2 * 8192**3 / products
+    a = a.half()
+    a @ a
+    half = milliseconds(lambda: a @ a, 5) / 1e3
+    return 2 * source.numel() / copying, 2 * 8192**3 / products, 2 * 8192**3 / half
 
 
 def iteration(estimator: Any, rows: Any, starts: torch.Tensor) -> float:
@@ -192,12 +195,16 @@ def main() -> None:
     )
     if not arguments.no_check:
         check()
-    bandwidth, products = rates()
-    print(f"copy {bandwidth / 1e12:.2f} TB/s, tf32 products {products / 1e12:.0f} TFLOP/s")
+    bandwidth, products, halves = rates()
+    print(
+        f"copy {bandwidth / 1e12:.2f} TB/s, products {products / 1e12:.0f} TFLOP/s in tf32, "
+        f"{halves / 1e12:.0f} in float16"
+    )
     for n, m, k in CASES[: arguments.cases]:
         rows = blobs(n, m, k)
         starts = rows[:: n // k][:k].clone()
         reading, forming = 1e3 * 4 * n * m / bandwidth, 1e3 * 4 * n * m * k / products
+        in_half = 1e3 * 4 * n * m * k / halves
         floor = max(reading, forming)
         ours = iteration(fw.EWKMeans, rows, starts)
         plain = iteration(fw.KMeans, rows, starts)
@@ -206,7 +213,7 @@ def main() -> None:
         other = flash(rows, k, starts)
         print(
             f"{n} x {m}, {k} clusters: floor {floor:.2f} ms (reading {reading:.2f}, products "
-            f"{forming:.2f}); EWKMeans {ours:.2f} "
+            f"{forming:.2f} in tf32, {in_half:.2f} in float16); EWKMeans {ours:.2f} "
             f"({ours / floor:.1f} x), KMeans {plain:.2f}; unweighted: PyTorch {naive:.2f}, "
             f"Flash-KMeans {'not installed' if other is None else f'{other:.2f}'}",
             flush=True,

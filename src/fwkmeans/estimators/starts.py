@@ -13,16 +13,19 @@ from sklearn.utils.validation import check_array
 
 from fwkmeans._engine import Outcome, Recipe, alternate, keeps_labels
 from fwkmeans._init import INITIALIZATIONS, Seeds, anomalous_start, initial_weights
+from fwkmeans._support.arrays import is_foreign, to_host
 from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.coding import Coding
 from fwkmeans._tabular.columns import as_table, read_categorical
-from fwkmeans.sources import indicators
+from fwkmeans.sources import DeviceSource, indicators
 from fwkmeans.typing import Description, FloatArray, Source, Weights
 
 logger = logging.getLogger("fwkmeans")
 
 #: The largest size in bytes of the state of all starts that run together.
 BATCH_BYTES = 16 * 2**20
+#: The same on a device, with what a pass writes there.
+DEVICE_BATCH_BYTES = 2**32
 
 
 class Problem(NamedTuple):
@@ -47,6 +50,10 @@ class Problem(NamedTuple):
         layout, n_rows = source.layout, source.n_rows
         segments = max(1, min(64, n_rows // 1024))
         entries = layout.n_features + layout.n_levels
+        if isinstance(source, DeviceSource):  # eight numbers a row, and sums of up to 1024 parts
+            parts = min(1024, 1 + n_rows // 512)
+            state = 32 * n_rows + 8 * self.n_clusters * entries * (16 + 2 * parts)
+            return int(max(1, DEVICE_BATCH_BYTES // state))
         numbers = self.n_clusters * entries * (32 + 2 * segments)
         by_state = BATCH_BYTES // (8 * numbers)
         if not keeps_labels(source, dissimilarity):
@@ -173,6 +180,7 @@ def initial_weights_of(
 def _checked_centers(estimator: Any, centers: Any, table: Description) -> FloatArray:
     """Return centers that a user passed, or raise an error that says what is wrong with them."""
     shape = (estimator.n_clusters, estimator.n_features_in_)
+    centers = to_host(centers) if is_foreign(centers) else centers
     names = getattr(centers, "columns", None)
     expected = getattr(estimator, "feature_names_in_", None)
     if names is not None and expected is not None and list(names) != list(expected):

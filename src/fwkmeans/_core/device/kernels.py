@@ -5,6 +5,7 @@ Only what has one entry per row (labels, distances) stays on the device.
 
 from __future__ import annotations
 
+import gc
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,16 +43,19 @@ __all__ = [
 ]
 
 # from how many rows on how many form a piece
-_PIECES = {1 << 25: 16384, 1 << 22: 4096, 1 << 18: 1024, 0: 512}
+_PIECES = {1 << 23: 16384, 1 << 19: 4096, 1 << 18: 1024, 0: 512}
 _BLOCK = 1024  # rows of a piece that are looked at together
 _SUM_PROGRAMS = 1 << 14  # programs that sum, about
 _SUM_PARTS = (16, 1024)  # into how many parts the rows of a cluster are cut
 _CELLS = 1 << 25  # cells of the largest temporary array
+_SLICES = 8  # programs that decide the doubtful rows of a piece
+_FEW_CLUSTERS = 16  # up to here factors are split
 _MOST_CLUSTERS = 46340  # pairs of them are numbered in 32 bits
 BATCH = 32  # parts of sums that are added together
 # how much each product may be off: rounded factors, and sums in float32
-_PRODUCT_ERROR = 1.01 * 2.0**-10
+_PRODUCT_ERROR = 1.01 * 2.0**-10, 2.0**-20  # of factors in float16, whole or split
 _SUM_ERROR = 2.0**-22
+_LARGEST_ERROR = 0.02  # for which the bound holds: up to some 80,000 columns
 
 
 class _Shape(NamedTuple):
@@ -65,6 +69,7 @@ class _Shape(NamedTuple):
     warps: int
     stages: int
     programs: int  # for each multiprocessor
+    registers: int | None = None  # at most, of a thread that reads float32
 
     @property
     def width(self) -> int:
@@ -87,12 +92,24 @@ def power_of_two(n: int) -> int:
 
 def _shape(n_features: int, n_clusters: int) -> _Shape:
     features, clusters = (max(16, power_of_two(n)) for n in (n_features, n_clusters))
-    cut = (64, 4, 3, 6) if features > 32 else (128, 4, 4, 6)
+    cut = (64, 4, 3, 6, 168) if features > 32 else (128, 4, 3, 8, None)
+    if max(features, clusters) == 16:
+        cut = (128, 4, 3, 8, 96)
     if max(features, clusters) > 64:
         features, clusters = min(features, 32), min(clusters, 256)
-        cut = (128, 8, 3, 1)
+        cut = (64, 4, 3, 2, None)
     chunks = -(-n_features // features), -(-n_clusters // clusters)
     return _Shape(features, chunks[0], clusters, chunks[1], *cut)
+
+
+def _relative_to_dissimilarity(error: float, n_clusters: int) -> float:
+    """Return how much rounding grows with a dissimilarity; see `programs.prepare`.
+
+    The cluster replaces the last bits, too. If the terms are too many, no product is trusted.
+    """
+    if error > _LARGEST_ERROR:
+        return float("inf")
+    return 3.01 * error / (1.0 - 3.0 * error) + n_clusters * 2.0**-21
 
 
 def tiles_of(n_features: int, most: int = 64) -> dict[str, int]:
@@ -146,30 +163,36 @@ class DevicePass:
         self.weight = self.rows.on_device(block.sample_weight)
 
         shape = self.shape
-        factors = (n_starts, shape.height, shape.width)
-        self._products = self.empty(factors, torch.float32)
-        self._squares = self._products if shared else self.empty(factors, torch.float32)
-        self._constants = self.empty(factors[:2], torch.float32)
-        self._sizes = self.empty((n_starts, shape.width), torch.float32)
-        self._least = self.empty((n_starts, shape.feature_chunks), torch.float32)
-        # the cluster replaces the last bits of a dissimilarity
-        sums = (n_features + 8) * _SUM_ERROR + shape.clusters * 2.0**-23
-        self._errors = _PRODUCT_ERROR + sums, sums
+        # with few clusters products cost little, and split factors leave hardly a row in doubt
+        self._split = n_clusters <= _FEW_CLUSTERS and shape.feature_chunks == 1
+        factors = (1 + self._split, n_starts, shape.height, shape.width)
+        self._squares, self._products = (self.empty(factors, torch.float16) for _ in range(2))
+        self._constants, self._doubts = (self.empty(factors[1:3], torch.float32) for _ in range(2))
+        self._peaks = self.empty((n_starts, shape.feature_chunks), double)
+        sums = ((3 if self._split else 1) * n_features + 8) * _SUM_ERROR
+        self._errors = _PRODUCT_ERROR[self._split] + sums, sums
+        self._relative = _relative_to_dissimilarity(self._errors[0], shape.clusters)
 
         self.piece = next(size for least, size in _PIECES.items() if n_rows >= least)
         self.n_pieces = -(-n_rows // self.piece)
         slots = n_starts * self.n_pieces * self.piece
         self.codes = self.rows.buffer("codes", n_starts * n_rows, torch.int32)
-        self._listed = self.rows.buffer("listed", slots, torch.int32)
+        self._listed, self._doubtful = (
+            self.rows.buffer(name, slots, torch.int32) for name in ("listed", "doubtful")
+        )
         self._entries, self._members = (
             self.rows.buffer(name, 2 * slots, torch.int32) for name in ("entries", "members")
         )
         pieces = (n_starts, self.n_pieces)
+        # a tile may end before its piece: words that are never written must be zero
+        self._marks = torch.zeros(
+            (n_starts, self.n_pieces * self.piece // 32), dtype=torch.int32, device=self.where
+        )
         self._begins, self._lengths = (
             self.empty((2, *pieces, n_clusters), torch.int32) for _ in range(2)
         )
         self.n_doubtful = self.empty((*pieces, 2), torch.int32)
-        self._n_listed = self.empty(pieces, torch.int32)
+        self._n_marked, self._n_listed = (self.empty(pieces, torch.int32) for _ in range(2))
         self.changed = self.empty((2, *pieces), torch.int32)
         self.prints = self.empty(pieces, torch.int64)
 
@@ -189,51 +212,73 @@ class DevicePass:
         """Return memory on the device."""
         return torch.empty(shape, dtype=dtype, device=self.where)
 
-    def find_labels(self) -> None:
-        """Find the label of every row; they are written to `codes`."""
+    def find_labels(self, labels: Any = None) -> None:
+        """Find the label of every row; they are written to `codes`.
+
+        With the labels of the last pass, only the rows that change are asked for, in starts that
+        update.
+        """
         tensor, (n_rows, n_features) = self.rows.tensor, self.rows.shape
         n_starts, shape, n_clusters = self.n_starts, self.shape, self.n_clusters
-        given = (self.centers, self.weights, self.offsets, self.shift, self.going)
-        programs.prepare[(n_starts, shape.height)](
-            *given,
-            self._products,
-            self._squares,
-            self._constants,
+        scales = self.rows.scales()
+        programs.measure[(n_starts, shape.feature_chunks)](
+            self.centers,
+            self.weights,
+            self.shift,
+            scales,
+            self.going,
+            self._peaks,
             n_features,
             n_clusters,
             SHARED=self.shared,
-            **shape.tiles,
-            num_warps=1,
+            CLUSTERS=16,
+            FEATURES=shape.features,
+            num_warps=4,
         )
-        programs.prepare_bounds[(n_starts, shape.feature_chunks)](
-            *given,
-            self._sizes,
-            self._least,
+        programs.prepare[(n_starts, shape.height)](
+            self.centers,
+            self.weights,
+            self.offsets,
+            self.shift,
+            scales,
+            self.going,
+            self._peaks,
+            self._squares,
+            self._products,
+            self._constants,
+            self._doubts,
             n_features,
             n_clusters,
             *self._errors,
             SHARED=self.shared,
-            CLUSTERS=16,
+            SPLIT=self._split,
+            CLUSTERS=shape.clusters,
             **shape.tiles,
-            num_warps=4,
+            num_warps=1,
         )
         n_programs = max(1, _programs(tensor, shape.programs) // n_starts)
         programs.nearest[(min(-(-n_rows // shape.tile), n_programs), n_starts)](
             tensor,
             *tensor.stride(),
             self.shift,
+            scales,
             self._squares,
             self._products,
             self._constants,
-            self._sizes,
-            self._least,
-            2.0 * self._errors[0],
+            self._doubts,
+            self._relative,
             self.going,
+            self.update,
+            self.codes if labels is None else labels,
             self.codes,
+            self._marks,
             n_rows,
             n_features,
             n_clusters,
-            SHARED=self.shared,
+            self._marks.shape[1],
+            EVERY=labels is None,
+            THREE=not self._split,
+            SPLIT=self._split,
             TILE=shape.tile,
             CLUSTERS=shape.clusters,
             CLUSTER_CHUNKS=shape.cluster_chunks,
@@ -241,11 +286,15 @@ class DevicePass:
             **shape.tiles,
             num_warps=shape.warps,
             num_stages=shape.stages,
+            maxnreg=shape.registers if tensor.dtype == torch.float32 else None,
         )
-        programs.list_doubtful[(self.n_pieces, n_starts)](
+        programs.list_marked[(self.n_pieces, n_starts)](
             self.codes,
+            self._marks,
             self.going,
             self._listed,
+            self._n_marked,
+            self._doubtful,
             self.n_doubtful,
             n_rows,
             PIECE=self.piece,
@@ -253,8 +302,7 @@ class DevicePass:
             num_warps=4,
         )
         tiles = tiles_of(n_features)
-        slices = max(4, self.piece // _BLOCK)
-        programs.decide[(self.n_pieces * slices, n_starts)](
+        programs.decide[(self.n_pieces * _SLICES, n_starts)](
             tensor,
             *tensor.stride(),
             self.centers,
@@ -262,14 +310,14 @@ class DevicePass:
             self.offsets,
             self.going,
             self.codes,
-            self._listed,
+            self._doubtful,
             self.n_doubtful,
             n_rows,
             n_features,
             n_clusters,
             SHARED=self.shared,
             PIECE=self.piece,
-            SLICES=slices,
+            SLICES=_SLICES,
             TILE=16,
             **tiles,
             num_warps=max(1, tiles["FEATURES"] // 16),
@@ -282,6 +330,8 @@ class DevicePass:
             self.offsets if self.weight is None else self.weight,
             self.going,
             self.update,
+            self._listed,
+            self._n_marked,
             self.codes,
             labels,
             self._entries,
@@ -362,22 +412,34 @@ class Recorded:
 
     _BEFORE_GRAPH = 2
 
-    def __init__(self, launch: Any, where: Any) -> None:
-        self._launch, self._on_card = launch, where.type == "cuda"
+    def __init__(self, where: Any) -> None:
+        self._on_card = where.type == "cuda"
         self._graph: Any = None
         self._n_runs = 0
 
-    def run(self) -> None:
-        """Launch the programs; this does not wait for them."""
+    def run(self, launch: Any) -> None:
+        """Launch the programs, always the same; this does not wait for them."""
         if self._graph is None and self._n_runs == self._BEFORE_GRAPH and self._on_card:
-            self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):
-                self._launch()
+            self._graph = _graph_of(launch)
         self._n_runs += 1
         if self._graph is None:
-            self._launch()
+            launch()
         else:
             self._graph.replay()
+
+
+def _graph_of(launch: Any) -> Any:
+    """Record programs; memory that is freed meanwhile, in any thread, must not spoil the record."""
+    graph = torch.cuda.CUDAGraph()
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            launch()
+    finally:
+        if collects:
+            gc.enable()
+    return graph
 
 
 class _Counting:
@@ -396,7 +458,7 @@ class _Counting:
         work.centers, work.weights, work.offsets, work.shift = views
         self.n_sums = 2 * n_starts * n_clusters * (1 + work.n_features)
         self._out = work.empty(self.n_sums + 2 * n_starts + 1, torch.float64)
-        self._recorded = Recorded(self._launch, work.where)
+        self._recorded = Recorded(work.where)
 
     def send(self, assigning: Pass) -> None:
         """Copy centers, weights and the like to the device."""
@@ -411,7 +473,7 @@ class _Counting:
         work = self.on_device
         work.reference.copy_(torch.as_tensor(np.ascontiguousarray(reference)))
         work.update.copy_(torch.as_tensor(update.astype(np.int32)))
-        self._recorded.run()
+        self._recorded.run(self._launch)
         host: FloatArray = self._out.cpu().numpy()
         return host
 

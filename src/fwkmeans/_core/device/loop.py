@@ -160,7 +160,7 @@ class _Loop:
         self.mode, self.age, self.hopeless = (work.empty(n_starts, torch.int32) for _ in range(3))
         self.stirred = work.empty(n_starts, torch.int64)
         self.out = work.empty((n_starts, 5), double)
-        self._recorded = Recorded(self._launch, work.where)
+        self._recorded = Recorded(work.where)
 
     def _put(self, target: Any, array: Any) -> None:
         target.copy_(torch.as_tensor(np.ascontiguousarray(array)))
@@ -203,7 +203,7 @@ class _Loop:
             FEATURES=width,
             num_warps=warps,
         )
-        work.find_labels()
+        work.find_labels(self.labels)
         work.list_members(self.labels, prints=False)
         work.sum_members()
         steps.disperse[(n_clusters, n_starts)](
@@ -233,6 +233,7 @@ class _Loop:
             num_warps=4,
         )
         n_varying = int(self.table.varying.sum())
+        of_starts = (self.flags, self.hopeless, self.parameter, self.constants, self.guards)
         limit = _WEIGHT_REST if rule.monotone else max(self._tol, _WEIGHT_REST)
         steps.weigh[(n_clusters, n_starts)](
             self.values,
@@ -242,11 +243,7 @@ class _Loop:
             self.mass,
             self.rows,
             self.total,
-            self.flags,
-            self.hopeless,
-            self.parameter,
-            self.constants,
-            self.guards,
+            *of_starts,
             work.going,
             self.report,
             given["varying"],
@@ -266,11 +263,7 @@ class _Loop:
             self.report,
             self.mass,
             self.total,
-            self.flags,
-            self.hopeless,
-            self.parameter,
-            self.constants,
-            self.guards,
+            *of_starts,
             self.top,
             self.mode,
             self.age,
@@ -307,7 +300,7 @@ class _Loop:
         n_iter = np.zeros(n, dtype=np.int64)
         last = np.full(n, np.nan)
         while going.any():
-            self._recorded.run()
+            self._recorded.run(self._launch)
             host: FloatArray = self.out.cpu().numpy()
             objective, part, status, rests, stirred = host.T
             done = going & (status == steps.DONE.value)

@@ -13,147 +13,206 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-_FAR = tl.constexpr(3.0e38)  # farther than any cluster, and not infinite: see `_three_best`
+# farther than any cluster, and not infinite: a little more is infinite, so no cluster beats it
+_FAR = tl.constexpr(3.4e38)
 
 
 @triton.jit
 def _load_rows(rows, i, v, row_step, column_step, here, n_features):
     """Return a tile of rows, (rows, features); zero beyond the table."""
-    at = rows + i[:, None] * row_step + v[None, :] * column_step
+    at = rows + i.to(tl.int64)[:, None] * row_step + v.to(tl.int64)[None, :] * column_step
     return tl.load(at, mask=here[:, None] & (v < n_features)[None, :], other=0.0)
 
 
 @triton.jit
-def _to_tf32(x):
-    """Round to the 11 bits that a tf32 product keeps, instead of cutting the others off."""
-    return ((x.to(tl.int32, bitcast=True) + 0x1000) & -0x2000).to(tl.float32, bitcast=True)
+def power_of_two(exponent):
+    """Return 2 to an exponent, in float64."""
+    return ((exponent + 1023).to(tl.int64) << 52).to(tl.float64, bitcast=True)
+
+
+@triton.jit
+def _halves(x):
+    """Return a number in float16, and what is left of it."""
+    half = x.to(tl.float16)
+    return half, (x - half.to(tl.float32)).to(tl.float16)
+
+
+@triton.jit
+def _factors(
+    centers,
+    weights,
+    shift,
+    scales,
+    start,
+    k,
+    v,
+    inside,
+    n_features,
+    n_clusters,
+    SHARED: tl.constexpr,
+):
+    """Return the factors of squares and of cells of scaled rows, and what does not depend on rows.
+
+    ``w (y - t)^2 = w y^2 - 2 w t y + w t^2``, with y = scale x (row - shift).
+    """
+    at = (start * n_clusters + k) * n_features + v
+    own = at * 0 + start * n_features + v if SHARED else at
+    w = tl.load(weights + own, mask=inside, other=0.0)
+    t = tl.load(centers + at, mask=inside, other=0.0) - tl.load(shift + v, mask=inside, other=0.0)
+    scale = tl.load(scales + v, mask=inside, other=1.0).to(tl.float64)
+    return w / (scale * scale), -2.0 * w * t / scale, w * t * t
+
+
+@triton.jit
+def measure(
+    centers,  # (starts, clusters, features) float64, as all that is given
+    weights,  # (starts, clusters or 1, features)
+    shift,  # (features,)
+    scales,  # (features,) float32 powers of two
+    going,  # (starts,) int32: whether a start takes part
+    peaks,  # (starts, chunks of features) the largest factor
+    n_features,
+    n_clusters,
+    SHARED: tl.constexpr,
+    CLUSTERS: tl.constexpr,
+    FEATURES: tl.constexpr,
+):
+    """Find the largest factor of products, for some features."""
+    start = tl.program_id(0).to(tl.int64)
+    chunk = tl.program_id(1)
+    if tl.load(going + start) == 0:
+        return
+    v = chunk * FEATURES + tl.arange(0, FEATURES)[None, :]
+    peak = tl.zeros((FEATURES,), tl.float64)
+    for first in range(0, n_clusters, CLUSTERS):
+        k = first + tl.arange(0, CLUSTERS)[:, None]
+        inside = (k < n_clusters) & (v < n_features)
+        square, linear, _ = _factors(
+            centers, weights, shift, scales, start, k, v, inside, n_features, n_clusters, SHARED
+        )
+        peak = tl.maximum(peak, tl.max(tl.maximum(square, tl.abs(linear)), axis=0))
+    tl.store(peaks + start * tl.num_programs(1) + chunk, tl.max(peak, axis=0))
 
 
 @triton.jit
 def prepare(
-    centers,  # (starts, clusters, features) float64, as all that is given
-    weights,  # (starts, clusters or 1, features)
+    centers,
+    weights,
     offsets,  # (starts, clusters)
-    shift,  # (features,)
-    going,  # (starts,) int32: whether a start takes part
-    products,  # (starts, clusters, features) -2 weight x center, in tf32
-    squares,  # (starts, clusters, features) weight
-    constants,  # (starts, clusters) weight x center^2 + offset; far away for none
+    shift,
+    scales,
+    going,
+    peaks,
+    squares,  # (1 or 2, starts, clusters, features) float16 factors of squares, and their rests
+    products,  # likewise those of cells
+    constants,  # (starts, clusters) the rest, less its rounding; far away for none
+    doubts,  # (starts, clusters) twice this rounding
     n_features,
     n_clusters,
+    relative,  # error of products, with that of their sums
+    sums,  # error of the sums alone
     SHARED: tl.constexpr,
+    SPLIT: tl.constexpr,
+    CLUSTERS: tl.constexpr,
     FEATURES: tl.constexpr,
     FEATURE_CHUNKS: tl.constexpr,
 ):
-    """Turn the center and the weights of one cluster into the factors of products."""
+    """Turn the center and the weights of one cluster into the factors of products.
+
+    They are scaled by a power of two so that the largest fits into float16. With D the
+    dissimilarity and C = sum w t^2, the terms of a row sum up to 3 D + 5 C at most, in absolute
+    values, because ``2 |t| |y - t| <= t^2 + (y - t)^2``. So their rounding is at most ``relative``
+    times that, and the part with C is known here. Numbers under 2^-14 lose digits in float16; this
+    is bounded by 2^-8 for each feature, since a larger cell than 2^8 has an infinite square.
+    """
     start = tl.program_id(0).to(tl.int64)
     k = tl.program_id(1)
     if tl.load(going + start) == 0:
         return
     width: tl.constexpr = FEATURES * FEATURE_CHUNKS
     line = start * tl.num_programs(1) + k
-    constant = tl.zeros((), tl.float64)
+    peak = tl.zeros((), tl.float64)
+    for chunk in range(FEATURE_CHUNKS):
+        peak = tl.maximum(peak, tl.load(peaks + start * FEATURE_CHUNKS + chunk))
+    exponent = 1037 - ((peak.to(tl.int64, bitcast=True) >> 52) & 0x7FF)
+    unit = power_of_two(tl.minimum(tl.maximum(exponent, -1000), 1000))
+    lowest = tl.full((CLUSTERS,), float("inf"), tl.float64)
+    for first in range(0, n_clusters, CLUSTERS):
+        j = first + tl.arange(0, CLUSTERS)
+        offset = tl.load(offsets + start * n_clusters + j, mask=j < n_clusters, other=float("inf"))
+        lowest = tl.minimum(lowest, offset)
+    rest = tl.zeros((), tl.float64)
     for chunk in range(FEATURE_CHUNKS):
         v = chunk * FEATURES + tl.arange(0, FEATURES)
-        there = v < tl.where(k < n_clusters, n_features, 0)
-        at = (start * n_clusters + k) * n_features + v
-        own = start * n_features + v if SHARED else at
-        w = tl.load(weights + own, mask=there, other=0.0)
-        t = tl.load(centers + at, mask=there, other=0.0)
-        t -= tl.load(shift + v, mask=there, other=0.0)
-        constant += tl.sum(w * t * t, axis=0)
-        tl.store(products + line * width + v, _to_tf32((-2.0 * w * t).to(tl.float32)))
-        if not SHARED:
-            tl.store(squares + line * width + v, _to_tf32(w.to(tl.float32)))
-    constant += tl.load(offsets + start * n_clusters + tl.minimum(k, n_clusters - 1))
-    constant = tl.where(k < n_clusters, constant, _FAR)
-    tl.store(constants + line, constant.to(tl.float32))
+        inside = v < tl.where(k < n_clusters, n_features, 0)
+        square, linear, constant = _factors(
+            centers, weights, shift, scales, start, k, v, inside, n_features, n_clusters, SHARED
+        )
+        rest += tl.sum(constant, axis=0)
+        at = line * width + v
+        square, square_rest = _halves((unit * square).to(tl.float32))
+        linear, linear_rest = _halves((unit * linear).to(tl.float32))
+        tl.store(squares + at, square)
+        tl.store(products + at, linear)
+        if SPLIT:
+            at += tl.num_programs(0).to(tl.int64) * tl.num_programs(1) * width
+            tl.store(squares + at, square_rest)
+            tl.store(products + at, linear_rest)
+    mine = tl.load(offsets + start * n_clusters + tl.minimum(k, n_clusters - 1))
+    all_of_it = unit * (rest + (mine - tl.min(lowest, axis=0)))
+    doubt = (5.0 * relative) * (unit * rest) + sums * all_of_it + 0.0078125 * n_features
+    doubt *= 1.0 + 8.0 * relative
+    far = k >= n_clusters
+    tl.store(constants + line, tl.where(far, _FAR, (all_of_it - doubt).to(tl.float32)))
+    tl.store(doubts + line, tl.where(far, 0.0, (2.2 * doubt).to(tl.float32)))
 
 
 @triton.jit
-def prepare_bounds(
-    centers,
-    weights,
-    offsets,
-    shift,
-    going,
-    sizes,  # (starts, features) bound of the terms of a row, divided by its square
-    least,  # (starts, chunks of features) rounding that does not depend on the row
-    n_features,
-    n_clusters,
-    relative,  # error of products, with that of their sums
-    sums,  # error of the sums alone
-    SHARED: tl.constexpr,
-    CLUSTERS: tl.constexpr,
-    FEATURES: tl.constexpr,
-    FEATURE_CHUNKS: tl.constexpr,
-):
-    """Bound what rounding can do to the dissimilarities of one start, for some features.
+def _product(y, factor, rest, d, SPLIT: tl.constexpr):
+    """Add a product; in three parts if factors are split, which gives twice the digits."""
+    half, other = _halves(y)
+    if SPLIT:
+        d = tl.dot(other, factor, d)
+        d = tl.dot(half, rest, d)
+    return tl.dot(half, factor, d)
 
-    ``|y p| <= y^2 w / 2 + p^2 / (2 w)`` bounds the terms with products by those with squares.
+
+@triton.jit
+def _two_lowest(a, b, x, y):
+    """Return the two lowest of two sorted pairs."""
+    return tl.minimum(a, x), tl.minimum(tl.maximum(a, x), tl.minimum(b, y))
+
+
+@triton.jit
+def _three_lowest(a, b, c, x, y, z):
+    """Return the three lowest of two sorted triples."""
+    third = tl.minimum(tl.minimum(c, z), tl.minimum(tl.maximum(a, y), tl.maximum(b, x)))
+    return tl.minimum(a, x), tl.minimum(tl.maximum(a, x), tl.minimum(b, y)), third
+
+
+@triton.jit
+def _lowest(d, TILE: tl.constexpr, CLUSTERS: tl.constexpr, THREE: tl.constexpr):
+    """Return the three lowest dissimilarities of each row, with the cluster in their last bits.
+
+    Neighbors are sorted first, then pairs that are eight columns apart: these are in the same
+    thread after a product. Without `THREE` the third is the second.
     """
-    start = tl.program_id(0).to(tl.int64)
-    chunk = tl.program_id(1)
-    if tl.load(going + start) == 0:
-        return
-    v = chunk * FEATURES + tl.arange(0, FEATURES)
-    there = v < n_features
-    about = tl.load(shift + v, mask=there, other=0.0)[None, :]
-    largest = tl.full((FEATURES,), 7.9e-31, tl.float64)  # what is smaller vanishes in float32
-    product = tl.zeros((FEATURES,), tl.float64)
-    square = tl.zeros((FEATURES,), tl.float64)
-    offset = tl.zeros((CLUSTERS,), tl.float64)
-    for first in range(0, n_clusters, CLUSTERS):
-        k = first + tl.arange(0, CLUSTERS)
-        both = (k < n_clusters)[:, None] & there[None, :]
-        at = (start * n_clusters + k)[:, None] * n_features + v[None, :]
-        own = at * 0 + (start * n_features + v)[None, :] if SHARED else at
-        w = tl.load(weights + own, mask=both, other=0.0)
-        t = tl.where(both, tl.load(centers + at, mask=both, other=0.0) - about, 0.0)
-        largest = tl.maximum(largest, tl.max(w, axis=0))
-        product = tl.maximum(product, tl.max(tl.abs(2.0 * w * t), axis=0))
-        square = tl.maximum(square, tl.max(w * t * t, axis=0))
-        of_cluster = tl.load(offsets + start * n_clusters + k, mask=k < n_clusters, other=0.0)
-        offset = tl.maximum(offset, tl.abs(of_cluster))
-    rest = tl.sum(product * product / (2.0 * largest), axis=0)
-    most = tl.sum(square, axis=0) + tl.where(chunk == 0, tl.max(offset, axis=0), 0.0)
-    size = tl.where(there, (0.5 if SHARED else 1.5) * largest, 0.0)
-    tl.store(sizes + start * FEATURES * FEATURE_CHUNKS + v, size.to(tl.float32))
-    always = 2.0 * (relative * rest + sums * most) + 7.9e-31
-    tl.store(least + start * FEATURE_CHUNKS + chunk, always.to(tl.float32))
-
-
-@triton.jit
-def _sizes_of(y, sizes, v, total):
-    """Add a bound of the terms of each row: a product, too, because a sum would move the rows."""
-    columns = tl.load(sizes + v)[:, None] + tl.zeros((1, 16), tl.float32)
-    return tl.dot(_to_tf32(y * y), columns, total, input_precision="tf32")
-
-
-@triton.jit
-def _products_of(y, linear, square, d, SHARED: tl.constexpr):
-    """Add what some features contribute to the dissimilarities, but for their constants."""
-    if not SHARED:
-        d = tl.dot(_to_tf32(y * y), square, d, input_precision="tf32")
-    return tl.dot(_to_tf32(y), linear, d, input_precision="tf32")
-
-
-@triton.jit
-def _without(packed, taken):
-    """Put the entry of each row that is given far away."""
-    same = packed.to(tl.int32, bitcast=True) == taken.to(tl.int32, bitcast=True)[:, None]
-    return tl.where(same, _FAR, packed)
-
-
-@triton.jit
-def _three_best(d, CLUSTERS: tl.constexpr):
-    """Return the three lowest dissimilarities of each row, with the cluster in their last bits."""
     bits = d.to(tl.int32, bitcast=True) & -CLUSTERS
     packed = (bits | tl.arange(0, CLUSTERS)[None, :]).to(tl.float32, bitcast=True)
-    first = tl.min(packed, axis=1)
-    packed = _without(packed, first)
-    second = tl.min(packed, axis=1)
-    return first, second, tl.min(_without(packed, second), axis=1)
+    a, b = tl.split(tl.reshape(packed, (TILE, CLUSTERS // 2, 2)))
+    low, high = tl.minimum(a, b), tl.maximum(a, b)
+    if THREE:
+        shape: tl.constexpr = (TILE, CLUSTERS // 16, 2, 4)
+        a, x = tl.split(tl.permute(tl.reshape(low, shape), 0, 1, 3, 2))
+        b, y = tl.split(tl.permute(tl.reshape(high, shape), 0, 1, 3, 2))
+        p, q = tl.maximum(a, x), tl.minimum(b, y)
+        first = tl.reshape(tl.minimum(a, x), (TILE, CLUSTERS // 4))
+        second = tl.reshape(tl.minimum(p, q), (TILE, CLUSTERS // 4))
+        third = tl.reshape(tl.maximum(p, q), (TILE, CLUSTERS // 4))
+        return tl.reduce((first, second, third), 1, _three_lowest)
+    else:  # noqa: RET505 (Triton would compile what follows)
+        first, second = tl.reduce((low, high), 1, _two_lowest)
+        return first, second, second
 
 
 @triton.jit
@@ -177,18 +236,24 @@ def nearest(
     row_step,
     column_step,
     shift,  # (features,) in the type of the rows
-    squares,  # (starts, clusters or 1, features) weights
-    products,  # (starts, clusters, features) -2 weight x center
-    constants,  # (starts, clusters) weight x center^2 + offset; far away for none
-    sizes,  # (starts, features) bound of the terms of a row, divided by its square
-    least,  # (starts, chunks of features) rounding that does not depend on the row
-    relative,  # and that relative to the bound of its terms
+    scales,
+    squares,  # what `prepare` has written
+    products,
+    constants,
+    doubts,
+    relative,  # rounding that grows with the dissimilarity
     going,
-    codes,  # (starts, rows)
+    update,  # (starts,) int32: whether only rows that change are asked for
+    labels,  # (starts, rows) int32 labels of the last pass
+    codes,  # (starts, rows) int32
+    marks,  # (starts, pieces x rows of a piece / 32) int32 bits of the rows whose code is written
     n_rows,
     n_features,
     n_clusters,
-    SHARED: tl.constexpr,
+    n_words,
+    EVERY: tl.constexpr,  # whether all rows are asked for
+    THREE: tl.constexpr,
+    SPLIT: tl.constexpr,
     TILE: tl.constexpr,
     FEATURES: tl.constexpr,
     FEATURE_CHUNKS: tl.constexpr,
@@ -196,7 +261,7 @@ def nearest(
     CLUSTER_CHUNKS: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """Label rows by products.
+    """Label rows by products; write the codes of those that change or are in doubt.
 
     Where two clusters come into question, the code is -1 - (one x number of clusters + the other);
     where there are more, it is -1.
@@ -206,37 +271,46 @@ def nearest(
         return
     width: tl.constexpr = FEATURES * FEATURE_CHUNKS
     height: tl.constexpr = CLUSTERS * CLUSTER_CHUNKS
-    always = tl.zeros((), tl.float32)
-    for chunk in range(FEATURE_CHUNKS):
-        always += tl.load(least + start * FEATURE_CHUNKS + chunk)
-    own = start * n_rows
     v = tl.arange(0, FEATURES)
     k = tl.arange(0, CLUSTERS)
+    r = tl.arange(0, TILE)
+    tile_size = tl.full((), TILE, tl.int64)  # where a tile begins may need 64 bits
     number = rows.dtype.element_ty
-    sizes += start * width
     products += start * height * width
     squares += start * height * width
     constants += start * height
+    largest = tl.zeros((CLUSTERS,), tl.float32)
+    for chunk in range(CLUSTER_CHUNKS):
+        largest = tl.maximum(largest, tl.load(doubts + start * height + chunk * CLUSTERS + k))
+    doubt = tl.max(largest, axis=0)
+    every = tl.load(update + start) == 0
+    labels += start * n_rows
+    codes += start * n_rows
+    marks += start * n_words
     if FEATURE_CHUNKS * CLUSTER_CHUNKS == 1:  # all that does not depend on the rows
         about = tl.load(shift + v, mask=v < n_features, other=0.0).to(number)[None, :]
+        scale = tl.load(scales + v, mask=v < n_features, other=0.0)[None, :]
         constant = tl.load(constants + k)[None, :]
         turned = k[None, :] * width + v[:, None]
         linear = tl.load(products + turned)
-        square = linear
-        if not SHARED:
-            square = tl.load(squares + turned)
+        square = tl.load(squares + turned)
+        linear_rest, square_rest = linear, square
+        if SPLIT:
+            turned += tl.num_programs(1) * height * width
+            linear_rest = tl.load(products + turned)
+            square_rest = tl.load(squares + turned)
     n_tiles = tl.cdiv(n_rows, TILE)
     for tile in tl.range(tl.program_id(0), n_tiles, tl.num_programs(0), num_stages=STAGES):
-        i = tile * TILE + tl.arange(0, TILE).to(tl.int64)
-        here = i < n_rows
-        terms = tl.zeros((TILE, 16), tl.float32)
+        first_row = tile * tile_size
+        here = r < n_rows - tile * TILE
+        tile_rows = rows + first_row * row_step
         if FEATURE_CHUNKS * CLUSTER_CHUNKS == 1:
-            y = _load_rows(rows, i, v, row_step, column_step, here, n_features)
-            y = (y - about).to(tl.float32)
-            terms = _sizes_of(y, sizes, v, terms)
+            y = _load_rows(tile_rows, r, v, row_step, column_step, here, n_features)
+            y = (y - about).to(tl.float32) * scale
             d = tl.zeros((TILE, CLUSTERS), tl.float32)
-            d = _products_of(y, linear, square, d, SHARED) + constant
-            first, second, third = _three_best(d, CLUSTERS)
+            d = _product(y * y, square, square_rest, d, SPLIT)
+            d = _product(y, linear, linear_rest, d, SPLIT) + constant
+            first, second, third = _lowest(d, TILE, CLUSTERS, THREE)
             one, two = _cluster_in(first, CLUSTERS), _cluster_in(second, CLUSTERS)
         else:
             first = tl.full((TILE,), _FAR, tl.float32)
@@ -249,29 +323,45 @@ def nearest(
                 k = cluster_chunk * CLUSTERS + tl.arange(0, CLUSTERS)
                 for chunk in range(FEATURE_CHUNKS):
                     v = chunk * FEATURES + tl.arange(0, FEATURES)
-                    y = _load_rows(rows, i, v, row_step, column_step, here, n_features)
+                    y = _load_rows(tile_rows, r, v, row_step, column_step, here, n_features)
                     about = tl.load(shift + v, mask=v < n_features, other=0.0).to(number)
-                    y = (y - about[None, :]).to(tl.float32)
-                    if cluster_chunk == 0:
-                        terms = _sizes_of(y, sizes, v, terms)
+                    scale = tl.load(scales + v, mask=v < n_features, other=0.0)[None, :]
+                    y = (y - about[None, :]).to(tl.float32) * scale
                     turned = k[None, :] * width + v[:, None]
                     linear = tl.load(products + turned)
-                    square = linear
-                    if not SHARED:
-                        square = tl.load(squares + turned)
-                    d = _products_of(y, linear, square, d, SHARED)
+                    square = tl.load(squares + turned)
+                    d = _product(y * y, square, square, d, False)
+                    d = _product(y, linear, linear, d, False)
                 d += tl.load(constants + k)[None, :]
-                a, b, c = _three_best(d, CLUSTERS)
+                a, b, c = _lowest(d, TILE, CLUSTERS, THREE)
                 ka = cluster_chunk * CLUSTERS + _cluster_in(a, CLUSTERS)
                 kb = cluster_chunk * CLUSTERS + _cluster_in(b, CLUSTERS)
-                first, second, third, one, two = _inserted(a, ka, first, second, third, one, two)
-                first, second, third, one, two = _inserted(b, kb, first, second, third, one, two)
-                third = tl.minimum(third, tl.maximum(c, second))
-        limit = relative * tl.max(terms, axis=1) + always  # comparisons fail if it is not a number
+                if CLUSTER_CHUNKS == 1:
+                    first, second, third, one, two = a, b, c, ka, kb
+                else:
+                    first, second, third, one, two = _inserted(
+                        a, ka, first, second, third, one, two
+                    )
+                    first, second, third, one, two = _inserted(
+                        b, kb, first, second, third, one, two
+                    )
+                    third = tl.minimum(third, tl.maximum(c, second))
+        limit = first * (1.0 + relative) + doubt  # comparisons fail if it is not a number
         last = n_clusters - 1
-        one, two = tl.minimum(one, last), tl.minimum(two, last)
-        pair = tl.where(third - first > limit, -1 - (one * n_clusters + two), -1)
-        tl.store(codes + own + i, tl.where(second - first > limit, one, pair), mask=here)
+        code = tl.minimum(one, last)
+        pair = tl.full((TILE,), -1, tl.int32)
+        if THREE:
+            both = -1 - (code * n_clusters + tl.minimum(two, last))
+            pair = tl.where(third * (1.0 - relative) > limit, both, -1)
+        code = tl.where(second * (1.0 - relative) > limit, code, pair)
+        marked = here
+        if not EVERY:
+            before = tl.load(labels + first_row + r, mask=here, other=0)
+            marked = here & ((code != before) | every)
+        tl.store(codes + first_row + r, code, mask=marked)
+        bits = marked.to(tl.int32).reshape((TILE // 32, 32)) << tl.arange(0, 32)[None, :]
+        word = tile * (TILE // 32) + tl.arange(0, TILE // 32)
+        tl.store(marks + word, tl.sum(bits, axis=1))
 
 
 @triton.jit
@@ -283,7 +373,7 @@ def _exact(
     here,
     centers,  # (clusters, features) float64
     weights,  # (clusters or 1, features) float64
-    k,  # clusters: (rows, 1) for one of each row, (1, clusters) for the same of all rows
+    k,  # clusters: (rows, n) for n of each row, (1, clusters) for the same of all rows
     n_features,
     ROWS: tl.constexpr,
     CLUSTERS: tl.constexpr,
@@ -315,36 +405,63 @@ def _key(i):
 
 
 @triton.jit
-def list_doubtful(
-    codes,  # (starts, rows) int32, of `nearest`
+def _n_bits(word):
+    """Return how many bits of an int32 are set."""
+    u = word.to(tl.uint32, bitcast=True)
+    u -= (u >> 1) & 0x55555555
+    u = (u & 0x33333333) + ((u >> 2) & 0x33333333)
+    u = (u + (u >> 4)) & 0x0F0F0F0F
+    u += u >> 8
+    return ((u + (u >> 16)) & 0x3F).to(tl.int32)
+
+
+@triton.jit
+def list_marked(
+    codes,
+    marks,
     going,
-    listed,  # (starts, pieces x rows of a piece) int32 places of rows in their piece
+    listed,  # (starts, pieces x rows of a piece) int32 places of marked rows in their piece
+    n_listed,  # (starts, pieces) int32
+    doubtful,  # (starts, pieces x rows of a piece) int32 those of rows in doubt
     n_doubtful,  # (starts, pieces, 2) int32 number of pairs and of others
     n_rows,
     PIECE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """List the doubtful rows of a piece of the table: pairs from the front, others from the end."""
+    """List the marked rows of a piece, and those in doubt: pairs in front, others from the end."""
     piece = tl.program_id(0)
     start = tl.program_id(1).to(tl.int64)
     if tl.load(going + start) == 0:
         return
     place = start * tl.num_programs(0) + piece
-    first = piece.to(tl.int64) * PIECE
+    n_words: tl.constexpr = PIECE // 32
+    w = tl.arange(0, n_words)
+    word = tl.load(marks + place * n_words + w)
+    count = _n_bits(word)
+    slot = listed + place * PIECE + tl.cumsum(count, axis=0) - count
+    for bit in tl.static_range(32):
+        marked = (word >> bit) & 1
+        tl.store(slot, 32 * w + bit, mask=marked > 0)
+        slot += marked
+    n = tl.sum(count, axis=0)
+    tl.store(n_listed + place, n)
+    tl.debug_barrier()  # the list is complete
+    codes += start * n_rows + piece.to(tl.int64) * PIECE
     n_pairs = tl.zeros((), tl.int32)
     n_others = tl.zeros((), tl.int32)
-    for at in range(0, PIECE, BLOCK):
-        j = at + tl.arange(0, BLOCK)
-        code = tl.load(codes + start * n_rows + first + j, mask=first + j < n_rows, other=0)
+    for at in range(0, n, BLOCK):
+        s = at + tl.arange(0, BLOCK)
+        j = tl.load(listed + place * PIECE + s, mask=s < n, other=0)
+        code = tl.load(codes + j, mask=s < n, other=0)
         # both are counted at once: others in the upper half of the bits
         kind = tl.where(code < -1, 1, tl.where(code == -1, 1 << 16, 0))
         before = tl.cumsum(kind, axis=0)
         front = n_pairs + (before & 0xFFFF) - 1
         back = PIECE - n_others - (before >> 16)
-        tl.store(listed + place * PIECE + tl.where(code < -1, front, back), j, mask=code < 0)
-        n = tl.sum(kind, axis=0)
-        n_pairs += n & 0xFFFF
-        n_others += n >> 16
+        tl.store(doubtful + place * PIECE + tl.where(code < -1, front, back), j, mask=code < 0)
+        of_block = tl.sum(kind, axis=0)
+        n_pairs += of_block & 0xFFFF
+        n_others += of_block >> 16
     tl.store(n_doubtful + 2 * place, n_pairs)
     tl.store(n_doubtful + 2 * place + 1, n_others)
 
@@ -359,7 +476,7 @@ def decide(
     offsets,  # (starts, clusters)
     going,
     codes,
-    listed,
+    doubtful,
     n_doubtful,
     n_rows,
     n_features,
@@ -390,11 +507,11 @@ def decide(
     for at in range(first_slot, n_pairs, SLICES * TILE):
         slot = at + tl.arange(0, TILE)
         there = slot < n_pairs
-        j = tl.load(listed + slots + slot, mask=there, other=0).to(tl.int64)
+        j = tl.load(doubtful + slots + slot, mask=there, other=0).to(tl.int64)
         both = -1 - tl.load(codes + j, mask=there, other=-1)
         one, two = both // n_clusters, both % n_clusters
         low, high = tl.minimum(one, two), tl.maximum(one, two)
-        d = _exact(
+        f = _exact(
             rows,
             row_step,
             column_step,
@@ -402,32 +519,17 @@ def decide(
             there,
             centers,
             weights,
-            low[:, None],
+            tl.join(low, high),
             n_features,
             TILE,
-            1,
+            2,
             SHARED,
             FEATURES,
             FEATURE_CHUNKS,
         )
-        e = _exact(
-            rows,
-            row_step,
-            column_step,
-            j,
-            there,
-            centers,
-            weights,
-            high[:, None],
-            n_features,
-            TILE,
-            1,
-            SHARED,
-            FEATURES,
-            FEATURE_CHUNKS,
-        )
-        d = tl.reshape(d, (TILE,)) + tl.load(offsets + low)
-        e = tl.reshape(e, (TILE,)) + tl.load(offsets + high)
+        d, e = tl.split(f)
+        d += tl.load(offsets + low)
+        e += tl.load(offsets + high)
         tl.debug_barrier()  # no thread may still have to read the codes
         tl.store(codes + j, tl.where(e < d, high, low), mask=there)
     few: tl.constexpr = 8  # rows, with some clusters each
@@ -435,7 +537,7 @@ def decide(
     for at in range((tl.program_id(0) % SLICES) * few, n_others, SLICES * few):
         slot_of_other = at + tl.arange(0, few)
         listed_there = slot_of_other < n_others
-        from_end = listed + slots + PIECE - 1 - slot_of_other
+        from_end = doubtful + slots + PIECE - 1 - slot_of_other
         other = tl.load(from_end, mask=listed_there, other=0).to(tl.int64)
         best = tl.full((few,), float("inf"), tl.float64)
         found = tl.zeros((few,), tl.int32)
@@ -469,7 +571,9 @@ def decide(
 def list_changes(
     weight,  # (rows,) float64
     going,
-    update,  # (starts,) int32: whether only rows that change are listed
+    update,
+    listed,  # marked rows
+    n_marked,
     codes,  # (starts, rows) int32 labels
     labels,  # (starts, rows) int32 labels of the last pass, which are replaced
     entries,  # (2, starts, pieces x rows of a piece) int32: label x PIECE + place, now and before
@@ -483,7 +587,7 @@ def list_changes(
     PIECE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Replace the labels of a piece of the table; list its rows that are to be summed."""
+    """Replace the labels of marked rows of a piece; list its rows that are to be summed."""
     piece = tl.program_id(0)
     start = tl.program_id(1).to(tl.int64)
     if tl.load(going + start) == 0:
@@ -499,9 +603,12 @@ def list_changes(
     n_changed = tl.zeros((BLOCK,), tl.int32)
     n_weighed = tl.zeros((BLOCK,), tl.int32)
     printed = tl.zeros((BLOCK,), tl.int64)
-    for at in range(0, PIECE, BLOCK):
-        j = at + tl.arange(0, BLOCK)
-        here = first + j < n_rows
+    listed += place * PIECE
+    n_here = tl.load(n_marked + place)
+    for at in range(0, n_here, BLOCK):
+        s = at + tl.arange(0, BLOCK)
+        here = s < n_here
+        j = tl.load(listed + s, mask=here, other=0)
         label = tl.load(codes + j, mask=here, other=0)
         before = tl.load(labels + j, mask=here, other=0)
         moved = here & (label != before)

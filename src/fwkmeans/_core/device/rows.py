@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fwkmeans.typing import FloatArray
 
 _PASSES = 4  # recorded passes of different sizes
+_SAMPLE = 1 << 16  # rows from which the scales of columns are taken, about
 
 
 class DeviceRows:
@@ -32,6 +33,7 @@ class DeviceRows:
         self._outgrown: list[Any] = []  # buffers that a recorded pass may still use
         self._passes: dict[Any, tuple[Any, Any]] = {}
         self._copies: dict[int, tuple[Any, Any]] = {}
+        self._scales: Any = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -65,6 +67,22 @@ class DeviceRows:
         tensor = torch.as_tensor(np.ascontiguousarray(array)).to(self.tensor.device)
         self._copies = {id(array): (weakref.ref(array), tensor)}
         return tensor
+
+    def scales(self) -> Any:
+        """Return a power of two for each column, about the inverse of its standard deviation.
+
+        Any number would do for labels: with these ones, few rows leave the range of float16.
+        """
+        import torch
+
+        if self._scales is None:
+            some = self.tensor[:: max(1, len(self) // _SAMPLE)].to(torch.float64)
+            spread = some.std(dim=0, correction=0).cpu().numpy()
+            usual = (spread > 0) & np.isfinite(spread)
+            exponents = np.rint(-np.log2(np.where(usual, spread, 1.0))).clip(-100, 100)
+            scales = np.ldexp(np.float32(1.0), exponents.astype(np.int32))
+            self._scales = torch.as_tensor(scales).to(self.tensor.device)
+        return self._scales
 
     def buffer(self, name: str, n: int, dtype: Any) -> Any:
         """Return n cells of memory on the device, whose contents are left from the last use."""

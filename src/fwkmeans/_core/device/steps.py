@@ -11,7 +11,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from fwkmeans._core.device.programs import joined, joined_number
+from fwkmeans._core.device.programs import joined, joined_number, power_of_two
 
 # what `disperse` finds out about a cluster
 _EMPTY = tl.constexpr(1)
@@ -41,11 +41,6 @@ _REFRESH = tl.constexpr(2)
 _INSIDE = tl.constexpr(3)
 
 _INF = tl.constexpr(float("inf"))
-
-
-@triton.jit
-def _power_of_two(exponent):
-    return ((exponent + 1023).to(tl.int64) << 52).to(tl.float64, bitcast=True)
 
 
 @triton.jit
@@ -110,8 +105,8 @@ def effect(
         offset = p * tl.sum(_x_log_x(w), axis=0)
     if KIND == _CLUSTER_POWER and SMOOTHING == _INSIDE:
         offset = tl.load(constants + start) * (tl.sum(e, axis=0) * factor)
-    scale = factor * _power_of_two(exponent)
-    tl.store(weights + own, e * _power_of_two(-exponent), mask=inside)
+    scale = factor * power_of_two(exponent)
+    tl.store(weights + own, e * power_of_two(-exponent), mask=inside)
     tl.store(offsets + start * n_clusters + k, offset / scale)
     how = tl.load(mode + start)
     if how != _CHANGES:
