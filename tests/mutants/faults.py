@@ -1545,8 +1545,8 @@ among(
     (
         "search-davies-bouldin-sign",
         "sign",
-        "Index(davies_bouldin_score, -1)",
-        "Index(davies_bouldin_score)",
+        "Index(_davies_bouldin, -1)",
+        "Index(_davies_bouldin)",
     ),
     ("search-silhouette-exponent", "forgotten case", "table.rows(self.p)", "table.rows()"),
     ("search-gap-sign", "sign", "gaps[after] - errors[after]", "gaps[after] + errors[after]"),
@@ -1835,8 +1835,8 @@ among(
     (
         "separation-whole-for-rest",
         "wrong group",
-        "np.maximum(mass.sum(axis=1, keepdims=True) - mass, 0.0)",
-        "np.maximum(mass.sum(axis=1, keepdims=True) + 0 * mass, 0.0)",
+        "np.maximum(mass.sum(axis=-1, keepdims=True) - mass, 0.0)",
+        "np.maximum(mass.sum(axis=-1, keepdims=True) + 0 * mass, 0.0)",
         "tests/test_separation.py",
     ),
 )
