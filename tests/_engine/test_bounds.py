@@ -59,12 +59,14 @@ def _table(name: str, rng: np.random.Generator) -> np.ndarray:
         "outlier": np.vstack([blobs, np.full((1, m), 1e9)]),
         "single": blobs.astype(np.float32),
         "columns": np.asfortranarray(blobs),
+        "wide": rng.normal(size=(n, 40)) + 2.0 * rng.integers(0, 3, (n, 1)),
     }[name]
 
 
 NAMES = [
     *("blobs", "noise", "duplicates", "bisectors", "offset", "units"),
     *("tiny", "huge", "outlier", "single", "columns"),
+    "wide",  # enough for bounds beside offsets
 ]
 
 

@@ -33,7 +33,8 @@ struct Problem {
     // Whether bounds tell which rows keep their label: a small race is faster than bounds.
     bool bounded() const {
         const bool worthwhile = rows.n_rows >= 512 && n_clusters * rows.n_features >= 32;
-        return (updates || worthwhile) && n_clusters > 1;
+        const bool simple = !rule.has_offsets() || n_clusters * rows.n_features >= 100;
+        return (updates || worthwhile) && simple && n_clusters > 1;
     }
 };
 
