@@ -156,7 +156,9 @@ def test_options_that_make_no_sense(refuse, table):
     os.mkdir("parts")
     sentence = refuse("fit", "table.parquet", *FIT, "--stream", "--out", "x.xlsx")
     assert "not written to Excel files; give .csv, .tsv or .parquet" in sentence
-    assert "only read in blocks: leave out --no-stream" in refuse("fit", "parts", *FIT, "--no-stream")
+    assert "only read in blocks: leave out --no-stream" in refuse(
+        "fit", "parts", *FIT, "--no-stream"
+    )
     assert "folder without tables" in refuse("fit", "parts", *FIT)
     assert "no file is called so" in refuse("fit", "parts/*.csv", *FIT)
     assert "only once" in refuse("fit", "-", *FIT, "--stream", stdin="a,b\n1,2\n")
