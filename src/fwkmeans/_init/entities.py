@@ -17,7 +17,7 @@ from fwkmeans._support.threads import one_blas_thread
 from fwkmeans.sources import DeviceSource, StreamedSource, centers_of, count_present, rows_at
 from fwkmeans.sources.entities import Present, sparse_rows_at
 from fwkmeans.sources.sparse import to_scipy
-from fwkmeans.typing import Description, Entities, FloatArray, IntArray, RowArray, Source
+from fwkmeans.typing import BoolArray, Description, Entities, FloatArray, IntArray, RowArray, Source
 
 #: The largest number of rows that k-means++ uses; of more, this many are drawn at random.
 SEEDING_ROWS = 100_000
@@ -164,7 +164,7 @@ def _candidates(
     n = min(max(FAR_ROWS, FAR_ROWS_EACH * n_clusters), numbers.size)
     n_others = max(n_clusters, numbers.size // 2)
     others = np.sort(generator.choice(present.n_rows, n_others, replace=False))
-    both = np.union1d(numbers, others)
+    both = np.sort(np.concatenate([numbers, others[~_among(others, numbers)]]))
     fetched = fetch(both)
     sample, pool = (fetched.take(np.searchsorted(both, some)) for some in (numbers, others))
     pool_weights = pool.weights * (present.n_rows / others.size)
@@ -196,7 +196,7 @@ def _candidates(
         chance = drawn.weights * chances.of(*_nearest(drawn.rows, pilot_rows))
         own = drawn.weights / -np.expm1(-threshold * chance)
         pool, pool_weights = pool.plus(drawn), np.concatenate([pool_weights, own])
-    found = sample.plus(drawn.take(np.flatnonzero(~np.isin(drawn.numbers, numbers))))
+    found = sample.plus(drawn.take(np.flatnonzero(~_among(drawn.numbers, numbers))))
     chance = found.weights * chances.of(*_nearest(found.rows, pilot_rows))
     left_out = np.log1p(-numbers.size / present.n_rows) - threshold * chance
     return found, found.weights / -np.expm1(left_out)
@@ -211,6 +211,13 @@ def _drawn(fetch: _Fetching, far: FarRows, n: int) -> tuple[_Rows, float]:
         return fetch(np.sort(numbers)), threshold
     entities = far.entities.take(np.arange(numbers.size))
     return fetch.of_entities(numbers, entities, far.weights[:n]), threshold
+
+
+def _among(numbers: IntArray, rising: IntArray) -> BoolArray:
+    """Tell which numbers are among others."""
+    at = np.minimum(np.searchsorted(rising, numbers), rising.size - 1)
+    found: BoolArray = rising[at] == numbers
+    return found
 
 
 def _unit(table: Description) -> float:
