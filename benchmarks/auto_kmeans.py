@@ -30,7 +30,9 @@ STARTS = 20
 
 
 def encoded(X, *, by_variance):
-    rows = np.asarray(TableEncoder(impute="median").fit_transform(X), dtype=float)
+    # binary columns count in full, as in the survey
+    encoder = TableEncoder(impute="median", category_weight=1.0)
+    rows = np.asarray(encoder.fit_transform(X), dtype=float)
     return rows / np.maximum(rows.std(axis=0), 1e-12) if by_variance else rows
 
 

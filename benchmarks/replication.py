@@ -20,9 +20,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fwkmeans import IMWKMeans
+from fwkmeans._support.agreement import adjusted_rand
 from fwkmeans.datasets import list_uci
 from fwkmeans.survey import parse_contender, parse_table, run_unit, survey_protocol
-from fwkmeans.survey.agreement import adjusted_rand
 from fwkmeans.survey.published import published
 from fwkmeans.survey.tables import prepare
 

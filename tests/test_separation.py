@@ -201,3 +201,24 @@ def test_a_few_rows_on_the_other_side_do_not_make_two_sides():
     many = sep.against_rest(sep.masses_of_numbers(np.concatenate([one, others]), labels, 2))
     assert many.by_range[0]
     assert np.isnan(many.low[0])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_columns_together_are_what_they_are_one_by_one(weighted, monkeypatch):
+    monkeypatch.setattr(sep, "MOST_CELLS", 300)  # so that some are stacked and some are cut off
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, 40)
+    weights = rng.random(40) + 0.1 if weighted else None
+    numbers = rng.normal(size=(12, 40)) + labels
+    numbers[3:6] = np.round(numbers[3:6])
+    numbers[6], numbers[7] = 1.0, np.where(numbers[7] > 0, 0.0, -0.0)
+    masses = sep.masses_of_many(numbers, labels, 4, weights)
+    masses.append(sep.masses_of_categories(labels % 3, 3, labels, 4, weights))
+    together = sep.each_against_rest(masses)
+    for v, row in enumerate(numbers):
+        alone = sep.masses_of_numbers(row, labels, 4, weights)
+        for found, expected in zip(masses[v], alone, strict=True):
+            np.testing.assert_array_equal(found, expected)
+    for one, found in zip(masses, together, strict=True):
+        for ours, expected in zip(found, sep.against_rest(one), strict=True):
+            np.testing.assert_array_equal(ours, expected)

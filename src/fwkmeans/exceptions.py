@@ -42,7 +42,10 @@ class IncomparableScoresWarning(UserWarning):
 
 
 class DominantColumnWarning(UserWarning):
-    """One column has more than 90 % of the weight of a cluster, and so decides it alone.
+    """One column has more than 90 % of the weight of a cluster.
+
+    It decides alone which rows belong there, unless it varies so much less than the other columns
+    that the weight only makes up for its units; the warning says which.
 
     To silence it if that is what you want::
 

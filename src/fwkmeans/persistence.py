@@ -203,9 +203,14 @@ def _read_model(content: io.BytesIO, max_json: int) -> Any:
 def _without_memory(model: Any) -> Any:
     """Return a pipeline, and pipelines in it, without the place where steps are cached.
 
-    Labels of a Dask collection, which are not in this process, are left out, too.
+    Labels of a Dask collection, which are not in this process, are left out, too, and so is what
+    `partial_fit` needs to go on.
     """
     if not isinstance(model, Pipeline):
+        if hasattr(model, "_stream"):
+            model = copy.copy(model)
+            del model._stream, model.n_steps_
+            model.n_iter_ = len(model.objective_history_)  # of the last steps
         return copy.copy(model) if is_dask(getattr(model, "labels_", None)) else model
     model = copy.copy(model)
     model.memory = None

@@ -22,7 +22,7 @@ from fwkmeans._mixture import structure as structure_module
 from fwkmeans._mixture.blocks import block_null, fit_block, free_parameters
 from fwkmeans._mixture.fitting import TOLERANCE
 from fwkmeans._mixture.sample import EXPONENTS
-from fwkmeans._mixture.singles import expected_variance, moments, variances
+from fwkmeans._mixture.singles import expected_variance, moments, scores, variances
 from fwkmeans._mixture.structure import NOISE, SPEC, TIED, VOL, Group, Structure
 from fwkmeans._tabular.layout import Layout
 
@@ -188,8 +188,9 @@ def test_no_other_variance_of_a_column_scores_better(rng):
     sample = sample_of(blobs(rng, 60)[0])
     weighted = memberships(rng, 60)
     mass, means, scatter = moments(sample, weighted)
-    common, common_score, own, own_score = variances(sample, 3, (mass, means, scatter))
     expected = expected_variance(sample, 3)
+    common, own = variances(sample, expected, (mass, means, scatter))
+    common_score, own_score = scores(expected, (mass, means, scatter), common, own)
     for v in range(5):
 
         def score(log_variance, k, v=v):

@@ -18,6 +18,7 @@ import pytest
 
 from fwkmeans._support import files
 from fwkmeans._support.errors import InputError
+from fwkmeans._tabular import delimited
 from fwkmeans._tabular.delimited import HEAD
 from fwkmeans._tabular.format import MISSING, Format
 from fwkmeans._tabular.reading import read_table
@@ -356,3 +357,29 @@ def test_devices_are_not_read(tmp_path):
     (tmp_path / "t.csv").symlink_to("/dev/zero")  # has no end
     with pytest.raises(InputError, match="is a device"):
         read_table(str(tmp_path / "t.csv"), Format())
+
+
+def test_columns_of_a_wide_table_are_read_together_as_one_by_one(tmp_path, monkeypatch):
+    """Plain numbers are found for many columns at once; nothing else may be taken for them."""
+    rng = np.random.default_rng(0)
+    kinds = (
+        *("1.5", "-.5", "2e3", "-1.5E-7", "0.0", "007", "00.5", "12", "-3", "+4.5", "5.", " 6.5"),
+        *("1e999", "NA", "", "nan", "inf", "-", "20240131", "2024-01-31", "1,234.5", "12 %"),
+        *("true", "word", "9" * 25, "-0"),
+    )
+    usual = [f"{one:.3f}" for one in rng.normal(size=9)]
+    columns = [[*rng.permutation([*usual, one, rng.choice(kinds)])] for one in kinds for _ in "ab"]
+    columns += [[f"{one:.4g}" for one in rng.normal(size=11)] for _ in range(30)]
+    columns += [["12"] * 10 + ["12.5"], ["NA"] * 11, ["1.5"] + ["NA"] * 10]
+    header = [f"c{v}" for v in range(len(columns))]
+    rows = [header, *zip(*columns, strict=True)]
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join(",".join(f'"{cell}"' for cell in row) for row in rows) + "\n")
+    for how in (Format(), Format(missing=("NA", "1.5")), Format(decimal=",")):
+        together, said = read_table(str(path), how, text=["c50"], keys=["c51"])
+        with monkeypatch.context() as patch:
+            patch.setattr(delimited, "MANY_COLUMNS", 10**9)
+            alone, expected = read_table(str(path), how, text=["c50"], keys=["c51"])
+        assert together.schema == alone.schema
+        assert repr(together.to_pylist()) == repr(alone.to_pylist())  # NaN included
+        assert said.found(header) == expected.found(header)

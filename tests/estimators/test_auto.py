@@ -1,6 +1,7 @@
 """AutoKMeans: clusters without a parameter."""
 
 import warnings
+from copy import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -164,6 +165,47 @@ def test_it_explains_itself(fitted):
     assert "same is noise: it has the same value in all rows." in text
     assert "blank is noise: its values are spread alike in all clusters." in text
     assert text.startswith("3 clusters from 6 columns.\nThe criterion is highest for 3 clusters")
+
+
+def test_a_category_that_all_rows_share_is_noise(fitted):
+    _, frame, _ = fitted
+    one = np.where(np.arange(len(frame)) % 2, "p", None)
+    model = AutoKMeans(3).fit(frame.assign(only=pd.Categorical(["p"] * len(frame)), gaps=one))
+    assert model.noise_[-2:].all()
+    told = str(model.explain())
+    assert "only is noise: it has the same value in all rows." in told
+    assert "gaps is noise: it has the same value in all rows." in told
+
+
+def test_one_cluster_is_not_said_to_differ_from_others(rng):
+    first = rng.normal(size=60)
+    second = first + 0.1 * rng.normal(size=60)
+    frame = pd.DataFrame({"a": first, "b": second, "c": list("xyz") * 20, "d": 1.0})
+    told = str(AutoKMeans(1).fit(frame).explain())
+    assert told.splitlines() == [
+        "1 cluster from 4 columns.",
+        "",
+        "One cluster: there are no others that a column could tell it from.",
+        "a and b vary together.",
+        "d: it has the same value in all rows.",
+    ]
+
+
+def test_a_column_that_is_alone_says_nothing_about_others_of_its_group(fitted):
+    model = copy(fitted[0])
+    lead = model._marginals.lead.copy()
+    lead[3] = 5.0  # as in a large table, where groups are found in a sample of the rows
+    model._marginals = model._marginals._replace(lead=lead)
+    assert (
+        "blank is noise: its values were spread alike in all clusters when the groups were found."
+        in str(model.explain())
+    )
+
+
+def test_how_far_a_number_of_clusters_is_behind_is_not_rounded_to_nothing(fitted):
+    model = copy(fitted[0])
+    model.criteria_ = {3: -10.0, 4: -10.04}
+    assert "; next comes 4 (−0.04)." in str(model.explain())
 
 
 def test_files_reports_and_plots(fitted, tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fwkmeans import (
+    SYNCLUS,
     AWKMeans,
     ConvexKMeans,
     EWKMeans,
@@ -66,6 +67,22 @@ def test_the_warning_names_the_column_and_the_clusters():
         warnings.simplefilter("error", DominantColumnWarning)
         KMeans(2, random_state=0).fit(X)
         AWKMeans(2, random_state=0).fit(X[["a"]])  # there is no other column
+
+
+def test_weight_that_makes_up_for_units_decides_nothing_alone(rng):
+    truth = np.repeat([0.0, 1.0, 2.0], 40)[:, None]
+    X = truth + rng.normal(0, 0.2, (120, 3))
+    X[:, 2] = 0.02 * rng.normal(size=120)
+    with pytest.warns(DominantColumnWarning) as caught:
+        model = SYNCLUS(3, random_state=0).fit(X)
+    share = model.feature_weights_[0] * X.var(axis=0)
+    share /= share.sum()
+    assert share[2] < 0.5
+    assert f"but it varies less than other columns and makes {share[2]:.0%} of" in str(
+        next(one.message for one in caught if one.category is DominantColumnWarning)
+    )
+    with pytest.warns(DominantColumnWarning, match="so it alone decides"):
+        AWKMeans.as_in_survey(3, random_state=0).fit(X)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

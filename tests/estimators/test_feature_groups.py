@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 
 from fwkmeans import SYNCLUS, ConvexKMeans, FGKMeans, group_features
 from fwkmeans.datasets import load_uci
@@ -40,6 +41,28 @@ def test_cells_may_be_missing_and_columns_constant(rng):
     X[rng.random(X.shape) < 0.05] = np.nan
     X = np.column_stack([X, np.full(len(X), 2.0)])
     assert [group.tolist() for group in group_features(X)] == [*SOURCES, [14]]
+
+
+def test_gaps_do_not_make_groups_of_independent_columns():
+    found = {0.0: 0, 0.2: 0}
+    for share in found:
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            X = rng.normal(size=(100, 6))
+            X[rng.random(X.shape) < share] = np.nan
+            found[share] += len(group_features(X)) < 6
+    assert found[0.2] <= found[0.0]  # a pair that fewer rows have together proves less
+
+
+def test_what_cannot_be_grouped_is_refused(rng):
+    X = rng.normal(size=(20, 3))
+    X[4, 1] = np.inf
+    with pytest.raises(ValueError, match=r"infinity in column 1.*group_features needs finite"):
+        group_features(X)
+    with pytest.raises(TypeError, match="X is sparse; group_features needs dense rows"):
+        group_features(csr_matrix(np.eye(3)))
+    with pytest.raises(ValueError, match="required by group_features"):
+        group_features(np.empty((0, 3)))
 
 
 def test_rows_without_weight_do_not_count(rng):
@@ -91,7 +114,7 @@ def test_estimators_find_groups_by_themselves(estimator, parameter, attribute, r
 
 def test_groups_of_files_must_be_given(rng, tmp_path):
     np.save(tmp_path / "rows.npy", interleaved(rng, 60))
-    with pytest.raises(ValueError, match="groups='auto' needs rows in memory"):
+    with pytest.raises(ValueError, match="groups='auto' needs dense rows in memory"):
         FGKMeans(2, groups="auto").fit(tmp_path / "rows.npy")
     with pytest.raises(TypeError, match="ChunkedSource; group_features needs a table in memory"):
         group_features(ChunkedSource(tmp_path / "rows.npy"))

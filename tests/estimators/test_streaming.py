@@ -25,7 +25,8 @@ from fwkmeans import (
     WKMeans,
 )
 from fwkmeans.dissimilarities import Minkowski
-from fwkmeans.estimators import ALGORITHMS
+from fwkmeans.estimators import ALGORITHMS, streaming
+from fwkmeans.persistence import load_model, save_model
 from fwkmeans.weighting import EntropyWeights
 from laws.configurations import assert_same_fit, make_rows
 
@@ -242,6 +243,23 @@ def test_a_pickled_stream_goes_on(rng):
     np.testing.assert_array_equal(model.cluster_centers_, copy.cluster_centers_)
 
 
+@pytest.mark.parametrize("name", ["K-Means", "EW-KM", "FG-K-Means"])
+def test_a_model_file_has_centers_and_weights_of_a_stream_but_not_its_sums(
+    name, rng, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(streaming, "HISTORY", 2)
+    X = make_rows(rng, 120, 4)
+    model = ALGORITHMS[name](3, random_state=0).partial_fit(X, batch_size=40)
+    save_model(model, tmp_path / "stream.fwk")
+    assert hasattr(model, "_stream")  # the model itself goes on with its sums
+    again = load_model(tmp_path / "stream.fwk")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.feature_weights_, model.feature_weights_)
+    assert again.partial_fit(X[:40]).n_steps_ == 1  # as after fit
+    only = model.partial_fit(X[:40], decay=0)  # as if there were no earlier batches
+    np.testing.assert_allclose(again.cluster_centers_, only.cluster_centers_)
+
+
 @pytest.mark.parametrize("name", ["AWK", "WK-Means", "FG-K-Means"])
 def test_categories_are_streamed(name, rng):
     pandas = pytest.importorskip("pandas")
@@ -328,9 +346,14 @@ def test_bad_arguments_are_refused(rng):
         model.partial_fit(X[:, :3])
     gaps = of(KMeans(), missing="ignore").partial_fit(X)
     X[0, 0] = np.nan
-    with pytest.raises(ValueError, match=r"has missing cells, which KMeans\.partial_fit cannot"):
-        gaps.partial_fit(X)
+    for one in (gaps, model):  # whatever `missing` is: no advice to change it
+        with pytest.raises(
+            ValueError, match=r"values in column 0 \(1 cell\)\. KMeans\.partial_fit cannot leave"
+        ):
+            one.partial_fit(X)
     assert gaps.n_steps_ == 1
+    with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+        of(KMeans()).partial_fit(X[1:], sample_weight=np.zeros(len(X) - 1), batch_size=5)
 
 
 def test_frames_keep_their_names(rng):

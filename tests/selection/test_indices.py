@@ -1,6 +1,7 @@
 """Every index equals a loop over rows and pairs, on random and on degenerate tables."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import silhouette_score
 
@@ -139,8 +140,22 @@ def test_only_known_rows_count(rng, kind):
     given = np.where(known, y, -1).astype(kind)
     expected = slow.adjusted_rand(y[known], labels[known])
     assert known_labels_score(given, labels) == pytest.approx(expected)
-    with pytest.raises(ValueError, match="y has 0 known classes"):
+    with pytest.raises(ValueError, match="known in 0 rows of y"):
         known_labels_score(np.full(30, -1), labels)
+
+
+@pytest.mark.parametrize(
+    "unknown", [None, np.nan, pd.NA, "-1", -1], ids=["None", "NaN", "NA", "text", "number"]
+)
+def test_the_class_may_be_missing_where_it_is_not_known(rng, unknown):
+    y, labels = rng.integers(3, size=30), rng.integers(3, size=30)
+    known = np.arange(30) % 3 == 0
+    given = pd.Series(np.where(known, np.array(["a", "b", "c"], dtype=object)[y], unknown))
+    expected = slow.adjusted_rand(y[known], labels[known])
+    assert known_labels_score(given, labels) == pytest.approx(expected)
+    if unknown is np.nan:
+        numbers = np.where(known, y, np.nan)
+        assert known_labels_score(numbers, labels) == pytest.approx(expected)
 
 
 def test_ranks_are_counted_by_hand():

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
+from scipy.sparse import coo_array, csr_matrix
 from sklearn.base import clone, is_clusterer
 from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.exceptions import FitFailedWarning, NotFittedError
@@ -378,8 +379,24 @@ def test_a_few_labels_choose_and_are_never_fitted(table):
     )
     with pytest.raises(ValueError, match="needs y"):
         search.fit(X)
-    with pytest.raises(ValueError, match="y has 0 known"):
+    with pytest.raises(ValueError, match=r"^The class is known in 0 rows of y"):
         search.fit(X, np.full(60, -1))
+    with pytest.raises(ValueError, match=r"^Found input variables with inconsistent"):
+        search.fit(X, y[:10])
+
+
+def test_sparse_rows_are_scored_by_what_compares_labels(table):
+    X, _ = table
+    grid = {"n_clusters": [2, 3]}
+    for kind in (csr_matrix, coo_array):
+        for scoring in ("central", Stability(n_resamples=2)):
+            search = LabelFreeSearch(KMeans(random_state=0), grid, scoring=scoring)
+            dense = clone(search).fit(X).search_results_["score"]
+            weights = np.ones(len(X))
+            found = search.fit(kind(X), sample_weight=weights).search_results_["score"]
+            np.testing.assert_allclose(found, dense)
+    with pytest.raises(TypeError, match="X is sparse, and this scoring needs distances"):
+        LabelFreeSearch(KMeans(random_state=0), grid).fit(csr_matrix(X))
 
 
 # ---- what goes wrong -----------------------------------------------------------------------------

@@ -12,7 +12,13 @@ from fwkmeans.datasets import load_uci
 from fwkmeans.preprocessing import TableEncoder
 from fwkmeans.survey import Store, label_free, label_free_lines, label_free_results
 from fwkmeans.survey.label_free import BASELINE, LABEL_FREE, MEDOID, PROCEDURES, run_procedures
-from fwkmeans.survey.label_free_report import BEST_OF_SIX, GROUPS, bootstrap_interval
+from fwkmeans.survey.label_free_report import (
+    BEST_IMWK,
+    BEST_OF_SIX,
+    GROUPS,
+    _published,
+    bootstrap_interval,
+)
 from fwkmeans.survey.protocol import Unit
 from fwkmeans.survey.tables import parse_table
 
@@ -67,6 +73,17 @@ def test_a_failure_is_named_and_leaves_the_others_alone(few):
     assert (own.wins, own.losses, own.ties).count(1) == 1
     # of the six the survey printed for iris
     assert results.published[BEST_OF_SIX, GROUPS[0]] == pytest.approx(0.90, abs=0.01)
+
+
+def test_published_means_are_of_the_same_tables():
+    noiseless, noisy = GROUPS[:2]
+    found = _published(
+        {
+            (BASELINE, noiseless): {"iris": 0.7, "own": 0.6},
+            (BASELINE, noisy): {"iris": 0.7},
+        }
+    )
+    assert set(found) == {(BEST_OF_SIX, noisy), (BEST_IMWK, noisy)}
 
 
 def test_intervals_are_those_of_paired_differences():

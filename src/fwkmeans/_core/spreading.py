@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.cluster import kmeans_plusplus
 
 from fwkmeans._core import compiled
 from fwkmeans._support.threads import one_blas_thread
@@ -34,6 +33,8 @@ def spread_rows(
 def _spread_rows_in_python(
     rows: Any, weights: RowArray, seeds: list[int], n_clusters: int
 ) -> IntArray:
+    from sklearn.cluster import kmeans_plusplus
+
     with one_blas_thread():  # the same bits for any number of threads
         chosen = [
             kmeans_plusplus(rows, n_clusters, sample_weight=weights, random_state=seed)[1]

@@ -136,7 +136,7 @@ def _alternate(
     history: list[float] = []
     for _ in range(max_iter):
         parameters, prior = m_step(sample, membership, plan, tails)
-        joint, tails = log_joint(sample.rows, parameters, plan.cells)
+        joint, tails = log_joint(sample.rows, parameters, plan)
         total, membership = _posterior(joint)
         criterion = float(sample.weight @ total) + prior - price
         history.append(criterion)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwkmeans._mixture.blocks import Block, block_null, fit_block, free_parameters
-from fwkmeans._mixture.rows import Cells, Rows
+from fwkmeans._mixture.rows import Alone, Cells, Rows
 from fwkmeans._mixture.sample import Sample
 from fwkmeans._mixture.singles import (
     PRIOR_ROWS,
@@ -52,6 +52,8 @@ class Plan(NamedTuple):
     used: BoolArray  # (L,) levels of categories that are not noise
     noise: float  # log-likelihood of everything that is
     n_free: int
+    expected: FloatArray  # (M,) variances that clusters have if they share the table's volume
+    alone: Alone  # the rows in the columns alone
 
 
 def plan_of(sample: Sample, structure: Structure, n_clusters: int) -> Plan:
@@ -78,7 +80,17 @@ def plan_of(sample: Sample, structure: Structure, n_clusters: int) -> Plan:
     n_free += int(free[~told].sum() + n_clusters * free[told].sum())
     singles = np.flatnonzero(is_tied | is_own)
     used = told[sample.level_column]
-    return Plan(singles, is_tied[singles], tuple(groups), tuple(cells), used, noise, n_free)
+    return Plan(
+        singles,
+        is_tied[singles],
+        tuple(groups),
+        tuple(cells),
+        used,
+        noise,
+        n_free,
+        expected_variance(sample, n_clusters),
+        sample.rows.alone(singles),
+    )
 
 
 def m_step(sample: Sample, membership: FloatArray, plan: Plan, tails: TailWeights) -> MStep:
@@ -90,8 +102,8 @@ def m_step(sample: Sample, membership: FloatArray, plan: Plan, tails: TailWeight
     means = variance = np.empty((n_clusters, 0))
     if plan.singles.size:
         found = moments(sample, weighted)
-        common, _, own, _ = variances(sample, n_clusters, found)
-        expected = expected_variance(sample, n_clusters)[plan.singles]
+        common, own = variances(sample, plan.expected, found)
+        expected = plan.expected[plan.singles]
         variance = np.where(plan.is_tied, common[plan.singles], own[:, plan.singles])
         above = np.log(variance / expected) + expected / variance - 1
         times = np.where(plan.is_tied, 1 / n_clusters, 1.0)
@@ -112,7 +124,7 @@ def m_step(sample: Sample, membership: FloatArray, plan: Plan, tails: TailWeight
         prior += log_prior
     log_levels = np.zeros((n_clusters, plan.used.size))
     if plan.used.any():
-        logs = np.log(np.maximum(level_shares(sample, weighted)[0], 1e-300))
+        logs = np.log(np.maximum(level_shares(sample, weighted)[1], 1e-300))
         log_levels[:, plan.used] = logs[:, plan.used]
         prior += float((sample.frequency * log_levels).sum())
     parameters = Parameters(
@@ -128,40 +140,30 @@ def m_step(sample: Sample, membership: FloatArray, plan: Plan, tails: TailWeight
 
 
 def log_joint(
-    rows: Rows, parameters: Parameters, cells: Sequence[Cells] | None = None
+    rows: Rows, parameters: Parameters, plan: Plan | None = None
 ) -> tuple[FloatArray, TailWeights]:
     """Return the log of share times density, (N, K), and the weights of rows in tails.
 
-    Rows that lack a column of a group count by the columns they have, one by one. `cells` are those
-    of the groups, if they are at hand.
+    Rows that lack a column of a group count by the columns they have, one by one. The `plan` of
+    the rows has their cells at hand.
     """
     out = np.tile(parameters.log_shares, (rows.n_rows, 1))
     tails: TailWeights = []
     if parameters.singles.size:
         at = parameters.singles
-        out += log_densities(
-            rows.numbers[:, at],
-            None if rows.observed is None else rows.observed[:, at],
-            parameters.means,
-            parameters.variance,
-            parameters.kernel[at],
-        )
-    if cells is None:
-        cells = [rows.cells(block.columns) for block in parameters.blocks]
+        alone = rows.alone(at) if plan is None else plan.alone
+        out += log_densities(alone, parameters.means, parameters.variance, parameters.kernel[at])
+    cells: Sequence[Cells] = (
+        [rows.cells(block.columns) for block in parameters.blocks] if plan is None else plan.cells
+    )
     for block, (here, numbers) in zip(parameters.blocks, cells, strict=True):
         at = block.columns
         squared = block.squared_distances(numbers)
         out[here] += block.log_densities(squared)
         tails.append(block.tail_weights(squared))
         if not isinstance(here, slice):
-            assert rows.observed is not None
-            out[~here] += log_densities(
-                rows.numbers[~here][:, at],
-                rows.observed[~here][:, at],
-                block.means,
-                block.variance,
-                parameters.kernel[at],
-            )
+            alone = rows.alone(at, ~here)
+            out[~here] += log_densities(alone, block.means, block.variance, parameters.kernel[at])
     if parameters.log_levels.any():
         out += np.asarray(rows.levels @ parameters.log_levels.T)
     return out, tails

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from fwkmeans.typing import BoolArray, FloatArray, IntArray
 
 #: Kurtosis beyond which a column is compressed (a normal distribution has 3).
 HEAVY_TAILS = 4.5
+#: Cells of a table that are looked at together.
+MOST_CELLS = 200_000
 
 
 class Table(NamedTuple):
@@ -33,6 +35,14 @@ class Table(NamedTuple):
 Cells = tuple[BoolArray | slice, FloatArray]
 
 
+class Alone(NamedTuple):
+    """Some rows in columns that are looked at one by one."""
+
+    numbers: FloatArray  # (n, m)
+    squares: FloatArray  # (n, m)
+    observed: FloatArray | None  # (n, m) 1 or 0
+
+
 class Rows(NamedTuple):
     """Rows of a table, encoded."""
 
@@ -51,6 +61,12 @@ class Rows(NamedTuple):
             return slice(None), self.numbers[:, columns]
         here = self.complete(columns)
         return here, self.numbers[here][:, columns]
+
+    def alone(self, columns: IntArray, here: BoolArray | slice = slice(None)) -> Alone:
+        """Return some rows in columns that are looked at one by one."""
+        numbers = self.numbers[here][:, columns]
+        observed = None if self.observed is None else self.observed[here][:, columns]
+        return Alone(numbers, numbers**2, observed)
 
     def complete(self, columns: IntArray) -> BoolArray:
         """Tell which rows have all of some columns."""
@@ -94,16 +110,23 @@ class Encoding(NamedTuple):
         """
         raw = np.asarray(X[:, self.numbers], dtype=np.float64)
         present = np.isfinite(raw)
-        numbers = self._standardized(np.where(present, raw, self.lowest))
-        numbers[~present] = 0.0
         observed = None if present.all() else present.astype(np.float64)
+        if observed is not None:
+            raw = np.where(present, raw, self.lowest)
+        numbers = self._standardized(raw)
+        if observed is not None:
+            numbers[~present] = 0.0
         return Rows(numbers, observed, self._one_hot(X, levels))
 
     def _standardized(self, raw: FloatArray) -> FloatArray:
+        unit = np.multiply(0.5, raw, out=raw)  # in place: of a long table each copy takes its time
         with np.errstate(over="ignore"):
-            unit = (0.5 * raw - 0.5 * self.lowest) / (0.5 * self.highest - 0.5 * self.lowest)
-        unit = np.clip(unit, -_FARTHEST, _FARTHEST)
-        return (_compressed(unit, self.middle, self.width) - self.mean) / self.range
+            unit -= 0.5 * self.lowest
+            unit /= 0.5 * self.highest - 0.5 * self.lowest
+        unit = _compressed(np.clip(unit, -_FARTHEST, _FARTHEST, out=unit), self.middle, self.width)
+        unit -= self.mean
+        unit /= self.range
+        return unit
 
     def _one_hot(self, X: NDArray[np.floating], levels: NDArray[np.int32] | None) -> csr_matrix:
         n_rows = len(X)
@@ -139,42 +162,33 @@ def learn_encoding(
     With `compress`, columns with heavy tails go through an inverse hyperbolic sine, which is
     linear in the middle and logarithmic far away.
     """
-    wide, pairs, values = [], [], []
-    lowest, highest, middle, width, mean, range_ = [], [], [], [], [], []
-    for v in range(X.shape[1]):
-        here = np.isfinite(X[:, v])
-        raw, w = np.asarray(X[here, v], dtype=np.float64), weight[here]
-        if not raw.size:
-            continue
-        low, high = float(raw.min()), float(raw.max())
-        if not 0.5 * high - 0.5 * low > 0:
-            continue
-        if ((raw == low) | (raw == high)).all():
-            pairs.append(v)
-            values.append((low, high))
-            continue
-        unit = (0.5 * raw - 0.5 * low) / (0.5 * high - 0.5 * low)
-        center, half = _compression(unit, w) if compress else (0.0, 0.0)
-        out = _compressed(unit[:, None], np.array([center]), np.array([half]))[:, 0]
-        wide.append(v)
-        lowest.append(low)
-        highest.append(high)
-        middle.append(center)
-        width.append(half)
-        mean.append(float(np.average(out, weights=w)))
-        range_.append(float(np.ptp(out)))
+    present = np.isfinite(X)
+    whole = np.flatnonzero(present.all(axis=0))
+    at_a_time = max(1, MOST_CELLS // max(1, len(X)))
+    parts = [
+        _learn(np.ascontiguousarray(X[:, some].T, dtype=np.float64), weight, some, compress)
+        for some in np.split(whole, range(at_a_time, whole.size, at_a_time))
+    ]
+    for v in np.flatnonzero(~present.all(axis=0) & present.any(axis=0)):
+        here = present[:, v]
+        raw = np.asarray(X[here, v], dtype=np.float64)[None]
+        parts.append(_learn(raw, weight[here], np.array([v]), compress))
+    wide, *found = (np.concatenate(each) for each in zip(*(one[0] for one in parts), strict=True))
+    pairs, *ends = (np.concatenate(each) for each in zip(*(one[1] for one in parts), strict=True))
+    order, pair_order = np.argsort(wide), np.argsort(pairs)
+    lowest, highest, middle, width, mean, range_ = (one[order] for one in found)
     seen, column = _seen_levels(levels, layout)
-    pair_columns = layout.categorical.size + np.repeat(np.arange(len(pairs)), 2)
+    pair_columns = layout.categorical.size + np.repeat(np.arange(pairs.size), 2)
     return Encoding(
-        np.array(wide, dtype=np.int64),
-        np.array(lowest, dtype=np.float64),
-        np.array(highest, dtype=np.float64),
-        np.array(middle, dtype=np.float64),
-        np.array(width, dtype=np.float64),
-        np.array(mean, dtype=np.float64),
-        np.array(range_, dtype=np.float64),
-        np.array(pairs, dtype=np.int64),
-        np.array(values, dtype=np.float64).reshape(-1, 2),
+        wide[order],
+        lowest,
+        highest,
+        middle,
+        width,
+        mean,
+        range_,
+        pairs[pair_order],
+        np.stack(ends, axis=1)[pair_order],
         np.arange(layout.categorical.size, dtype=np.int64),
         seen,
         np.concatenate([column, pair_columns]).astype(np.int64),
@@ -189,15 +203,41 @@ def _seen_levels(levels: NDArray[np.int32] | None, layout: Layout) -> tuple[IntA
     return seen, np.searchsorted(layout.offsets, seen, side="right") - 1
 
 
-def _compression(unit: FloatArray, weight: FloatArray) -> tuple[float, float]:
-    """Return the middle and the width of a column with heavy tails; width 0 without them."""
-    mean = np.average(unit, weights=weight)
-    variance = np.average((unit - mean) ** 2, weights=weight)
-    if np.average((unit - mean) ** 4, weights=weight) <= HEAVY_TAILS * variance**2:
-        return 0.0, 0.0
-    low, middle, high = _quantiles(unit, weight, (0.25, 0.5, 0.75))
-    width = (high - low) / 1.349  # of a normal distribution: its standard deviation
-    return float(middle), float(width if width > 0 else 0.5 * np.sqrt(variance))
+def _learn(
+    raw: FloatArray, weight: FloatArray, columns: IntArray, compress: bool
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the encoding of columns, the rows of `raw`, that have more than two values and of two.
+
+    Sums run along contiguous rows, so that they are the same to the bit for any columns beside.
+    """
+    low, high = raw.min(axis=1, initial=np.inf), raw.max(axis=1, initial=-np.inf)
+    varies = 0.5 * high - 0.5 * low > 0
+    raw, low, high, columns = raw[varies], low[varies], high[varies], columns[varies]
+    of_two = ((raw == low[:, None]) | (raw == high[:, None])).all(axis=1)
+    pairs = columns[of_two], low[of_two], high[of_two]
+    raw, low, high, columns = raw[~of_two], low[~of_two], high[~of_two], columns[~of_two]
+    half = 0.5 * low
+    unit = (0.5 * raw - half[:, None]) / (0.5 * high - half)[:, None]
+    middle, width = _compression(unit, weight) if compress else np.zeros((2, columns.size))
+    out = _compressed(unit, middle[:, None], width[:, None])
+    mean = (out * weight).sum(axis=1) / weight.sum()
+    range_ = out.max(axis=1, initial=-np.inf) - out.min(axis=1, initial=np.inf)
+    return (columns, low, high, middle, width, mean, range_), pairs
+
+
+def _compression(unit: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the middle and the width of columns (rows of `unit`) with heavy tails; else 0."""
+    total = weight.sum()
+    away = unit - ((unit * weight).sum(axis=1) / total)[:, None]
+    variance = (away**2 * weight).sum(axis=1) / total
+    heavy = (away**4 * weight).sum(axis=1) / total > HEAVY_TAILS * variance**2
+    middle, width = np.zeros(len(unit)), np.zeros(len(unit))
+    for v in np.flatnonzero(heavy):
+        low, middle[v], high = _quantiles(unit[v], weight, (0.25, 0.5, 0.75))
+        width[v] = (high - low) / 1.349  # of a normal distribution: its standard deviation
+        if not width[v] > 0:
+            width[v] = 0.5 * np.sqrt(variance[v])
+    return middle, width
 
 
 def _quantiles(values: FloatArray, weight: FloatArray, at: tuple[float, ...]) -> FloatArray:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.special import gammaln
 
-from fwkmeans._mixture.rows import Encoding, Rows, Table, learn_encoding
+from fwkmeans._mixture.rows import MOST_CELLS, Encoding, Rows, Table, learn_encoding
 from fwkmeans.typing import BoolArray, FloatArray, IntArray
 
 #: Columns with at most so many values are rounded: the kernel covers the steps between them.
@@ -14,8 +16,6 @@ FEW_VALUES = 15
 COARSE = 0.1
 #: Exponents of the generalized normal distributions that noise may follow (2: normal).
 EXPONENTS = (0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0)
-#: Cells of a table for which densities of noise are computed at a time.
-MOST_CELLS = 200_000
 #: Three points and weights that integrate over a normal kernel.
 NODES = ((-np.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (np.sqrt(3.0), 1 / 6))
 
@@ -84,22 +84,25 @@ class Sample:
         """Return the variance of the normal kernel in each column."""
         least = COARSE**2 if self.coarse else 0.0  # numbers are in units of their range
         kernel = np.maximum(self.variance * self.n_rows**-0.4, least)
-        for v in range(self.n_numbers):
-            values = self._column(v)[0]
-            distinct = np.unique(values)
-            if distinct.size > 1:
-                gaps = np.diff(distinct)
-                step = np.median(gaps) if distinct.size <= FEW_VALUES else gaps.min()
-                kernel[v] = max(kernel[v], step**2 / 12)
+        for columns in self._whole():
+            steps = _steps(np.sort(self.rows.numbers[:, columns].T))
+            kernel[columns] = np.maximum(kernel[columns], steps**2 / 12)
+        for v in np.flatnonzero(self.gappy):
+            step = _steps(np.sort(self._column(int(v))[0])[None])[0]
+            kernel[v] = max(kernel[v], step**2 / 12)
         return np.asarray(kernel)
+
+    def _whole(self) -> Iterator[IntArray]:
+        """Yield the columns without missing cells, some at a time."""
+        whole = np.flatnonzero(~self.gappy)
+        at_a_time = max(1, MOST_CELLS // self.n_rows)
+        for first in range(0, whole.size, at_a_time):
+            yield whole[first : first + at_a_time]
 
     def _null(self) -> FloatArray:
         """Return for each column the log-likelihood of the generalized normal that fits best."""
         null = np.zeros(self.n_numbers)
-        whole = np.flatnonzero(~self.gappy)
-        at_a_time = max(1, MOST_CELLS // self.n_rows)
-        for first in range(0, whole.size, at_a_time):
-            columns = whole[first : first + at_a_time]
+        for columns in self._whole():
             null[columns] = _best_fit(
                 self.rows.numbers[:, columns], self.weight, np.sqrt(self.kernel[columns])
             )
@@ -115,6 +118,19 @@ class Sample:
         assert self.rows.observed is not None
         here = self.rows.observed[:, v] > 0
         return values[here], self.weight[here]
+
+
+def _steps(values: FloatArray) -> FloatArray:
+    """Return the step between neighbors in each row of sorted values; 0 if all are the same.
+
+    It is the smallest one, but the median of few: those values are rounded.
+    """
+    gaps = np.diff(values)
+    n_gaps = np.count_nonzero(gaps, axis=1)
+    steps = np.where(gaps > 0, gaps, np.inf).min(axis=1, initial=np.inf)
+    for v in np.flatnonzero((n_gaps > 0) & (n_gaps < FEW_VALUES)):
+        steps[v] = np.median(gaps[v][gaps[v] > 0])
+    return np.where(n_gaps > 0, steps, 0.0)
 
 
 def fixed_sample(weight: FloatArray, most: int) -> IntArray:
@@ -144,12 +160,14 @@ def _best_fit(values: FloatArray, weight: FloatArray, width: FloatArray) -> Floa
     total = weights.sum()
     mean, middle = weight @ values / weight.sum(), 0.5 * (points.min(axis=0) + points.max(axis=0))
     best = np.full(values.shape[1], -np.inf)
+    powers = np.empty_like(points)
     for place, center in enumerate((mean, middle, 0.5 * (mean + middle))):
         with np.errstate(divide="ignore"):
             logs = np.log(np.abs(points - center))
         for p in EXPONENTS:
             if place == 0 or p > 2:
-                log_spread = np.log(p * (weights @ np.exp(p * logs)) / total) / p
+                np.exp(np.multiply(p, logs, out=powers), out=powers)
+                log_spread = np.log(p * (weights @ powers) / total) / p
                 constant = np.log(p) - np.log(2) - gammaln(1 / p) - 1 / p
                 best = np.maximum(best, total * (constant - log_spread))
     return np.asarray(best)

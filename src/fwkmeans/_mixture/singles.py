@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fwkmeans._mixture.rows import Alone
 from fwkmeans._mixture.sample import Sample
 from fwkmeans.typing import FloatArray
 
@@ -29,33 +30,37 @@ def expected_variance(sample: Sample, n_clusters: int) -> FloatArray:
 
 
 def variances(
-    sample: Sample, n_clusters: int, found: Moments
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return common variances and their score, and own variances and theirs."""
+    sample: Sample, expected: FloatArray, found: Moments
+) -> tuple[FloatArray, FloatArray]:
+    """Return common variances, (M,), and own ones, (K, M), that maximize the criterion."""
     mass, _, scatter = found
-    expected = expected_variance(sample, n_clusters)
     prior = PRIOR_ROWS * expected
     total = mass.sum(axis=0)
     common = (scatter.sum(axis=0) + total * sample.kernel + prior) / (total + PRIOR_ROWS)
     own = (scatter + mass * sample.kernel + prior) / (mass + PRIOR_ROWS)
+    return common, own
+
+
+def scores(
+    expected: FloatArray, found: Moments, common: FloatArray, own: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the criterion of each column with a common variance, and with own ones."""
+    mass = found[0]
+    total = mass.sum(axis=0)
     # the prior is 0 where the variance is as expected
     least = 0.5 * PRIOR_ROWS * (np.log(expected) + 1)
     common_score = -0.5 * (total + PRIOR_ROWS) * (np.log(common) + 1) - 0.5 * total * LOG_2PI
     common_score += least
     own_score = -0.5 * (mass + PRIOR_ROWS) * (np.log(own) + 1) - 0.5 * mass * LOG_2PI + least
-    return common, common_score, own, own_score.sum(axis=0)
+    return common_score, own_score.sum(axis=0)
 
 
 def log_densities(
-    numbers: FloatArray,
-    observed: FloatArray | None,
-    means: FloatArray,
-    variance: FloatArray,
-    kernel: FloatArray,
+    rows: Alone, means: FloatArray, variance: FloatArray, kernel: FloatArray
 ) -> FloatArray:
     """Return the expected log density of every row in every cluster, summed over columns."""
     precision = 1 / variance
     constant = (means**2 + kernel) * precision + np.log(variance) + LOG_2PI
-    fixed = constant.sum(axis=1) if observed is None else observed @ constant.T
-    twice = (numbers**2) @ precision.T - 2 * numbers @ (means * precision).T + fixed
+    fixed = constant.sum(axis=1) if rows.observed is None else rows.observed @ constant.T
+    twice = rows.squares @ precision.T - 2 * rows.numbers @ (means * precision).T + fixed
     return np.asarray(-0.5 * twice)

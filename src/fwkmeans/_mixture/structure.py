@@ -8,7 +8,7 @@ import numpy as np
 
 from fwkmeans._mixture.blocks import INFINITE, block_null, score_of_type
 from fwkmeans._mixture.sample import Sample
-from fwkmeans._mixture.singles import moments, variances
+from fwkmeans._mixture.singles import expected_variance, moments, scores, variances
 from fwkmeans.typing import FloatArray, IntArray
 
 NOISE, TIED, VOL, SPEC = "noise", "tied", "vol", "spec"
@@ -60,17 +60,16 @@ def structure(
         best, noise, kind = _scores_of_singles(sample, weighted)
         leading = np.argsort(noise - best, kind="stable")[: MOST_GROUPED if grouping else 0]
         found = correlated_groups(sample, weighted, among=leading)
+        lead, alone = (best - noise).tolist(), np.maximum(best, noise)
+        is_noise = (noise > best).tolist()
         for columns in found:
-            group, score = (
-                _best_group(sample, weighted, columns, types, tails)
-                if columns.size > 1
-                else (None, -INFINITE)
-            )
-            share = float(sample.rows.complete(columns).mean())
-            if group is None or np.maximum(best, noise)[columns].sum() * share > score:
-                for v in columns:
-                    singles[v] = NOISE if noise[v] > best[v] else kind[v]
-                    doubts.append((best[v] - noise[v], "single", int(v), kind[v]))
+            if columns.size > 1:
+                group, score = _best_group(sample, weighted, columns, types, tails)
+                share = float(sample.rows.complete(columns).mean())
+            if columns.size == 1 or alone[columns].sum() * share > score:
+                for v in columns.tolist():
+                    singles[v] = NOISE if is_noise[v] else kind[v]
+                    doubts.append((lead[v], "single", v, kind[v]))
                 continue
             null, tail = block_null(sample, columns, tails)
             doubts.append((score - null, "group", len(groups), group))
@@ -96,10 +95,11 @@ def _scores_of_singles(
 ) -> tuple[FloatArray, FloatArray, list[str]]:
     """Return the scores of columns alone as clusters and as noise, and the better type."""
     n_clusters = weighted.shape[1]
-    _, tied, _, own = variances(sample, n_clusters, moments(sample, weighted))
+    expected, found = expected_variance(sample, n_clusters), moments(sample, weighted)
+    tied, own = scores(expected, found, *variances(sample, expected, found))
     tied_score = tied - 0.5 * (n_clusters + 1) * sample.log_n
     own_score = own - n_clusters * sample.log_n
-    kind = [SPEC if o > t else TIED for t, o in zip(tied_score, own_score, strict=True)]
+    kind = np.where(own_score > tied_score, SPEC, TIED).tolist()
     return np.maximum(tied_score, own_score), sample.null - 1.5 * sample.log_n, kind
 
 
@@ -124,23 +124,23 @@ def _categories(
     """Return the type of each categorical column, and how far it scores above noise."""
     if not sample.n_categorical:
         return [], np.empty(0)
-    _, logs = level_shares(sample, weighted)
+    counts, shares = level_shares(sample, weighted)
+    each = (counts * np.log(np.maximum(shares, 1e-300))).sum(axis=0)
+    logs = np.bincount(sample.level_column, each, minlength=sample.n_categorical)
     free = sample.n_levels - 1
     lead = logs - sample.level_null - 0.5 * (n_clusters - 1) * free * sample.log_n
     return [SPEC if above >= 0 else NOISE for above in lead], lead
 
 
 def level_shares(sample: Sample, weighted: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return frequencies of levels in clusters, (K, L), and the log-likelihood of each column.
+    """Return counts and frequencies of levels in clusters, both (K, L).
 
     The table's own frequencies count as one more row of each cluster.
     """
     counts = np.asarray(sample.rows_of_levels @ weighted).T + sample.frequency
     column, n_columns = sample.level_column, sample.n_categorical
     totals = np.stack([np.bincount(column, row, minlength=n_columns) for row in counts])
-    shares = counts / totals[:, column]
-    logs = (counts * np.log(np.maximum(shares, 1e-300))).sum(axis=0)
-    return shares, np.bincount(column, logs, minlength=n_columns).astype(np.float64)
+    return counts, counts / totals[:, column]
 
 
 def correlated_groups(
@@ -160,7 +160,7 @@ def correlated_groups(
     pairs = 0.5 * n_columns * (n_columns - 1)
     price = 0.5 * sample.log_n + max(0.0, float(np.log(max(pairs, 1.0) / (MANY_PAIRS * n))))
     with np.errstate(divide="ignore"):
-        gain = -0.5 * n * np.log(np.maximum(1 - correlation**2, 1e-300)) - price
+        gain = -0.5 * together * np.log(np.maximum(1 - correlation**2, 1e-300)) - price
     gain[together < COMPLETE * n] = -INFINITE
     np.fill_diagonal(gain, -INFINITE)
     observed = None if sample.rows.observed is None else sample.rows.observed[:, at] > 0
@@ -182,15 +182,16 @@ def correlated_groups(
         for h, others in members.items():
             if h == i or len(joined) + len(others) > MOST_COLUMNS or not near[others].any():
                 continue
+            both, mass = joined + others, n
             if complete is not None and observed is not None:
                 shared = complete & observed[:, others].all(axis=1)
                 if shared.mean() < COMPLETE:
                     continue
-            both = joined + others
+                mass = float(sample.weight[shared].sum())
             sign, value = np.linalg.slogdet(correlation[np.ix_(both, both)])
             if sign > 0:
                 cost = len(joined) * len(others) * price
-                gain[i, h] = gain[h, i] = -0.5 * n * (value - log_det[i] - log_det[h]) - cost
+                gain[i, h] = gain[h, i] = -0.5 * mass * (value - log_det[i] - log_det[h]) - cost
         best = gain.max(axis=1, initial=-INFINITE)
     groups = [at[sorted(columns)] for columns in members.values()]
     return groups + [np.array([v]) for v in alone]

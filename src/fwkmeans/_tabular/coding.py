@@ -369,8 +369,9 @@ def check_kinds(X: Any, categorical: IndexArray) -> None:
 
 def _refuse_dates(X: Any, columns: Iterable[int]) -> None:
     if _columns.is_frame(X):
-        types = nw.from_native(X, eager_only=True).schema.dtypes()
-        dates = [v for v in columns if types[v].is_temporal()]
+        types = _columns.types_of(X)
+        temporal = {kind for kind in set(types) if kind.is_temporal()}
+        dates = [v for v in columns if types[v] in temporal] if temporal else []
     else:
         dates = list(columns) if X.dtype.kind in "mM" else []
     if dates:

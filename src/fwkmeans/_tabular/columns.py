@@ -137,6 +137,20 @@ def name_columns(X: Any) -> list[Any]:
     return column_names(X) or default_names(X.shape[1])
 
 
+def types_of(X: Any) -> list[Any]:
+    """Return narwhals' types of the columns of a frame.
+
+    Each type of an Arrow table is translated once: a wide table has few.
+    """
+    if not nw.dependencies.is_pyarrow_table(X):
+        return list(nw.from_native(X, eager_only=True).schema.dtypes())
+    kinds = X.schema.types
+    first = dict(zip(reversed(kinds), range(len(kinds) - 1, -1, -1), strict=True))
+    found = (nw.from_native(X.column(v), series_only=True).dtype for v in first.values())
+    translated = dict(zip(first, found, strict=True))
+    return [translated[kind] for kind in kinds]
+
+
 def each_column(
     X: Any, columns: Iterable[int], *, as_series: bool = False
 ) -> Iterator[tuple[Any, Any]]:
@@ -196,11 +210,13 @@ def categorical_by_dtype(X: Any) -> IntArray:
     booleans all columns. Columns of Python objects are categorical if a value is text or boolean.
     """
     if is_frame(X):
-        frame = nw.from_native(X, eager_only=True)
-        mask = [
-            dtype in _CATEGORICAL or (dtype == nw.Object and _is_categorical(frame, name))
-            for name, dtype in frame.schema.items()
-        ]
+        types = types_of(X)
+        chosen = {dtype for dtype in set(types) if dtype in _CATEGORICAL}
+        mask = [dtype in chosen for dtype in types]
+        python = {dtype for dtype in set(types) if dtype == nw.Object}
+        objects = [v for v, dtype in enumerate(types) if dtype in python] if python else []
+        for v, (_, cells) in zip(objects, each_column(X, objects), strict=True):
+            mask[v] = _holds_text(cells.to_numpy())
     elif X.dtype.kind == "O":
         mask = [_holds_text(X[:, v]) for v in range(X.shape[1])]
     else:
@@ -209,11 +225,6 @@ def categorical_by_dtype(X: Any) -> IntArray:
 
 
 _CATEGORICAL = (nw.Categorical, nw.Enum, nw.String, nw.Boolean)
-
-
-def _is_categorical(frame: nw.DataFrame[Any], name: str) -> bool:
-    """Tell whether a column of Python objects holds text or booleans."""
-    return _holds_text(frame.get_column(name).to_numpy())
 
 
 def _holds_text(values: NDArray[Any]) -> bool:
@@ -359,10 +370,8 @@ def float_types(X: Any) -> Any:
 
     Frames of other libraries than plain pandas would otherwise be read as float64.
     """
-    if is_frame(X):
-        frame = nw.from_native(X, eager_only=True)
-        if set(frame.schema.dtypes()) == {nw.Float32()}:
-            return np.float32
+    if is_frame(X) and set(types_of(X)) == {nw.Float32()}:
+        return np.float32
     return [np.float64, np.float32]
 
 
@@ -370,9 +379,9 @@ def is_single(X: Any, columns: Iterable[int] | None = None) -> bool:
     """Tell whether numbers are read from a table, or some columns of it, as float32."""
     if isinstance(X, np.ndarray):
         return bool(X.dtype == np.float32)
-    types = nw.from_native(X, eager_only=True).schema.dtypes()
-    kinds = types if columns is None else [types[v] for v in columns]
-    kinds = [kind for kind in kinds if kind not in _CATEGORICAL or columns is not None]
+    types = types_of(X)
+    kinds = set(types if columns is None else [types[v] for v in columns])
+    kinds = {kind for kind in kinds if kind not in _CATEGORICAL or columns is not None}
     return bool(kinds) and all(kind == nw.Float32 for kind in kinds)
 
 
@@ -380,22 +389,20 @@ def has_objects(X: Any) -> bool:
     """Tell whether a frame has columns of Python objects."""
     if not is_frame(X):
         return False
-    return nw.Object() in nw.from_native(X, eager_only=True).schema.dtypes()
+    return nw.Object() in types_of(X)
 
 
 def refuse_text(X: Any, who: str, about: str = "") -> None:
     """Raise if a column of a frame does not hold numbers; `about` ends the sentence."""
     if not is_frame(X):
         return
-    schema = nw.from_native(X, eager_only=True).schema
-    text = [not _can_be_numeric(dtype) for dtype in schema.dtypes()]
+    types = types_of(X)
+    text = [not _can_be_numeric(dtype) for dtype in types]
     if any(text):
-        types = {
-            type(dtype).__name__ for dtype, no in zip(schema.dtypes(), text, strict=True) if no
-        }
+        found = {type(dtype).__name__ for dtype, no in zip(types, text, strict=True) if no}
         raise ValueError(
-            f"Not numeric: {describe_columns(text, list(schema))} of X "
-            f"({', '.join(sorted(types))}). {who} takes numbers: encode categories with "
+            f"Not numeric: {describe_columns(text, column_names(X))} of X "
+            f"({', '.join(sorted(found))}). {who} takes numbers: encode categories with "
             f"fwkmeans.preprocessing.TableEncoder, or drop the column.{about}"
         )
 

@@ -7,13 +7,17 @@ as.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Sequence
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.optional import require
@@ -41,6 +45,10 @@ MARKS = {
 
 #: A number whose zeros in front would be lost: a code.
 _CODE = r"^-?0\d+$"
+#: A number with nothing but digits, a sign, a point and an exponent.
+_PLAIN = r"^-?(\d+|\d*\.\d+)([eE][-+]?\d+)?$"
+#: Columns beyond which many are looked at together, if they have at most so many rows.
+MANY_COLUMNS, FEW_ROWS, CELLS_AT_A_TIME = 50, 5000, 1 << 18
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d+)*|\.\d+)(e[-+]?\d+)?%?", re.IGNORECASE)
 
 
@@ -74,12 +82,13 @@ def look_like_data(names: Sequence[str], below: Sequence[Sequence[str | None]] =
     in_order = len(numbers) > 1 and len(whole) == len(numbers) and min(steps) > 0
     if not below:
         return bool(numbers) and 2 * len(numbers) >= len(names) and not in_order
-    numeric = [at for at, cells in enumerate(below) if _are_numbers(cells)]
+    is_number = [_NUMBER.fullmatch(one.strip()) is not None for one in names]
+    if any(_are_numbers(cells) for cells, no in zip(below, is_number, strict=True) if not no):
+        return False  # a name above numbers
+    numeric = sum(_are_numbers(cells) for cells, yes in zip(below, is_number, strict=True) if yes)
     if numeric:
-        is_number = [_NUMBER.fullmatch(names[at].strip()) is not None for at in numeric]
-        return all(is_number) and not (
-            in_order and len(steps) == 1 and min(len(numeric), len(names) - 1) > 1
-        )
+        several = min(numeric, len(names) - 1) > 1
+        return not (in_order and len(steps) == 1 and several)
     again = [names[at] in cells for at, cells in enumerate(below) if names[at]]
     return len(names) > 1 and len(again) == len(names) and 2 * sum(again) > len(names)
 
@@ -166,7 +175,13 @@ def _read_text(
     columns = []
     written = cells.slice(int(is_header)).rename_columns(header)
     del data, cells  # what is done with need not stay in memory
+    plain = {}
+    if how.decimal in (None, "."):
+        plain = plain_numbers(arrow, written, as_they_are | as_text, how.missing)
     for column, values in zip(header, written.columns, strict=True):
+        if column in plain:
+            columns.append(plain[column])
+            continue
         values = arrow.chunked_array([values.combine_chunks()], type=values.type)
         if column not in as_they_are:
             values = with_missing(arrow, values, how.missing)
@@ -399,15 +414,62 @@ def wrong_row(name: str, row: Any, sep: str, header: str) -> InputError:
 # ---- what the cells of a column are -------------------------------------------------------------
 
 
+def plain_numbers(
+    arrow: Any, table: Any, beside: Collection[str], missing: Sequence[str]
+) -> dict[str, Any]:
+    """Return columns of text whose cells are all plain numbers, some with a point, as numbers.
+
+    They are what `inferred` makes of them, found at once for many columns of few rows; the columns
+    `beside` are passed over.
+    """
+    compute = require("pyarrow.compute", "CSV files", "io")
+    n_rows = table.num_rows
+    columns = {one: v for v, one in enumerate(table.column_names) if one not in beside}
+    if len(columns) < MANY_COLUMNS or not 0 < n_rows <= FEW_ROWS:
+        return {}
+    at_a_time = CELLS_AT_A_TIME // n_rows
+    found = {}
+    names = list(columns)
+    for first in range(0, len(names), at_a_time):
+        some = names[first : first + at_a_time]
+        chunks = [chunk for one in some for chunk in table.column(columns[one]).chunks]
+        cells = compute.ascii_trim(with_missing(arrow, arrow.concat_arrays(chunks), missing), " \t")
+        is_plain, is_whole, is_code = (
+            compute.match_substring_regex(cells, one) for one in (_PLAIN, r"^-?\d+$", _CODE)
+        )
+        is_plain = compute.and_not(is_plain, is_code)
+        all_plain = _by_column(compute.fill_null(is_plain, True), n_rows).all(axis=1)
+        some_not_whole = ~_by_column(compute.fill_null(is_whole, True), n_rows).all(axis=1)
+        at = np.flatnonzero(all_plain & some_not_whole).tolist()
+        if at:
+            chosen = arrow.concat_arrays([cells.slice(v * n_rows, n_rows) for v in at])
+            with contextlib.suppress(arrow.ArrowInvalid):  # a number such as 1e999
+                numbers = chosen.cast(arrow.float64())
+                for j, v in enumerate(at):
+                    own = numbers.slice(j * n_rows, n_rows)
+                    found[some[v]] = arrow.chunked_array([own])
+    return found
+
+
+def _by_column(answers: Any, n_rows: int) -> NDArray[np.bool_]:
+    return np.asarray(answers.to_numpy(zero_copy_only=False)).reshape(-1, n_rows)
+
+
 def with_missing(arrow: Any, cells: Any, missing: Sequence[str]) -> Any:
     """Return a column in which texts that mean a missing cell are missing."""
     compute = require("pyarrow.compute", "CSV files", "io")
     if not arrow.types.is_string(cells.type):
         return cells
-    is_missing = compute.is_in(cells, value_set=arrow.array(missing, type=arrow.string()))
+    is_missing = compute.is_in(cells, value_set=_texts(tuple(missing)))
     if not compute.any(is_missing).as_py():
         return cells
     return compute.if_else(is_missing, arrow.scalar(None, arrow.string()), cells)
+
+
+@cache
+def _texts(texts: tuple[str, ...]) -> Any:
+    arrow = require("pyarrow", "CSV files", "io")
+    return arrow.array(texts, type=arrow.string())
 
 
 def inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remarks: Remarks) -> Any:
@@ -442,7 +504,7 @@ def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remark
     typed = _cast(arrow, compute, cells, how.decimal or ".")
     if typed is not None and arrow.types.is_temporal(typed.type):
         return typed
-    if typed is not None and compute.any(compute.match_substring_regex(cells, _CODE)).as_py():
+    if typed is not None and _holds_codes(arrow, compute, typed, cells):
         remarks.about_column(
             column,
             "numbers with zeros in front are taken as codes, that is, as categories.",
@@ -461,6 +523,13 @@ def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remark
     if dates.is_ambiguous:
         remarks.about_column(column, "whether the day or the month comes first cannot be told.")
     return arrow.chunked_array([arrow.array(dates.moments)])
+
+
+def _holds_codes(arrow: Any, compute: Any, typed: Any, cells: Any) -> bool:
+    """Tell whether numbers are written with zeros in front; only whole ones can be."""
+    if arrow.types.is_floating(typed.type):
+        cells = cells.filter(compute.equal(typed, compute.floor(typed)))
+    return bool(compute.any(compute.match_substring_regex(cells, _CODE)).as_py())
 
 
 def _compact_dates(arrow: Any, compute: Any, typed: Any, cells: Any) -> Any:
@@ -493,7 +562,8 @@ def _cast(arrow: Any, compute: Any, cells: Any, decimal: str) -> Any:
     for kind in (arrow.int64(), arrow.float64(), arrow.bool_(), *moments):
         texts = numbers if arrow.types.is_floating(kind) else cells
         try:
-            texts.slice(0, 100).cast(kind)  # a million of errors would take long
+            if len(texts) > 100:
+                texts.slice(0, 100).cast(kind)  # a million of errors would take long
             return texts.cast(kind)
         except arrow.ArrowInvalid:
             continue

@@ -108,10 +108,12 @@ def in_common_types(table: Any, how: Format, beside: Collection[str] = ()) -> An
     """
     arrow = require("pyarrow", "Tables", "io")
     columns = [_of_common_type(arrow, column) for column in table.columns]
-    columns = [
-        column if title in beside else _without_numbers(arrow, column, how)
-        for title, column in zip(table.column_names, columns, strict=True)
-    ]
+    numbers = how.missing_numbers
+    if numbers:
+        columns = [
+            column if title in beside else _without_numbers(arrow, column, numbers)
+            for title, column in zip(table.column_names, columns, strict=True)
+        ]
     return arrow.Table.from_arrays(columns, names=table.column_names)
 
 
@@ -154,12 +156,12 @@ def _of_common_type(arrow: Any, column: Any) -> Any:
     return column
 
 
-def _without_numbers(arrow: Any, column: Any, how: Format) -> Any:
+def _without_numbers(arrow: Any, column: Any, numbers: Sequence[float]) -> Any:
     """Return a column of numbers in which those that mean a missing cell are missing."""
     if not (arrow.types.is_integer(column.type) or arrow.types.is_floating(column.type)):
         return column
     compute = require("pyarrow.compute", "Tables", "io")
-    for number in how.missing_numbers:
+    for number in numbers:
         try:
             is_missing = compute.equal(column, arrow.scalar(number).cast(column.type))
         except arrow.ArrowInvalid:  # such as 0.5 in a column of whole numbers

@@ -197,7 +197,7 @@ def _by_number(
     found: dict[str, Any], labels: dict[str, dict[int, Any]], numbers: Sequence[int]
 ) -> dict[str, dict[int, float]]:
     """Return what criteria say of each number, over all algorithms."""
-    from sklearn.metrics import adjusted_rand_score
+    from fwkmeans._support.agreement import adjusted_rand_score
 
     best: dict[str, dict[int, float]] = {"silhouette": {}, "gap": {}, "stability": {}}
     agreement: dict[int, float] = {}

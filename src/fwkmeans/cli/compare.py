@@ -125,7 +125,7 @@ def compared(
 
     Unless `patient`, algorithms that tables of very many columns slow down are skipped.
     """
-    from sklearn.metrics import adjusted_rand_score
+    from fwkmeans._support.agreement import adjusted_rand_score
 
     done: list[dict[str, Any]] = []
     skipped = []
@@ -203,8 +203,7 @@ def _refuse_width(choice: Choice, chosen: Chosen) -> None:
 
 
 def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
-    from sklearn.metrics import adjusted_rand_score
-
+    from fwkmeans._support.agreement import adjusted_rand_score
     from fwkmeans.reports.summarize import summarize_rows
 
     if choice.name == AUTO:  # which has no starts
@@ -213,7 +212,7 @@ def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
     begin = time.perf_counter()
     rows, warned = fit_and_collect(pipeline, chosen.features)
     seconds = time.perf_counter() - begin
-    summary = summarize_rows(pipeline, chosen.features, rows, draws=0, with_map=False)
+    summary = summarize_rows(pipeline, chosen.features, rows, draws=0, for_page=False)
     labels = pipeline[-1].labels_.tolist()
     known = chosen.classes is not None
     return {

@@ -16,8 +16,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score
 
+from fwkmeans._support.agreement import adjusted_rand_score
 from fwkmeans._support.text import bar, joined
 from fwkmeans.datasets import add_noise_features
 from fwkmeans.datasets.named import NamedTable, load_named

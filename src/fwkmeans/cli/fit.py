@@ -149,7 +149,7 @@ def fit(
             classes=chosen.classes,
             row_names=chosen.row_names,
             title=f"{count(len(set(looked_at[-1].labels_.tolist())), 'cluster')} in {name}",
-            with_map=report is not None or as_json,
+            for_page=report is not None or as_json,
             random_state=options.seed,
             sizes=None if streamed is None else streamed.sizes(pipeline),
         )

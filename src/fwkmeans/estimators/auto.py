@@ -90,7 +90,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         Means of the rows of each cluster, in the units of X; NaN for categories.
     feature_weights_ : ndarray of shape (n_clusters_, n_features), float64
         How much the distribution of the feature in the cluster differs from that in the whole
-        table (its Kullback-Leibler divergence), as a share of the cluster's total. 0 for noise.
+        table (its Kullback-Leibler divergence), as a share of the cluster's total. 0 for noise; all
+        equal if there is but one cluster.
     groups_ : dict
         The features of each group, by the number of the group; a feature that is alone is a group,
         too.

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwkmeans._mixture import NOISE, Fit, Sample, leads
-from fwkmeans._support.text import count, joined
+from fwkmeans._support.text import count, joined, number
 from fwkmeans._tabular.layout import Layout
-from fwkmeans.typing import FloatArray, IntArray
+from fwkmeans.typing import BoolArray, FloatArray, IntArray
 
 #: Columns that are named for a pair of clusters.
 MOST_COLUMNS = 3
@@ -64,15 +64,17 @@ def marginals_of(sample: Sample, fit: Fit, layout: Layout) -> Marginals:
     divergence = np.zeros((n_clusters, n_features))
     between = np.zeros((n_clusters, n_clusters, n_features))
     lead = np.full(n_features, np.nan)
-    number = layout.numeric[encoding.numbers] if encoding.numbers.size else np.empty(0, np.int64)
+    numeric = layout.numeric[encoding.numbers] if encoding.numbers.size else np.empty(0, np.int64)
     category = np.concatenate([layout.categorical, layout.numeric[encoding.pairs]])
     numeric_lead, category_lead = leads(sample, fit.membership)
-    lead[number], lead[category] = numeric_lead, category_lead
+    lead[numeric], lead[category] = numeric_lead, category_lead
+    varies = np.bincount(sample.level_column, minlength=category.size) > 1
+    lead[category[~varies]] = np.nan
     shares = np.exp(parameters.log_shares)
     parts = [(parameters.singles, parameters.means, parameters.variance)]
     parts += [(block.columns, block.means, block.variance) for block in parameters.blocks]
     for columns, means, variance in parts:
-        at = number[columns]
+        at = numeric[columns]
         middle = shares @ means
         whole = shares @ (variance + (means - middle) ** 2)
         divergence[:, at] = 0.5 * (
@@ -92,27 +94,28 @@ def marginals_of(sample: Sample, fit: Fit, layout: Layout) -> Marginals:
         divergence[:, feature] = (here * (logs[:, own] - np.log(table))).sum(axis=1)
         pair = (here[:, None] - here[None]) * (logs[:, None, own] - logs[None, :, own])
         between[:, :, feature] = pair.sum(axis=2)
-    return Marginals(
-        np.maximum(divergence, 0.0), between, lead, _groups(fit, number, category, n_features)
-    )
+    groups = _groups(fit, numeric, category, varies, n_features)
+    return Marginals(np.maximum(divergence, 0.0), between, lead, groups)
 
 
-def _groups(fit: Fit, number: IntArray, category: IntArray, n_features: int) -> list[FeatureGroup]:
+def _groups(
+    fit: Fit, numeric: IntArray, category: IntArray, varies: BoolArray, n_features: int
+) -> list[FeatureGroup]:
     """Return all groups by their first column; columns that are constant are noise."""
     found = [
-        FeatureGroup(np.sort(number[np.array(group.columns)]), group.type, group.tail)
+        FeatureGroup(np.sort(numeric[np.array(group.columns)]), group.type, group.tail)
         for group in fit.structure.groups
     ]
     found += [
-        FeatureGroup(number[v : v + 1], kind, np.inf)
+        FeatureGroup(numeric[v : v + 1], kind, np.inf)
         for v, kind in enumerate(fit.structure.singles)
         if kind
     ]
     found += [
-        FeatureGroup(category[v : v + 1], kind, np.inf)
+        FeatureGroup(category[v : v + 1], kind if varies[v] else NOISE, np.inf)
         for v, kind in enumerate(fit.structure.categories)
     ]
-    seen = np.concatenate([number, category])
+    seen = np.concatenate([numeric, category])
     found += [
         FeatureGroup(np.array([v]), NOISE, np.inf) for v in np.setdiff1d(range(n_features), seen)
     ]
@@ -139,18 +142,23 @@ def explanation_of(model: Any, names: list[str]) -> Explanation:
         if group.type != NOISE
     ]
     groups.sort(key=lambda group: -float(np.mean(group["weight"])))
-    noise = [_noise(names[v], model._marginals.lead[v]) for v in np.flatnonzero(model.noise_)]
+    alone = {int(v) for columns in model.groups_.values() if len(columns) == 1 for v in columns}
+    noise = [
+        _noise(names[v], model._marginals.lead[v], v in alone) for v in np.flatnonzero(model.noise_)
+    ]
     pairs = _pairs(model, names)
     tried = [{"n_clusters": n, "criterion": value} for n, value in sorted(model.criteria_.items())]
     text = _text(model, groups, noise, pairs, tried)
     return Explanation(groups, noise, pairs, tried, text)
 
 
-def _noise(name: str, lead: float) -> dict[str, Any]:
+def _noise(name: str, lead: float, alone: bool) -> dict[str, Any]:
     if np.isnan(lead):
         return {"column": name, "reason": "it has the same value in all rows", "lead": None}
     if lead < 0:
         reason = "its values are spread alike in all clusters"
+    elif alone:
+        reason = "its values were spread alike in all clusters when the groups were found"
     else:
         reason = "what it says is said by the other columns of its group"
     return {"column": name, "reason": reason, "lead": float(lead)}
@@ -184,14 +192,23 @@ def _text(
     if model.n_clusters is None:
         best = sorted(tried, key=lambda row: -float(row["criterion"]))
         after = [
-            f"{row['n_clusters']} ({row['criterion'] - best[0]['criterion']:.0f})"
+            f"{row['n_clusters']} ({number(row['criterion'] - best[0]['criterion'], 2)})"
             for row in best[1:4]
         ]
         lines.append(
             f"The criterion is highest for {count(model.n_clusters_, 'cluster')}"
-            + (f"; next come {joined(after)}." if after else ".")
+            + (f"; next {'come' if after[1:] else 'comes'} {joined(after)}." if after else ".")
         )
     lines.append("")
+    if model.n_clusters_ == 1:
+        lines.append("One cluster: there are no others that a column could tell it from.")
+        lines += [
+            f"{joined(group['columns'])} vary together."
+            for group in groups
+            if len(group["columns"]) > 1
+        ]
+        lines += [f"{row['column']}: {row['reason']}." for row in noise if row["lead"] is None]
+        return "\n".join(lines).strip()
     for group in groups:
         share = f"{100 * float(np.mean(group['weight'])):.0f}% of the weight"
         several = len(group["columns"]) > 1

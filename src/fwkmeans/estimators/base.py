@@ -433,9 +433,11 @@ class BaseFeatureWeightedKMeans(
         """Return the rows as the algorithm sees them."""
         return source
 
-    def _described(self, given: Input, *, reset: bool) -> tuple[Source, Description]:
+    def _described(
+        self, given: Input, *, reset: bool, refusal: str | None = None
+    ) -> tuple[Source, Description]:
         """Return the rows as the algorithm sees them, and their description."""
-        return describe_rows(self, given.source, self._view, reset=reset)
+        return describe_rows(self, given.source, self._view, reset=reset, refusal=refusal)
 
     def _bound(
         self, recipe: Recipe, source: Source, table: Description

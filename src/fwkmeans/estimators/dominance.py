@@ -10,7 +10,7 @@ from fwkmeans._support.text import count
 from fwkmeans._support.warn import warn_user
 from fwkmeans.estimators.shares import counted_weights
 from fwkmeans.exceptions import DominantColumnWarning
-from fwkmeans.typing import Description
+from fwkmeans.typing import Description, FloatArray
 
 __all__ = ["MOST", "warn_of_dominant_column"]
 
@@ -36,10 +36,30 @@ def warn_of_dominant_column(estimator: Any, table: Description) -> None:
     if where.size == len(weights) and (weights.argmax(axis=1) == column).all():
         clusters = "every cluster"
     elif where.size > 1:
-        clusters += f" ({count(where.size - 1, 'other cluster')} also rest on one column)"
+        others = count(where.size - 1, "other cluster")
+        clusters += f" ({others} also rest{'s' if where.size == 2 else ''} on one column)"
+    influence = _influence(estimator, table)[worst, column]
+    if influence > MOST:
+        rest = (
+            ", so it alone decides which rows belong there. If it hardly varies, leave it out; "
+            "otherwise choose parameters that spread the weights, such as a larger guard, beta, p "
+            "or gamma."
+        )
+    else:
+        rest = (
+            f", but it varies less than other columns and makes {influence:.0%} of the distances. "
+            "Weights can be compared if the columns have one unit: standardize X, for example "
+            "with fwkmeans.preprocessing.RangeStandardizer."
+        )
     warn_user(
-        f"Column {name} has {largest[worst]:.0%} of the weight in {clusters}, so it alone decides "
-        "which rows belong there. If it hardly varies, leave it out; otherwise choose parameters "
-        "that spread the weights, such as a larger guard, beta, p or gamma.",
+        f"Column {name} has {largest[worst]:.0%} of the weight in {clusters}{rest}",
         DominantColumnWarning,
     )
+
+
+def _influence(estimator: Any, table: Description) -> FloatArray:
+    """Return each column's share of the weighted scatter of the table, (K, M)."""
+    factors = estimator._parts.weighting.effective(estimator._weights()).values[0]
+    spread = np.broadcast_to(factors * table.scatter, estimator.feature_weights_.shape)
+    total = spread.sum(axis=1, keepdims=True)
+    return np.asarray(spread / np.where(total > 0, total, 1.0))

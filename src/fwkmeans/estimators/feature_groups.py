@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from fwkmeans._mixture import Sample, Table, correlated_groups, encoded_sample, fixed_sample
 from fwkmeans._support.threads import one_blas_thread
-from fwkmeans.estimators.inputs import open_rows
-from fwkmeans.sources import MemorySource
+from fwkmeans.estimators.inputs import open_rows, refuse_infinite
+from fwkmeans.sources import MemorySource, count_faults
 from fwkmeans.typing import FloatArray, IntArray, Source
 
 #: Rows that are looked at; more of a table would hardly change the groups.
@@ -24,6 +25,9 @@ class _Reader(BaseEstimator):
 
     def __init__(self, categorical_features: Any) -> None:
         self.categorical_features = categorical_features
+
+
+_Reader.__name__ = "group_features"  # what messages call it
 
 
 def group_features(
@@ -71,9 +75,13 @@ def group_features(
     >>> [group.size for group in group_features(load_uci("ionosphere").data)]
     [1, 16, 16]
     """
-    given = open_rows(_Reader(categorical_features), X, sample_weight, None, reset=True)
+    if issparse(X):
+        raise TypeError("X is sparse; group_features needs dense rows. Use X.toarray() of some.")
+    reader = _Reader(categorical_features)
+    given = open_rows(reader, X, sample_weight, None, reset=True)
     if not isinstance(given.source, MemorySource):
         raise TypeError(f"X is {type(X).__name__}; group_features needs a table in memory.")
+    refuse_infinite(reader, given.source, count_faults(given.source))
     return groups_of(given.source, labels)
 
 
@@ -85,7 +93,7 @@ def find_groups(estimator: Any, source: Source) -> None:
         if isinstance(given, str) and given == "auto":
             if not isinstance(source, MemorySource):
                 raise ValueError(
-                    f"{parameter}='auto' needs rows in memory. Find the groups with "
+                    f"{parameter}='auto' needs dense rows in memory. Find the groups with "
                     f"fwkmeans.group_features on some of the rows, and pass them as {parameter}."
                 )
             numbers = np.empty(source.layout.n_features, dtype=np.int64)

@@ -153,37 +153,57 @@ def _open_rows(
 
 
 def describe_rows(
-    estimator: Any, source: Source, view: Callable[..., Source], *, reset: bool
+    estimator: Any,
+    source: Source,
+    view: Callable[..., Source],
+    *,
+    reset: bool,
+    refusal: str | None = None,
 ) -> tuple[Source, Description]:
     """Return the rows as the algorithm sees them, and their description.
 
-    `view` turns a source into what the algorithm sees. Missing cells of X are checked before that.
+    `view` turns a source into what the algorithm sees. Missing cells of X are checked before that;
+    with a `refusal`, which says what to do instead, none are allowed.
     """
     table, faults = describe(source)
-    seen = source_of_gaps(estimator, source, view, faults, reset=reset)
+    seen = source_of_gaps(estimator, source, view, faults, reset=reset, refusal=refusal)
     if seen is not source:
         table, _ = describe(seen)
     return seen, table._replace(rescale=getattr(estimator, "missing", "error") == "rescale")
 
 
-def source_of_gaps(
-    estimator: Any, source: Source, view: Callable[..., Source], faults: Faults, *, reset: bool
-) -> Source:
-    """Return the rows as the algorithm sees them; those with missing cells count M / m_i times."""
-    layout = source.layout
-    none = np.zeros(layout.categorical.size)
-    infinite = layout.features(faults.infinite.astype(np.float64), none)
+def refuse_infinite(estimator: Any, source: Source, faults: Faults) -> None:
+    """Raise an error if a cell is infinite."""
+    none = np.zeros(source.layout.categorical.size)
+    infinite = source.layout.features(faults.infinite.astype(np.float64), none)
     if infinite.any():
         advice = f"{type(estimator).__name__} needs finite numbers: fill or drop those rows."
         _refuse(estimator, infinite, "infinity", advice)
+
+
+def source_of_gaps(
+    estimator: Any,
+    source: Source,
+    view: Callable[..., Source],
+    faults: Faults,
+    *,
+    reset: bool,
+    refusal: str | None = None,
+) -> Source:
+    """Return the rows as the algorithm sees them; those with missing cells count M / m_i times."""
+    refuse_infinite(estimator, source, faults)
+    layout = source.layout
+    none = np.zeros(layout.categorical.size)
     in_categories = none if layout.is_numeric else count_observed(source).missing
     missing = layout.features(faults.missing.astype(np.float64), in_categories.astype(np.float64))
     if not missing.any():
         seen = view(source, reset=reset)
         changed = seen is not source and count_faults(seen).missing.any()
         return seen.with_gaps(stretch=False) if changed else seen
-    if getattr(estimator, "missing", "error") == "error":
-        _refuse(estimator, missing, "NaN or other missing values", _advice(estimator))
+    if refusal is None and getattr(estimator, "missing", "error") == "error":
+        refusal = _advice(estimator)
+    if refusal is not None:
+        _refuse(estimator, missing, "NaN or other missing values", refusal)
     if "observed_cells" not in source.operations:
         advice = "Rows on a device need every cell: fill them, or give X as an array of NumPy."
         _refuse(estimator, missing, "NaN or other missing values", advice)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing, gen_batches
-from sklearn.utils.validation import check_array
 
 from fwkmeans._engine import Run, bind_parts
 from fwkmeans._engine.stream import Stream, advance, describe_stream
 from fwkmeans._init import Seeds
 from fwkmeans._support.warn import warn_user
 from fwkmeans.estimators.categories import describe_categories
+from fwkmeans.estimators.inputs import check_sample_weight
 from fwkmeans.estimators.spreads import warn_of_unequal_spreads
 from fwkmeans.exceptions import FewerClustersWarning
 from fwkmeans.sources import BlockSource
@@ -45,13 +45,7 @@ def batches_of(X: Any, sample_weight: Any, batch_size: Any) -> Iterator[tuple[An
             "batch after the other."
         )
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    if sample_weight is not None:
-        sample_weight = check_array(sample_weight, ensure_2d=False, input_name="sample_weight")
-        if sample_weight.shape != (n_rows,):
-            raise ValueError(
-                f"sample_weight.shape == {sample_weight.shape}, expected {(n_rows,)}: one weight "
-                "per row."
-            )
+    sample_weight = check_sample_weight(sample_weight, n_rows)
     X = X.tocsr() if hasattr(X, "tocsr") else X
     for piece in gen_batches(n_rows, int(batch_size)):
         weight = None if sample_weight is None else sample_weight[piece]
@@ -72,12 +66,11 @@ def learn_batch(estimator: Any, X: Any, sample_weight: Any, decay: float) -> Non
     """Do one step with a batch of rows, and set the attributes."""
     first = not hasattr(estimator, "cluster_centers_")
     given = estimator._opened(X, sample_weight, reset=first)
-    source, batch = estimator._described(given, reset=first)
-    if source.gaps:
-        raise ValueError(
-            f"X has missing cells, which {type(estimator).__name__}.partial_fit cannot leave out. "
-            "Fill them or drop those rows, for example with sklearn.impute.SimpleImputer."
-        )
+    refusal = (
+        f"{type(estimator).__name__}.partial_fit cannot leave them out. Fill them or drop those "
+        "rows, for example with sklearn.impute.SimpleImputer."
+    )
+    source, batch = estimator._described(given, reset=first, refusal=refusal)
     if first:
         stream, recipe, table = _begin(estimator, given, source, batch)
         estimator.n_steps_, history = 0, np.empty(0)

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.cluster import contingency_matrix
 
+from fwkmeans._support.agreement import adjusted_rand_score
 from fwkmeans.plotting.axes import draw_heat_map, plain
 from fwkmeans.plotting.docstrings import documented
 from fwkmeans.plotting.models import check_labels, model_of

@@ -186,7 +186,9 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             _counts(codes, categories.size) / max(1, (codes >= 0).sum())
             for codes, categories in zip(columns.codes.T, self.categories_, strict=True)
         ]
-        usual = np.nanvar(self._scaled(columns.numeric), axis=0, dtype=np.float64)
+        usual = np.empty(0)
+        if self.frequencies_:  # else nobody asks
+            usual = np.nanvar(self._scaled(columns.numeric), axis=0, dtype=np.float64)
         self.category_scale_ = self._find_category_scale(usual)
         return self._found_origins(X.shape[0])
 

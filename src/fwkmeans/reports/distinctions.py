@@ -7,13 +7,15 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
 
+from fwkmeans._support.agreement import adjusted_rand_score
 from fwkmeans._support.separation import (
+    MOST_CELLS,
     Apart,
     Masses,
-    against_rest,
+    each_against_rest,
     masses_of_categories,
+    masses_of_many,
     masses_of_numbers,
 )
 from fwkmeans.reports.table import Column
@@ -54,19 +56,30 @@ def distinctions(
         chosen, weights = _sample(labels, n_clusters, weights, random_state)
         labels = labels[chosen]
         columns = [_rows_of(column, chosen) for column in columns]
-    masses = [_masses(column, labels, n_clusters, weights) for column in columns]
-    rest = [against_rest(one) for one in masses]
+    masses = _masses(columns, labels, n_clusters, weights)
+    rest = each_against_rest(masses)
     share = np.stack([one.share for one in rest], axis=1)
     return Distinctions(masses, rest, share)
 
 
 def _masses(
-    column: Column, labels: LabelArray, n_clusters: int, weights: FloatArray | None
-) -> Masses:
-    if column.numbers is not None:
-        return masses_of_numbers(column.numbers, labels, n_clusters, weights)
-    assert column.codes is not None
-    return masses_of_categories(column.codes, len(column.categories), labels, n_clusters, weights)
+    columns: Sequence[Column], labels: LabelArray, n_clusters: int, weights: FloatArray | None
+) -> list[Masses]:
+    found: dict[int, Masses] = {}
+    whole = [v for v, one in enumerate(columns) if one.is_numeric and not one.missing.any()]
+    at_a_time = max(1, MOST_CELLS // labels.size)
+    for begin in range(0, len(whole), at_a_time):
+        some = whole[begin : begin + at_a_time]
+        numbers = np.stack([columns[v].numbers for v in some])  # type: ignore[misc]
+        found |= zip(some, masses_of_many(numbers, labels, n_clusters, weights), strict=True)
+    for v, one in enumerate(columns):
+        if one.codes is not None:
+            n = len(one.categories)
+            found[v] = masses_of_categories(one.codes, n, labels, n_clusters, weights)
+        elif v not in found:
+            assert one.numbers is not None
+            found[v] = masses_of_numbers(one.numbers, labels, n_clusters, weights)
+    return [found[v] for v in range(len(columns))]
 
 
 def _rows_of(column: Column, chosen: IntArray) -> Column:

@@ -8,8 +8,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import adjusted_rand_score
 
+from fwkmeans._support.agreement import adjusted_rand_score
 from fwkmeans._support.text import count
 from fwkmeans._tabular.columns import is_frame
 from fwkmeans.estimators import AutoKMeans

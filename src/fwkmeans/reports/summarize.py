@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
+from fwkmeans._support.agreement import adjusted_rand_score
 from fwkmeans._support.jsonable import jsonable
 from fwkmeans._support.text import count, distinct_names, printable, shortened
 from fwkmeans._tabular.distinct import read_values
@@ -185,14 +185,14 @@ def summarize_rows(
     title: str | None = None,
     draws: int = 5,
     random_state: Any = 0,
-    with_map: bool = True,
+    for_page: bool = True,
     sizes: IntArray | None = None,
 ) -> dict[str, Any]:
     """Return the same as `summarize`; `rows` is what the last step of the model was fitted to.
 
-    With it nothing is transformed or predicted again. None makes it from `X`. The map and the
-    typical rows, which only a page shows, are None unless they are asked for. If X is a sample of
-    a larger table, `sizes` are the numbers of rows of its clusters.
+    With it nothing is transformed or predicted again. None makes it from `X`. What only a page
+    shows (map, typical rows, pairs and histograms) is left out unless `for_page`. If X is a sample
+    of a larger table, `sizes` are the numbers of rows of its clusters.
     """
     steps, estimator = split(model)
     table = table_of(X)
@@ -222,7 +222,8 @@ def summarize_rows(
     repeated = repeated_columns(columns, found, labels, sizes)
     stability, stability_note = find_again(estimator, prepared.rows, labels, draws, random)
     features, clusters = _features_and_clusters(
-        _Measured(columns, labels, weights, sizes, masses, shares, equal_by_column, found, repeats)
+        _Measured(columns, labels, weights, sizes, masses, shares, equal_by_column, found, repeats),
+        with_histograms=for_page,
     )
     for k, cluster in enumerate(clusters):
         cluster["found_again"] = None if stability is None else stability["clusters"][k]
@@ -266,7 +267,7 @@ def summarize_rows(
         ),
         "features": features,
         "clusters": clusters,
-        "pairs": separating_columns(columns, found, sizes),
+        "pairs": separating_columns(columns, found, sizes) if for_page else [],
         "repeated": repeated,
         "agreement": None if classes is None else _agreement(classes, labels, len(sizes)),
         "stability": stability,
@@ -277,7 +278,7 @@ def summarize_rows(
         "warnings": [text for _, text in warned],
         "warning_topics": [topic for topic, _ in warned],
     }
-    if with_map:
+    if for_page:
         space = weighted_space(
             prepared.rows,
             view.layout.categorical,
@@ -427,7 +428,7 @@ class _Measured(NamedTuple):
 
 
 def _features_and_clusters(
-    known: _Measured,
+    known: _Measured, *, with_histograms: bool
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     columns, sizes, equal, apart = known.columns, known.sizes, known.equal, known.found.share
     parts = known.masses / max(float(known.masses.sum()), 1e-300)
@@ -435,7 +436,8 @@ def _features_and_clusters(
     times = times_equal(overall, equal)
     order = [int(v) for v in np.lexsort((-times, -separation.round(9)))]
     names = [columns[v].name for v in order]
-    pictured = {int(v) for own in apart for v in np.argsort(-own, kind="stable")[:MOST_HISTOGRAMS]}
+    most = MOST_HISTOGRAMS if with_histograms else 0
+    pictured = {int(v) for own in apart for v in np.argsort(-own, kind="stable")[:most]}
     features = []
     profiles: list[dict[str, Any]] = [{} for _ in sizes]
     given = (known.labels, len(sizes), known.weights)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from fwkmeans._support.agreement import adjusted_rand_score
+from fwkmeans._tabular.columns import is_missing
 from fwkmeans.typing import BoolArray, FloatArray
 
 
@@ -18,7 +19,7 @@ def known_labels_score(y: Any, labels: Any) -> float:
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        The class of each row; -1 if it is not known.
+        The class of each row; -1 or a missing value (NaN, None) if it is not known.
     labels : array-like of shape (n_samples,)
         The cluster of each row.
 
@@ -36,18 +37,21 @@ def known_labels_score(y: Any, labels: Any) -> float:
     y, labels = column_or_1d(y), column_or_1d(labels)
     check_consistent_length(y, labels)
     known = is_known(y)
-    if known.sum() < 2:
-        raise ValueError(
-            f"y has {known.sum()} known classes, expected at least 2. Give the class of some rows, "
-            "and -1 for all others."
-        )
     return float(adjusted_rand_score(y[known], labels[known]))
 
 
 def is_known(y: Any) -> BoolArray:
-    """Tell in which rows the class is known."""
-    unknown: Any = "-1" if y.dtype.kind in "US" else -1
-    return np.asarray(y != unknown, dtype=np.bool_)
+    """Tell in which rows the class is known; raise if there are too few."""
+    known = ~is_missing(y)
+    written: dict[str, list[Any]] = {"U": ["-1"], "S": [b"-1"], "O": [-1, "-1"]}
+    for unknown in written.get(y.dtype.kind, [-1]):
+        known[known] = y[known] != unknown
+    if known.sum() < 2:
+        raise ValueError(
+            f"The class is known in {known.sum()} rows of y, expected at least 2. Give the class "
+            "of some rows, and -1 for all others."
+        )
+    return known
 
 
 def mean_ranks(scores: Any) -> FloatArray:

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, NamedTuple
 import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from fwkmeans._support.agreement import mean_agreement
+from fwkmeans._support.agreement import adjusted_rand_score, mean_agreement
 from fwkmeans._support.checks import (
     POWER,
     RANDOM_STATE,
@@ -25,7 +25,7 @@ from fwkmeans._support.checks import (
     integer,
     number,
 )
-from fwkmeans.selection.agreement import known_labels_score
+from fwkmeans.selection.agreement import is_known, known_labels_score
 from fwkmeans.selection.candidates import (
     Partition,
     Settings,
@@ -382,16 +382,32 @@ class KnownLabels(Criterion):
             raise ValueError(
                 "scoring='known_labels' needs y: the class of some rows, and -1 for all others."
             )
-        y = candidates.of_counted(candidates.y)
+        y = column_or_1d(candidates.y)
+        fitted = (one for one in candidates.partitions if not isinstance(one, Exception))
+        check_consistent_length(next(fitted).labels, y)
+        y = candidates.of_counted(y)
+        is_known(y)  # raises if too few are
         return candidates.score_each(lambda at: known_labels_score(y, candidates.labels(at)))
+
+
+def _calinski_harabasz(rows: Any, labels: Any) -> float:
+    from sklearn.metrics import calinski_harabasz_score
+
+    return float(calinski_harabasz_score(rows, labels))
+
+
+def _davies_bouldin(rows: Any, labels: Any) -> float:
+    from sklearn.metrics import davies_bouldin_score
+
+    return float(davies_bouldin_score(rows, labels))
 
 
 #: The criteria that can be given by name.
 SCORINGS: dict[str, Criterion] = {
     "silhouette": Silhouette(),
     "silhouette_manhattan": Silhouette(p=1.0),
-    "calinski_harabasz": Index(calinski_harabasz_score),
-    "davies_bouldin": Index(davies_bouldin_score, -1),
+    "calinski_harabasz": Index(_calinski_harabasz),
+    "davies_bouldin": Index(_davies_bouldin, -1),
     "dunn": Index(dunn_index),
     "xie_beni": Index(xie_beni_index, -1),
     "hartigan": Hartigan(),

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.metrics import silhouette_score
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
@@ -218,6 +217,8 @@ def distances(X: FloatArray, p: float) -> FloatArray:
 
 def silhouette_of(distance: FloatArray, labels: IntArray) -> float:
     """Return the mean silhouette for known distances."""
+    from sklearn.metrics import silhouette_score
+
     _checked(distance, labels)
     return float(silhouette_score(distance, labels, metric="precomputed"))
 

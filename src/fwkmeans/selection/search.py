@@ -12,7 +12,6 @@ from scipy.stats import rankdata
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import ParameterGrid
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
@@ -141,10 +140,10 @@ class LabelFreeSearch(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
     candidate.
 
     `sample_weight` is passed to all fits. Rows without weight are left out of the scores; otherwise
-    scores count all rows alike. Missing cells are for the estimator to handle. Only "central",
-    "stability" and "known_labels" can score such tables, because all others need distances of
-    complete rows. Files and other sources that are not in memory can be scored by "central" and
-    "known_labels".
+    scores count all rows alike. Missing cells and sparse rows are for the estimator to handle. Only
+    "central", "stability" and "known_labels" can score such tables, because all others need
+    distances of complete, dense rows. Files and other sources that are not in memory can be scored
+    by "central" and "known_labels".
 
     Examples
     --------
@@ -188,8 +187,8 @@ class LabelFreeSearch(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         X : array-like or frame of shape (n_samples, n_features)
             The rows.
         y : array-like of shape (n_samples,), default=None
-            The class of each row, -1 where it is not known. Used by the scoring "known_labels"
-            only.
+            The class of each row, -1 or a missing value where it is not known. Used by the scoring
+            "known_labels" only.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row.
 
@@ -198,6 +197,8 @@ class LabelFreeSearch(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         self : object
             The fitted search.
         """
+        from sklearn.model_selection import ParameterGrid
+
         check_parameters(self, self._constraints)
         criteria = _criteria_of(self.scoring)
         settings: list[Settings] = list(ParameterGrid(self.param_grid))

@@ -7,6 +7,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from scipy.sparse import issparse
 
 from fwkmeans._tabular.coding import Coding
 from fwkmeans._tabular.columns import as_table, is_frame
@@ -31,6 +32,12 @@ class StandardizedTable:
     """
 
     def __init__(self, X: Any, categorical_features: Any) -> None:
+        if issparse(X):
+            raise TypeError(
+                "X is sparse, and this scoring needs distances of dense rows. If they fit into "
+                "memory, give X.toarray(), or set scoring='central', 'stability' or "
+                "'known_labels', which only compare labels."
+            )
         self.table = in_memory(X)
         self.coding = Coding.learn(self.table, categorical_features)
         numbers, codes = self._read(self.table)
@@ -88,13 +95,13 @@ class StandardizedTable:
 
 
 def in_memory(X: Any) -> Any:
-    """Return X as a frame or array; raise if its rows are in a file or come in blocks."""
+    """Return X as a frame, array or CSR; raise if its rows are in a file or come in blocks."""
     if isinstance(X, str | os.PathLike | BlockSource):
         raise ValueError(
             f"This scoring needs all rows in memory, and X is a {type(X).__name__}. Give an array "
             "or a frame, or set scoring='central' or 'known_labels'."
         )
-    return as_table(X, input_name="X")
+    return X.tocsr() if issparse(X) else as_table(X, input_name="X")
 
 
 def take_rows(X: Any, rows: IntArray) -> Any:

@@ -19,7 +19,7 @@ from sklearn.preprocessing import PowerTransformer
 from fwkmeans._tabular.coding import Coding
 from fwkmeans.estimators.kmeans import KMeans
 from fwkmeans.selection.indices import draw_rows
-from fwkmeans.selection.standardized import in_memory
+from fwkmeans.selection.standardized import in_memory, take_rows
 from fwkmeans.typing import FloatArray
 
 #: Numbers of clusters that are tried.
@@ -101,7 +101,8 @@ def cluster_tendency(
 def _columns(table: Any, rows: Any) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
     """Return columns of many values, of few, and indicators of each column of categories."""
     coding = Coding.learn(table, "from_dtype")
-    numbers = coding.rows(table)[rows].astype(np.float64)
+    drawn = take_rows(table, rows) if len(rows) < table.shape[0] else table
+    numbers = coding.rows(drawn).astype(np.float64)
     numbers = numbers[:, np.isfinite(numbers).any(axis=0)]
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     numbers = np.where(np.isnan(numbers), np.nanmedian(numbers, axis=0), numbers)
@@ -109,7 +110,7 @@ def _columns(table: Any, rows: Any) -> tuple[FloatArray, FloatArray, list[FloatA
     is_few = np.array([_has_few_values(column) for column in numbers.T], dtype=bool)
     smooth, few = _symmetric(numbers[:, ~is_few]), _scaled(numbers[:, is_few])
     categories = []
-    for codes in coding.codes(table)[rows].T:
+    for codes in coding.codes(drawn).T:
         levels = np.unique(codes)
         if 1 < levels.size <= MOST_COLUMNS:
             block = (codes[:, None] == levels).astype(np.float64)

@@ -13,13 +13,12 @@ from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
 import fwkmeans
-from fwkmeans._support.agreement import mean_agreement
+from fwkmeans._support.agreement import adjusted_rand, mean_agreement
 from fwkmeans.datasets import add_noise_features
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.estimators.auto import AutoKMeans
 from fwkmeans.preprocessing import TableEncoder
 from fwkmeans.selection import LabelFreeSearch
-from fwkmeans.survey.agreement import adjusted_rand
 from fwkmeans.survey.contenders import Contender
 from fwkmeans.survey.protocol import Unit
 from fwkmeans.survey.store import Cell

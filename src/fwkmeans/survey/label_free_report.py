@@ -124,7 +124,7 @@ def bootstrap_interval(apart: FloatArray, level: float = 0.95) -> tuple[float, f
 def _published(
     by_table: dict[tuple[str, Group], dict[str, float]],
 ) -> dict[tuple[str, Group], float]:
-    """Return the means of what the survey printed, over the tables of each group."""
+    """Return the means of what the survey printed, for groups with only tables of the survey."""
     printed = published()
     means = {}
     for group in GROUPS:
@@ -142,7 +142,7 @@ def _published(
             if "iMWK-Means" in own:
                 minkowski.append(own["iMWK-Means"])
         for title, values in ((BEST_IMWK, minkowski), (BEST_OF_SIX, best)):
-            if values:
+            if values and len(values) == len(names):  # else it would be the mean of other tables
                 means[title, group] = float(np.mean(values))
     return means
 

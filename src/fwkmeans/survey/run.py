@@ -19,9 +19,9 @@ from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 
 import fwkmeans
+from fwkmeans._support.agreement import adjusted_rand
 from fwkmeans._support.threads import effective_n_threads
 from fwkmeans.selection import sweep
-from fwkmeans.survey.agreement import adjusted_rand
 from fwkmeans.survey.label_free import LabelFree, run_procedures
 from fwkmeans.survey.protocol import Protocol, Unit
 from fwkmeans.survey.store import Cell, Store, settings_of
