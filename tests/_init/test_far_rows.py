@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from fwkmeans import EWKMeans, KMeans, WKMeans
 from fwkmeans._init import Seeds, spread_entities
 from fwkmeans._init import entities as module
+from fwkmeans._init import far_rows
 from fwkmeans._init.far_rows import Chances, draw_far_rows, exponential
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.sources import ChunkedSource, MemorySource, centers_of, count_present, describe
@@ -65,7 +66,8 @@ def test_random_numbers_of_rows_are_exponential_and_independent():
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["memory", "float32", "blocks", "hostile", "sparse"])
-def test_far_rows_are_those_of_a_slow_draw(rng, kind, weighted):
+def test_far_rows_are_those_of_a_slow_draw(rng, kind, weighted, monkeypatch):
+    monkeypatch.setattr(far_rows, "_ENTRIES", 64)  # several steps in a block
     X = rng.normal(size=(90, 3))
     X[X < -0.5] = 0.0
     X[20:25] = X[:5]
