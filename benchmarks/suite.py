@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from joblib import cpu_count
@@ -43,7 +44,7 @@ import suite_page
 from bench_memory import peak_above
 from common import about, machine, multiply_add_rate, read_rate, timed
 from fwkmeans import AWKMeans, EWKMeans, FGKMeans, FWSAKMeans, IMWKMeans, KMeans, WKMeans
-from fwkmeans._core import _kernels
+from fwkmeans._core import _kernels, compiled
 from fwkmeans.preprocessing import RangeStandardizer
 
 ROWS, FEATURES, CLUSTERS = (500, 10_000, 200_000, 1_000_000), (4, 10, 50, 200), (3, 10, 50)
@@ -204,6 +205,35 @@ def default_fits(table: str, n_init: int, seconds: float = 2.0) -> list[Row]:
     ]
 
 
+def overhead(repeats: int = 300) -> list[Row]:
+    """Return what a fit takes beside its loop: one iteration on iris, less the time in the core."""
+    X, k = small_tables()["iris"]
+    options = {"init": X[[0, 60, 120]], "n_init": 1, "max_iter": 1}
+    inside: list[float] = []
+    loop = compiled.alternate
+
+    def watched(*arguments: Any, **others: Any) -> Any:
+        seconds, result = timed(partial(loop, *arguments, **others))
+        inside.append(seconds)
+        return result
+
+    rows = []
+    for name in ("KMeans", "EWKMeans"):
+        outside = []
+        with mock.patch.object(compiled, "alternate", watched):
+            for _ in range(repeats):
+                whole = timed(partial(_fit, OURS[name], X, k, **options))[0]
+                outside.append(whole - inside.pop())
+        rows.append(
+            {
+                "algorithm": name,
+                "ms, shortest": 1e3 * min(outside),
+                "ms, median": 1e3 * float(np.median(outside)),
+            }
+        )
+    return rows
+
+
 def gaps(n: int = 50_000) -> list[Row]:
     """Return how much longer fits take if cells are missing."""
     X = blobs(n, 20, 10)
@@ -358,6 +388,7 @@ def cells(small: bool) -> Iterator[Cell]:
         for n_init in (1, 10, 1000) if table in ("iris", "wine") else (1, 10):
             if not small or table == "iris":
                 yield "Small tables", f"{table}-{n_init}", partial(default_fits, table, n_init)
+    yield "Beside the loop", "overhead", partial(overhead, 20 if small else 300)
     yield "Missing cells", "gaps", partial(gaps, 5_000 if small else 50_000)
     if not small:
         for dtype, p in (("float64", 1.7), ("float64", 3.0), ("float32", 1.7)):
@@ -429,6 +460,9 @@ def quick() -> None:
         for row in whole_fits("float64", n, m, k):
             shown = ", ".join(f"{peer} {row[peer]:.2f}" for peer in PEERS if peer in row)
             print(f"{n} x {m}, {k:3} clusters {row['algorithm']:9} {shown}", flush=True)
+    for row in overhead():
+        shortest_ms = row["ms, shortest"]
+        print(f"beside the loop: {row['algorithm']} takes {shortest_ms:.2f} ms", flush=True)
     for row in gaps():
         times = row["times complete rows"]
         print(f"{row['table']}: {row['algorithm']} takes {times:.2f} times as long", flush=True)

@@ -906,12 +906,6 @@ def fit(
         n = [float(np.sum(s[labels == k])) for k in range(K)]
         P.update_c(D, it == 1)
         W, G = P.weight_step(D, n, state, W, G)
-        if algorithm == "fwsa" and previous is not None and np.array_equal(labels, previous[0]):
-            for _ in range(60):  # half-way again and again, as long as labels stay the same
-                before = W
-                W, G = P.weight_step(D, n, state, W, G)
-                if np.max(np.abs(W - before)) <= WEIGHT_TOL:
-                    break
         history.append(P.objective(labels, state, W, G))
         all_labels.append(labels)
         E = P.effective(W, G)

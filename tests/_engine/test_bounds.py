@@ -8,12 +8,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from _engine.test_in_core import _assert_same, _problem
+from _engine.test_in_core import _assert_same, _problem, with_gaps
 from fwkmeans._core import compiled
 from fwkmeans._engine import alternate, alternate_in_python, statistics
 from fwkmeans.weighting import (
     ClusterPowerWeights,
     EntropyWeights,
+    GroupEntropyWeights,
     SelfAdjustingWeights,
     SharedPowerWeights,
     UniformWeights,
@@ -26,12 +27,14 @@ RULES = [
     EntropyWeights(),
     EntropyWeights(gamma=1e-2),  # weights underflow to zero, and leave it again
     EntropyWeights(gamma=0.0),  # all but one are zero
-    EntropyWeights(dispersion="mean"),  # offsets: no bounds
+    EntropyWeights(dispersion="mean"),  # offsets beside distances
     SharedPowerWeights(),
     SharedPowerWeights(beta=1.0),
     ClusterPowerWeights(beta=1.1),
     ClusterPowerWeights(smoothing="refresh"),
     SelfAdjustingWeights(),
+    ClusterPowerWeights(smoothing="inside"),
+    GroupEntropyWeights(dispersion="mean"),
 ]
 
 
@@ -76,6 +79,17 @@ def test_bounds_change_nothing(rule, name):
         problem = _problem(X, rule, int(rng.integers(1, 8)), 2, weight)
         stop = {"max_iter": 30, "tol": 0.0}
         _assert_same(alternate(*problem, **stop), alternate_in_python(*problem, **stop))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_bounds_change_nothing_where_cells_are_missing(rule, name):
+    rng = np.random.default_rng(5)
+    X = with_gaps(np.tile(_table(name, rng), (2, 4)), rng)
+    X = X[:, : max(2, X.shape[1] // 2)]
+    problem = _problem(X, rule, int(rng.integers(2, 8)), 2)
+    stop = {"max_iter": 30, "tol": 0.0}
+    _assert_same(alternate(*problem, **stop), alternate_in_python(*problem, **stop))
 
 
 def test_rows_on_the_bisector_go_to_the_first_center():

@@ -21,7 +21,7 @@ from fwkmeans._engine.in_core import alternate_in_core
 from fwkmeans._init import Seeds, initial_weights, random_entities
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.sources import MemorySource, describe
+from fwkmeans.sources import MemorySource, describe, weigh_gaps
 from fwkmeans.weighting import (
     ClusterPowerWeights,
     EntropyWeights,
@@ -90,6 +90,8 @@ TABLES = _tables()
 
 def _problem(X, rule, n_clusters, n_starts, sample_weight=None, n_threads=1):
     source = MemorySource(X, sample_weight, n_threads)
+    if np.isnan(X).any():
+        source = weigh_gaps(source)[1]
     table, _ = describe(source)
     recipe, table = bind_parts(Recipe(SquaredEuclidean(), MeanCenter(), rule), source, table)
     recipe = recipe._replace(weighting=recipe.weighting.bind(table, n_clusters))
@@ -130,6 +132,26 @@ def test_same_bits_with_sample_weights_and_any_number_of_clusters(rule, n_cluste
     problem = _problem(X, rule, n_clusters, 3, weight)
     for stop in ({"max_iter": 40, "tol": 0.0}, {"max_iter": 3, "tol": 1e-3}):
         _assert_same(alternate(*problem, **stop), alternate_in_python(*problem, **stop))
+
+
+def with_gaps(X, rng):
+    """Return the table with one in seven cells missing, but for those of the first column."""
+    X = X.copy()
+    X[:, 1:][rng.random(X[:, 1:].shape) < 1 / 7] = np.nan
+    return X
+
+
+@pytest.mark.parametrize("name", ["blobs", "wide", "single", "few values", "constant", "segments"])
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_same_bits_where_cells_are_missing(rule, name):
+    rng = np.random.default_rng(4)
+    X = with_gaps(TABLES[name], rng)
+    problem = _problem(X, rule, 5, 2, rng.random(len(X)))
+    assert alternate_in_core(*problem, max_iter=30, tol=1e-6) is not None
+    _assert_same(
+        alternate(*problem, max_iter=30, tol=1e-6),
+        alternate_in_python(*problem, max_iter=30, tol=1e-6),
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
 
-from fwkmeans import FeatureWeightedKMeans, FWSAKMeans, KMeans
+from fwkmeans import FeatureWeightedKMeans, KMeans
 from fwkmeans._engine import Recipe, alternate, assignment_of, bind_parts, first_lowest
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
@@ -175,21 +174,3 @@ def test_the_log_tells_the_best_objective_of_all_starts_also_of_those_that_have_
     assert told[-1][1] < 8
     best = np.array([args[2] for args in told])
     assert np.all(np.diff(best) <= 1e-12 * best[0])
-
-
-class _OneStepAPass(SelfAdjustingWeights):
-    settles = False
-
-
-@pytest.mark.parametrize("guard", [0.0, 1.0])
-def test_weights_that_settle_between_passes_end_where_single_steps_do(guard):
-    X = load_wine().data / np.ptp(load_wine().data, axis=0)
-    for seed in range(10):
-        options = {"n_init": 1, "random_state": seed}
-        settled = FWSAKMeans(3, guard=guard, **options).fit(X)
-        rule = _OneStepAPass(guard=guard)
-        stepwise = FeatureWeightedKMeans(3, weighting=rule, **options).fit(X)
-        np.testing.assert_array_equal(settled.labels_, stepwise.labels_)
-        difference = np.abs(settled.feature_weights_ - stepwise.feature_weights_).max()
-        assert difference <= 2e-6  # a step of 1e-6 leaves half of the way
-        assert settled.n_iter_ < stepwise.n_iter_

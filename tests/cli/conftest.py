@@ -95,8 +95,8 @@ def mixed(write):
     return write("mixed.csv", "\n".join(lines) + "\n")
 
 
-def columns_of(path):
+def columns_of(path, sep=","):
     """Return a CSV file as lists of text by name."""
     with open(path, newline="", encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
+        rows = list(csv.DictReader(stream, delimiter=sep))
     return {name: [row[name] for row in rows] for name in rows[0]}

@@ -21,11 +21,13 @@ from fwkmeans._tabular.format import Format
 from fwkmeans.cli import main
 from fwkmeans.cli.columns import Roles, choose_columns
 from fwkmeans.cli.models import NAMES, choose
+from fwkmeans.cli.numbers import tendency_lines
 from fwkmeans.datasets import load_uci
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.persistence import load_model
 from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
 from fwkmeans.reports import summarize
+from fwkmeans.selection.tendency import Tendency
 
 from .conftest import columns_of
 
@@ -382,7 +384,6 @@ def test_wrong_usage_is_code_2(arguments, sentence, refuse, iris_path):
         ("a,b\n1,2\n3\n", "a row of 1 cell where the header has 2"),
         ("a,b\n", "header but no rows"),
         ("", "is empty"),
-        ("a,a\n1,2\n", "several columns named 'a'"),
         (b"a,b\n1,\x81\n", "--encoding cp1252"),
         ("a,b\n1,2\n", "-k 2: there cannot be more clusters than rows, and the table has 1 row"),
     ],
@@ -483,3 +484,73 @@ def test_rows_are_named_by_a_key_or_by_a_column_of_names(run, write):
         assert found["map"]["names"][:2] == ["flower 0", "flower 1"]
     found = run("fit", path, "-k", 2, "-a", "k-means", "--drop", "who", "--json").json
     assert found["map"]["names"][:2] == ["row 1", "row 2"]
+
+
+@pytest.mark.parametrize("options", [(), ("-a", "ew-km")])
+def test_clusters_that_were_asked_for_are_doubted(options, run, write, rng):
+    one_cloud = "\n".join(f"{a:.4f},{b:.4f}" for a, b in rng.normal(size=(150, 2)))
+    said = run("fit", write("cloud.csv", f"a,b\n{one_cloud}\n"), "-k", "3", *options).out
+    assert said.startswith("It is doubtful whether this table has clusters: ")
+    assert said.count("It is doubtful") == 1
+    apart = np.vstack([rng.normal(size=(50, 2)) + 20 * k for k in range(3)])
+    three = "\n".join(f"{a:.4f},{b:.4f}" for a, b in apart)
+    path = write("three.csv", f"a,b\n{three}\n")
+    assert run("fit", path, "-k", "3", *options).out.startswith("three.csv: 150 rows")
+    found = run("fit", path, "-k", "3", "--json", *options).json["number"]
+    assert found["tendency"]["verdict"] == "clear"
+    few = write("few.csv", "a,b\n1.5,2\n2.5,3\n9.5,8\n8.5,9\n")
+    assert run("fit", few, "-k", "2", *options).out.startswith("few.csv: 4 rows")
+
+
+@pytest.mark.parametrize("stream", [(), ("--stream",)])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_the_table_is_written_as_it_was(mark, stream, run, write):
+    rows = [f"n{i};{10 * (i % 2)},{i % 7}5;{i % 5},5" for i in range(40)]
+    path = write("t.csv", mark + ("größe;a;b\n" + "\n".join(rows) + "\n").encode())
+    run("fit", path, "-k", "2", "--out", "out.csv", "--model", "t.fwk", *stream)
+    out = path.with_name("out.csv")
+    lines = out.read_bytes().removeprefix(mark).decode().splitlines()
+    assert out.read_bytes().startswith(mark)
+    assert lines[0] == "größe;a;b;cluster;distance;confidence"
+    assert [line.split(";")[:3] for line in lines[1:]] == [row.split(";") for row in rows]
+    assert all("," in line.split(";")[4] and "." not in line for line in lines[1:])
+    again = reading.read_table(str(out), Format()).table
+    assert [str(one) for one in again.schema.types][3:5] == ["int64", "double"]
+    run("fit", path, "-k", "2", "--out", "out.tsv", *stream)
+    assert path.with_name("out.tsv").read_text(encoding="utf-8-sig").startswith("größe\ta\tb\tclus")
+    apart = run("predict", "t.fwk", path, "--id", "größe", "--distances", *stream).out
+    assert apart.splitlines()[0] == "größe;cluster;distance_0;distance_1"
+    assert apart.splitlines()[1].startswith("n0;")
+    assert "." not in apart
+
+
+def test_text_of_windows_is_written_with_the_mark_of_utf_8(run, write):
+    rows = "\n".join(f"{'Köln' if i % 3 else 'Mainz'},{i % 4},{i % 7}" for i in range(30))
+    path = write("t.csv", f"stadt,a,b\n{rows}\n".encode("cp1252"))
+    run("fit", path, "-k", "2", "--out", "out.csv")
+    assert path.with_name("out.csv").read_bytes().startswith("\ufeffstadt,a,b,cluster".encode())
+
+
+def test_one_cluster_of_a_table_that_has_some_is_doubted(run, write):
+    rng = np.random.default_rng(0)
+    at = np.arange(60) % 3
+    rows = np.column_stack([rng.normal(10 * at), rng.normal(-5 * at)])
+    lines = "\n".join(f"{a:.3f},{b:.3f}" for a, b in rows)
+    path = write("t.csv", f"a,b\n{lines}\n")
+    one = "AutoKMeans finds one cluster, but K-Means divides this table"
+    said = run("fit", path).out
+    assert said.startswith(one) == ("1 cluster by AutoKMeans" in said)
+    assert tendency_lines(Tendency(9.0, 9.0, 9.0), 1, 60)[0].startswith(one)
+    assert not tendency_lines(Tendency(9.0, 9.0, 9.0), 3, 60)
+
+
+def test_rows_without_a_value_in_columns_that_vary_are_filled(run, write):
+    """A constant column, as tables of one indicator have it, does not count as a value."""
+    rng = np.random.default_rng(0)
+    rows = [f"births,{a:.3f},{b:.3f}" for a, b in rng.normal(size=(40, 2))]
+    rows[5] = rows[9] = "births,,"
+    done = run("fit", write("t.csv", "what,a,b\n" + "\n".join(rows) + "\n"))
+    assert "4 missing cells were filled with the median" in done.out
+    rows[5] = rows[9] = "births,,1.5"
+    done = run("fit", write("u.csv", "what,a,b\n" + "\n".join(rows) + "\n"))
+    assert "2 missing cells were ignored" in done.out

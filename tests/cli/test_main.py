@@ -101,6 +101,20 @@ def test_help_of_commands_is_quick():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_a_fit_imports_only_what_it_needs(wine_path):
+    code = (
+        "import sys\n"
+        "from click.testing import CliRunner\n"
+        "from fwkmeans.cli import main\n"
+        f"result = CliRunner().invoke(main, ['fit', {str(wine_path)!r}, '-k', '3'])\n"
+        "assert result.exit_code == 0, result.output\n"
+        "heavy = {'matplotlib', 'jinja2', 'sklearn.cluster', 'sklearn.linear_model'}\n"
+        "heavy |= {'sklearn.metrics', 'sklearn.model_selection', 'fwkmeans.plotting.cluster_map'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_short_help_equals_the_commands():
     for name, (_, line) in COMMANDS.items():
         if name != "survey":

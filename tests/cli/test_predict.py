@@ -42,7 +42,7 @@ def test_columns_are_found_by_name(run, model, mixed, write):
     path = write("new.csv", "\n".join(lines))
     done = run("predict", "m.fwk", path, "--id", "key", "--distances", "--out", "out.csv")
     assert "Wrote the clusters of 60 rows to out.csv" in done.out
-    found = columns_of("out.csv")
+    found = columns_of("out.csv", ";")  # separated as the table
     assert list(found) == ["key", "cluster", "distance_0", "distance_1", "distance_2"]
     assert found["key"] == columns["key"]
     assert found["cluster"] == [str(label) for label in model[-1].labels_]

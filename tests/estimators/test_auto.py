@@ -208,6 +208,51 @@ def test_how_far_a_number_of_clusters_is_behind_is_not_rounded_to_nothing(fitted
     assert "; next comes 4 (−0.04)." in str(model.explain())
 
 
+def test_the_explanation_of_a_wide_table_can_be_read(rng):
+    labels = rng.integers(3, size=200)
+    X = rng.normal(size=(200, 90))
+    X[:, :40] += 6.0 * rng.normal(size=(3, 40))[labels]
+    model = AutoKMeans(3).fit(X)
+    told = model.explain()
+    lines = str(told).splitlines()
+    assert len(lines) < 32
+    (others,) = (line for line in lines if line.endswith("of the weight).") and "other" in line)
+    n_others = sum(len(group["columns"]) for group in told.groups[20:])
+    share = sum(np.mean(group["weight"]) for group in told.groups[20:])
+    assert (
+        others == f"{n_others} other columns tell clusters apart, too ({share:.0%} of the weight)."
+    )
+    assert len(told.noise) == model.noise_.sum() > 40
+    (noise,) = (line for line in lines if "noise" in line)
+    named = ", ".join(row["column"] for row in told.noise[:20])
+    assert noise == (
+        f"{len(told.noise)} columns are noise, each because its values are spread alike in all "
+        f"clusters: {named} and {len(told.noise) - 20} more."
+    )
+
+
+def test_distances_are_weighted_and_in_standard_deviations(rng, tmp_path):
+    """By the weights of each cluster, not those of the first."""
+    labels = np.arange(90) % 3
+    X = rng.normal(size=(90, 3)) * [1.0, 50.0, 1e-4]
+    X[labels == 1, 0] += 9.0
+    X[labels == 2, 1] -= 500.0
+    model = AutoKMeans(3).fit(X)
+    assert np.ptp(model.feature_weights_, axis=0).max() > 0.2
+    apart = (X[:, None] - model.cluster_centers_) ** 2 / X.var(axis=0)
+    expected = np.sqrt((model.feature_weights_ * apart).sum(axis=2))
+    assert_allclose(model.transform(X), expected)
+    save_model(model, tmp_path / "model.fwk")
+    assert_allclose(load_model(tmp_path / "model.fwk").transform(X), expected)
+
+
+def test_a_device_is_refused_not_ignored(fitted):
+    model, frame, _ = fitted
+    for method in (clone(model).fit, model.predict, model.score, model.transform):
+        with pytest.raises(TypeError, match="AutoKMeans cannot use rows on a device"):
+            method(frame, device="cuda")
+
+
 def test_files_reports_and_plots(fitted, tmp_path):
     model, frame, _ = fitted
     save_model(model, tmp_path / "model.fwk")

@@ -64,6 +64,17 @@ def test_one_batch_of_all_rows_is_one_iteration_of_fit(model, kind, rng, dtype):
     assert batch.n_steps_ == batch.n_iter_ == 1
 
 
+def test_fwsa_rests_where_fit_does(rng):
+    """Once labels rest, fit repeats the step of the weights, which here takes more batches."""
+    X = make_rows(rng, 80, 4)
+    fitted = of(FWSAKMeans(), tol=0).fit(X)
+    batch = of(FWSAKMeans())
+    for _ in range(60):
+        batch.partial_fit(X, decay=0)
+    np.testing.assert_array_equal(batch.labels_, fitted.labels_)
+    assert_same_fit(batch, fitted, rtol=1e-7)
+
+
 @pytest.mark.parametrize("model", STREAMS, ids=repr)
 def test_the_same_batch_again_without_a_past_is_the_next_iteration(model, rng):
     """With decay=0 only the last batch counts: all rows again and again are the loop of fit."""

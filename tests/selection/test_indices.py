@@ -158,6 +158,16 @@ def test_the_class_may_be_missing_where_it_is_not_known(rng, unknown):
         assert known_labels_score(numbers, labels) == pytest.approx(expected)
 
 
+def test_a_cluster_that_the_draw_misses_is_not_said_to_be_missing(rng):
+    X, labels = rng.normal(size=(300, 2)), np.zeros(300, dtype=int)
+    drawn = np.random.RandomState(0).permutation(300)[:10]
+    labels[np.setdiff1d(np.arange(300), drawn)[:3]] = 1
+    with pytest.raises(ValueError, match=r"all 10 rows that were drawn are in one .* max_rows"):
+        minkowski_silhouette(X, labels, max_rows=10)
+    with pytest.raises(ValueError, match="all rows are in one cluster"):
+        minkowski_silhouette(X, np.zeros(300), max_rows=10)
+
+
 def test_ranks_are_counted_by_hand():
     scores = np.array([[3.0, 1.0, 2.0, np.nan, 2.0], [10.0, 30.0, 20.0, 99.0, 40.0]])
     # without the fourth: 1, 4, 2.5, 2.5 and 4, 2, 3, 1

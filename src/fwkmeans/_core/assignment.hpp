@@ -55,10 +55,36 @@ inline double prepare_costs(const Starts& starts, index start, double* costs) {
 }
 
 // Subnormal factors would cost a hundred cycles an operation and bring nothing.
-template <class T>
-inline T normal(double x) {
-    return __builtin_fabs(x) < SMALLEST<T> ? T(0) : T(x);
+template <class T, int L>
+inline Vector<T, L> normal(Vector<double, L> x) {
+    return __builtin_convertvector(absolute<L>(x) < SMALLEST<T> ? Vector<double, L>{} : x, Vector<T, L>);
 }
+
+// Sums over the features of a cluster, lane by lane.
+template <int L>
+struct Lengths {
+    using D = Vector<double, L>;
+    D constant = {}, squares = {}, too_large = {};
+
+    // Writes the factors of L features to `out`, those of a feature `stride` after those of the one before.
+    template <class T>
+    void lay(const double* center, const double* weight, const T* shift, bool expanded, index stride, T* out) {
+        const D w = load<D>(weight);
+        const D moved = load<D>(center) - __builtin_convertvector(load<Vector<T, L>>(shift), D);
+        if (expanded) {
+            const Vector<T, L> factor = normal<T, L>(-2.0 * w * moved);
+            constant += w * moved * moved;
+            squares += w * w * moved * moved;
+            for (int l = 0; l < L; ++l) out[l * stride] = factor[l];
+            return;
+        }
+        const D root = square_root<double, L>(w), s = root < SMALLEST<T> ? D{} : root, end = -s * moved;
+        const Vector<T, L> slope = __builtin_convertvector(s, Vector<T, L>), rest = normal<T, L>(end);
+        squares += w * moved * moved;
+        too_large += absolute<L>(end) <= LARGEST<T> / 16 ? D{} : D{} + 1.0;
+        for (int l = 0; l < L; ++l) out[l * stride] = slope[l], out[l * stride + 1] = rest[l];
+    }
+};
 
 // Layout behind the header: costs of categories, shift (M), then for each tile of clusters: its constants, then for each
 // feature the pairs (s, e) or the single factors g of the tile's clusters.
@@ -83,21 +109,21 @@ void prepare(const Starts& starts, index start, void* prepared) {
         for (int j = 0; j < size; ++j) {
             const double* c = centers + (first + j) * m;
             const double* w = weights + (starts.shared ? 0 : (first + j) * m);
-            double constant = 0, squared_length = 0;
-            for (index v = 0; v < m; ++v) {
-                const double moved = c[v] - double(shift[v]);
-                if (starts.expanded) {
-                    factors[v * size + j] = normal<T>(-2 * w[v] * moved);
-                    constant += w[v] * moved * moved;
-                    squared_length += w[v] * w[v] * moved * moved;
-                } else {
-                    const double root = square_root(w[v]), s = root < SMALLEST<T> ? 0 : root;
-                    factors[(v * size + j) * 2] = T(s);
-                    factors[(v * size + j) * 2 + 1] = normal<T>(-s * moved);
-                    fits &= s * __builtin_fabs(moved) <= LARGEST<T> / 16;
-                    squared_length += w[v] * moved * moved;
-                }
+            const index each = per_element(starts), stride = size * each;
+            Lengths<WIDE> most;
+            Lengths<1> last;
+            index v = 0;
+            for (; v + WIDE <= m; v += WIDE)
+                most.lay(c + v, w + v, shift + v, starts.expanded, stride, factors + v * stride + j * each);
+            for (; v < m; ++v)
+                last.lay(c + v, w + v, shift + v, starts.expanded, stride, factors + v * stride + j * each);
+            double constant = last.constant[0], squared_length = last.squares[0], beyond = last.too_large[0];
+            for (int l = 0; l < WIDE; ++l) {
+                constant += most.constant[l];
+                squared_length += most.squares[l];
+                beyond += most.too_large[l];
             }
+            fits &= beyond == 0;
             const double offset = offsets[first + j];
             constants[j] = T(constant + offset);
             length = squared_length > length ? squared_length : length;
@@ -399,22 +425,44 @@ struct Start {
 
 // Bounds of the distances to the nearest center and to all others: roots of the two best squares, wider
 // by what they may be off. A label that was decided again is that of one of the near centers, so the
-// best square bounds all. Squares too small for float bound nothing: see Bounds.
-template <class T, bool SHARED>
+// best square bounds all. Squares too small for float bound nothing: see Bounds. Offsets do not belong
+// to distances: what a cluster had more than its square is taken away, or the most it can be.
+template <class T, bool SHARED, class Mask>
 inline void leave_bounds(const Scratch<T>& block, index i, index m, V<T> value, V<T> second, V<T> slack,
-                         index n, const bool* certain, double unit) {
+                         V<T> label, Mask certain, index n, double unit) {
+    constexpr int W = WIDTH<T>;
+    using D = Vector<double, W>;
+    using F = Vector<float, W>;
     if (SHARED) {
         const V<T> length = load<V<T>>(block.lengths + i);
         value += length;
         second += length;
         slack += length * T((double(m) + 16) * 8 * UNIT_ROUNDOFF<T>);
     }
-    for (index j = 0; j < n; ++j) {
-        const double most = double(value[j]) + double(slack[j]);
-        const double least = double(certain[j] ? second[j] : value[j]) - double(slack[j]);
-        block.upper[i + j] = float(square_root(most > 0 ? most : 0) * unit * (1 + 1e-6)) + 1e-30f;
-        const float lower = float(square_root(least > 0 ? least : 0) * unit * (1 - 1e-6)) - 1e-30f;
-        block.lower[i + j] = lower > 0 ? lower : 0;  // NaN is zero, too
+    const V<T> next = certain ? second : value;
+    const D off = __builtin_convertvector(slack, D);
+    D most = __builtin_convertvector(value, D) + off, least = __builtin_convertvector(next, D) - off;
+    if (block.offsets) {
+        const Offsets& offsets = *block.offsets;
+        D own, others;
+        for (int j = 0; j < W; ++j) {
+            own[j] = certain[j] ? offsets.own[index(label[j])] : offsets.least;
+            others[j] = certain[j] ? offsets.most_other[index(label[j])] : offsets.most;
+        }
+        most += 1e-12 * (absolute<W>(most) + absolute<W>(own)) - own;
+        least -= 1e-12 * (absolute<W>(least) + absolute<W>(others)) + others;
+    }
+    most = most >= 0.0 ? most : (most < 0.0 ? D{} : D{} + __builtin_inf());  // NaN bounds nothing
+    least = least > 0.0 ? least : D{};
+    const F above = __builtin_convertvector(most * unit * unit, F) * 1.000002f + 1e-36f;
+    F below = __builtin_convertvector(least * unit * unit, F) * 0.999998f - 1e-36f;
+    below = below > 0.0f ? below : F{};
+    const F upper = square_root<float, W>(above), lower = square_root<float, W>(below);
+    if (n == W) {
+        store(block.upper + i, upper);
+        store(block.lower + i, lower);
+    } else {
+        for (index j = 0; j < n; ++j) block.upper[i + j] = upper[j], block.lower[i + j] = lower[j];
     }
 }
 
@@ -470,17 +518,18 @@ index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, 
                 const auto certain = best.second[r] - best.value[r] > slack;
                 const index n = left - r * WIDTH<T> < WIDTH<T> ? left - r * WIDTH<T> : WIDTH<T>;
                 std::int32_t* labels = block.labels + i0 + r * WIDTH<T>;
-                if (block.upper) {
-                    bool sure[WIDTH<T>];
-                    for (int j = 0; j < WIDTH<T>; ++j) sure[j] = certain[j] != 0;
+                if (block.upper)
                     leave_bounds<T, SHARED>(block, i0 + r * WIDTH<T>, m, best.value[r], best.second[r], slack,
-                                            n, sure, unit);
-                }
-                auto doubtful = certain[0] == 0;
-                for (index j = 0; j < n; ++j) {
-                    labels[j] = std::int32_t(best.label[r][j]);
-                    doubtful |= certain[j] == 0;
-                }
+                                            best.label[r], certain, n, unit);
+                const auto found = __builtin_convertvector(best.label[r], Vector<std::int32_t, WIDTH<T>>);
+                if (n == WIDTH<T>)
+                    store(labels, found);
+                else
+                    for (index j = 0; j < n; ++j) labels[j] = found[j];
+                std::uint64_t words[BYTES / 8];
+                store(words, certain);
+                bool doubtful = false;
+                for (const std::uint64_t word : words) doubtful |= ~word != 0;
                 if (doubtful)
                     for (index j = 0; j < n; ++j)
                         if (certain[j] == 0) {

@@ -38,6 +38,7 @@ struct Scratch {
     index ahead_bytes;
     float *upper = nullptr, *lower = nullptr;  // (block) bounds that an assignment leaves, if wanted
     T* lengths = nullptr;                      // (block) weighted squares of the rows, for these
+    const Offsets* offsets = nullptr;          // the same
 
     Scratch(void* memory, index n_features, index n_clusters, bool powers, bool gaps = false) {
         std::uintptr_t cursor = reinterpret_cast<std::uintptr_t>(memory);
@@ -170,11 +171,15 @@ void pack_tile(const T* rows, index row_stride, index m, const T* shift, T* pane
     }
 }
 
+// Rows of a tile that is not full, filled up with zeros: one of the staged tiles.
 template <class T>
-void pack_partial_tile(const T* rows, index n, index row_stride, index m, const T* shift, T* panel) {
-    for (index v = 0; v < m; ++v)
-        for (index i = 0; i < TILE_ROWS<T>; ++i)
-            panel[v * TILE_ROWS<T> + i] = i < n ? load<T>(rows + i * row_stride + v) - shift[v] : T(0);
+const T* fill_up(const Scratch<T>& block, index i, index m) {
+    T* staged = block.staged + i * m;
+    for (index j = i; block.rows != block.staged && j < block.n_rows; ++j)
+        __builtin_memcpy(block.staged + j * m, block.row(j), std::size_t(m) * sizeof(T));
+    __builtin_memset(block.staged + block.n_rows * m, 0,
+                     std::size_t((i + TILE_ROWS<T> - block.n_rows) * m) * sizeof(T));
+    return staged;
 }
 
 template <class T>
@@ -227,20 +232,20 @@ void measure_lengths(Scratch<T>& block, index m, const double* weights) {
 template <class T>
 void pack(Scratch<T>& block, index m, const T* shift) {
     for (index i = 0; i < block.n_rows; i += TILE_ROWS<T>) {
-        const T* rows = block.rows + i * block.row_stride;
+        const bool full = i + TILE_ROWS<T> <= block.n_rows;
+        const T* rows = full ? block.row(i) : fill_up(block, i, m);
+        const index stride = full ? block.row_stride : m;
         T* panel = block.panels + i * m;
-        if (i + TILE_ROWS<T> > block.n_rows)
-            pack_partial_tile(rows, block.n_rows - i, block.row_stride, m, shift, panel);
-        else if (WIDTH<T> >= 16 && m >= 16)
-            pack_tile<T, WIDTH<T> >= 16 ? 16 : 2>(rows, block.row_stride, m, shift, panel);
+        if (WIDTH<T> >= 16 && m >= 16)
+            pack_tile<T, WIDTH<T> >= 16 ? 16 : 2>(rows, stride, m, shift, panel);
         else if (WIDTH<T> >= 8 && m >= 8)
-            pack_tile<T, WIDTH<T> >= 8 ? 8 : 2>(rows, block.row_stride, m, shift, panel);
+            pack_tile<T, WIDTH<T> >= 8 ? 8 : 2>(rows, stride, m, shift, panel);
         else if (WIDTH<T> >= 4 && m >= 4)
-            pack_tile<T, WIDTH<T> >= 4 ? 4 : 2>(rows, block.row_stride, m, shift, panel);
+            pack_tile<T, WIDTH<T> >= 4 ? 4 : 2>(rows, stride, m, shift, panel);
         else if (m >= 2)
-            pack_tile<T, 2>(rows, block.row_stride, m, shift, panel);
-        else
-            pack_partial_tile(rows, TILE_ROWS<T>, block.row_stride, m, shift, panel);
+            pack_tile<T, 2>(rows, stride, m, shift, panel);
+        else if (m == 1)
+            for (index j = 0; j < TILE_ROWS<T>; ++j) panel[j] = load<T>(rows + j * stride) - shift[0];
     }
 }
 

@@ -2,6 +2,7 @@
 // so they obey the triangle inequality in the weights of a cluster, and bounds of the last pass bound
 // the distances of this one (DESIGN: with alpha = max w'/w and delta = |c' - c| in the new weights, an
 // upper bound u becomes sqrt(alpha) u + delta). Labels and sums are those of the plain pass, to the bit.
+// Missing cells leave features out of a row's distances, and no step is longer in fewer features.
 #pragma once
 #include "statistics.hpp"
 
@@ -16,8 +17,8 @@ struct Undecided {
     std::int32_t* places;  // (block) where they are in the block
     F* zeros;              // (M)
 
-    Undecided(std::uintptr_t memory, index m, index k, index most)
-        : rows(reinterpret_cast<void*>(memory), m, k, false) {
+    Undecided(std::uintptr_t memory, index m, index k, index most, bool gaps)
+        : rows(reinterpret_cast<void*>(memory), m, k, false, gaps) {
         std::uintptr_t cursor = rows.end;
         const auto take = [&cursor](index bytes) {
             const std::uintptr_t taken = cursor;
@@ -38,8 +39,8 @@ template <class T>
 std::size_t bounded_bytes(const Rows<T>& table, index n_clusters) {
     const std::size_t first = scratch_bytes<T>(table, n_clusters, false);
     const index m = table.n_features, most = block_rows<T>(m);
-    const std::uintptr_t same = Undecided<T>(first, m, n_clusters, most).end,
-                         single = Undecided<float>(first, m, n_clusters, most).end;
+    const std::uintptr_t same = Undecided<T>(first, m, n_clusters, most, table.gaps).end,
+                         single = Undecided<float>(first, m, n_clusters, most, table.gaps).end;
     return std::size_t(same > single ? same : single);
 }
 
@@ -55,6 +56,17 @@ inline index move_bounds(const Bounds& bounds, index first, index n, const std::
         upper[i] = most;
         lower[i] = least > 0 ? least : 0;
         open[i] = !(most < least);
+    }
+    if (bounds.offsets) {  // squares with their offsets decide
+        const double square = bounds.unit * bounds.unit;
+        for (index i = 0; i < n; ++i) {
+            const index own = labels[i] < 0 ? 0 : labels[i];
+            const double most = double(upper[i]) * upper[i], least = double(lower[i]) * lower[i];
+            const double mine = bounds.offsets->own[own] * square;
+            const double others = bounds.offsets->least_other[own] * square;
+            const double apart = (least + others) - (most + mine);
+            open[i] = !(apart > 1e-9 * (most + least + __builtin_fabs(mine) + __builtin_fabs(others)));
+        }
     }
     index n_open = 0;
     for (index i = 0; i < n; ++i) {
@@ -75,7 +87,9 @@ void pack_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, i
     rows.first = 0;
     rows.levels = nullptr;
     rows.n_categorical = 0;
-    rows.ahead = nullptr;
+    const bool most = 2 * n_open > block.n_rows;  // and of the next block as well
+    rows.ahead = same && most ? block.ahead : nullptr;
+    rows.ahead_bytes = block.ahead_bytes;
     rows.rows = rows.staged;
     rows.row_stride = m;
     if (same && n_open == block.n_rows) {
@@ -104,6 +118,7 @@ index race_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, 
                      const Starts& starts, const char* prepared, double unit) {
     const index m = starts.n_features;
     pack_undecided(block, open, n_open, m, shift_of<F>(starts, prepared));
+    if (open.rows.holes) find_holes(open.rows, m);
     const auto nearest = [&](index p) { return exactly.nearest(block.row(open.places[p]), nullptr); };
     if (!starts.expanded) return race_block<F, false>(open.rows, starts, prepared, unit, nearest);
     measure_rows(open.rows, m);
@@ -153,9 +168,10 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
                         const char* prepared, void* scratch, const LastLabels& known,
                         const Bounds& bounds, const Sums& out, Cancel cancel) {
     const index k = starts.n_clusters, m = starts.n_features;
-    Scratch<T> block(scratch, m, k, false);
-    Undecided<F> open(block.end, m, k, block_rows<T>(m));
+    Scratch<T> block(scratch, m, k, false, table.gaps);
+    Undecided<F> open(block.end, m, k, block_rows<T>(m), table.gaps);
     for (index v = 0; v < m; ++v) open.zeros[v] = 0;
+    open.rows.offsets = bounds.offsets;
     const Start<T> exactly(table, starts, 0);
     for_each_block(table, begin, end, block, cancel, [&] {
         std::int32_t* labels = known.labels + block.first;
@@ -167,7 +183,9 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
             *bounds.doubtful += race_undecided(block, open, n_open, exactly, starts, prepared, bounds.unit);
             n_changed = find_changes(table, block, open, labels, bounds, out);
         }
-        if (s)
+        if (table.gaps)
+            sum_changes<T, Cells::gaps>(block, s, starts, labels, n_changed, known.update[0], out);
+        else if (s)
             sum_changes<T, Cells::weighted>(block, s, starts, labels, n_changed, known.update[0], out);
         else
             sum_changes<T, Cells::plain>(block, s, starts, labels, n_changed, known.update[0], out);

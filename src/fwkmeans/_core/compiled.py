@@ -34,6 +34,7 @@ __all__ = [
     "distances",
     "exp",
     "find_farthest",
+    "finite",
     "instruction_set",
     "log",
     "mass_of",
@@ -157,13 +158,18 @@ def find_farthest(
     return distance, row
 
 
-def assign(block: Block, assigning: Pass) -> tuple[LabelArray, float]:
+def assign(block: Block, assigning: Pass, *, summed: bool = True) -> tuple[LabelArray, float]:
     """See `fwkmeans._core.twin.assign`."""
     labels = np.empty(block.rows.shape[0], dtype=np.int32)
     objective = _kernels.assign(
-        block.rows, _block(block, _work(block, assigning)), assigning, labels
+        block.rows, _block(block, _work(block, assigning)), assigning, labels, summed
     )
     return labels, objective
+
+
+def finite(block: Block) -> bool:
+    """See `fwkmeans._core.twin.finite`."""
+    return _kernels.finite(block.rows, _block(block, block.rows.size))
 
 
 def distances(block: Block, assigning: Pass) -> RowArray:
@@ -257,7 +263,7 @@ def alternate(
     numbers = (table.scatter, table.mean, table.magnitude, table.span, initial, initial_groups)
     parameters = np.empty((3, n_starts))
     for row, values in zip(parameters, (rule.parameter, rule.second, guards), strict=True):
-        row[:] = np.ravel(values)
+        row[:] = values if isinstance(values, float) else np.ravel(values)
     partition = (_NO_GROUPS, _NO_GROUPS, _NO_GROUPS)
     if rule.groups is not None:
         order = np.argsort(rule.groups, kind="stable")

@@ -73,6 +73,10 @@ inline int instruction_set() {
 template <class T>
 const Kernels<T>& kernels();
 #ifdef FWK_X86
+inline const Elementwise& elementwise() {
+    const Elementwise* all[] = {&baseline::elementwise, &x86_64_v3::elementwise, &x86_64_v4::elementwise};
+    return *all[instruction_set()];
+}
 template <>
 inline const Kernels<double>& kernels() {
     const Kernels<double>* all[] = {&baseline::f64, &x86_64_v3::f64, &x86_64_v4::f64};
@@ -84,6 +88,7 @@ inline const Kernels<float>& kernels() {
     return *all[instruction_set()];
 }
 #else
+inline const Elementwise& elementwise() { return baseline::elementwise; }
 template <>
 inline const Kernels<double>& kernels() {
     return baseline::f64;

@@ -61,7 +61,7 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
     const bool largest = exactly.p == __builtin_inf();
     double objective = 0;
     const index m = starts.n_features;
-    Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m));
+    Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m), false);
     open.rows.upper = nullptr;
     if (single)
         for (index v = 0; v < m; ++v) open.zeros[v] = 0;
@@ -76,7 +76,7 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
             const index label = block.labels[i];
             const double s = table.sample_weight ? table.sample_weight[block.first + i] : 1;
             out.labels[block.first - begin + i] = std::int32_t(label);
-            if (!(s > 0)) continue;  // such a row may be infinitely far
+            if (!out.objective || !(s > 0)) continue;  // such a row may be infinitely far
             const double d = exactly(block.row(i), block.levels_of(i), label) + exactly.offsets[label];
             if (!largest)
                 objective += s * d;
@@ -84,7 +84,7 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
                 objective = d;
         }
     });
-    *out.objective = objective;
+    if (out.objective) *out.objective = objective;
 }
 
 template <class T>
@@ -137,17 +137,64 @@ void describe_features(const Scratch<T>& block, const double* sample_weight, ind
     }
 }
 
+// The same for N vectors of features at once of rows without weights, if all cells are finite; false if one is not, and
+// nothing is written then.
+template <class T, int L, int N>
+bool describe_finite(const Scratch<T>& block, index v, const double* reference, const Moments& out) {
+    using D = Vector<double, L>;
+    D origin[N], sum[N], square[N], minimum[N], maximum[N], nothing = {};
+    for (int c = 0; c < N; ++c) {
+        origin[c] = load<D>(reference + v + c * L);
+        sum[c] = load<D>(out.sums + v + c * L);
+        square[c] = load<D>(out.squares + v + c * L);
+        minimum[c] = load<D>(out.minimum + v + c * L);
+        maximum[c] = load<D>(out.maximum + v + c * L);
+    }
+    for (index i = 0; i < block.n_rows; ++i) {
+        const T* row = block.rows + i * block.row_stride + v;
+        for (int c = 0; c < N; ++c) {
+            const D y = __builtin_convertvector(load<Vector<T, L>>(row + c * L), D), t = y - origin[c];
+            nothing += y * 0.0;  // NaN from the first cell on that is not finite
+            sum[c] += t;
+            square[c] += t * t;
+            minimum[c] = y < minimum[c] ? y : minimum[c];
+            maximum[c] = y > maximum[c] ? y : maximum[c];
+        }
+    }
+    for (int j = 0; j < L; ++j)
+        if (!(nothing[j] == 0)) return false;
+    for (int c = 0; c < N; ++c) {
+        store(out.sums + v + c * L, sum[c]);
+        store(out.squares + v + c * L, square[c]);
+        store(out.minimum + v + c * L, minimum[c]);
+        store(out.maximum + v + c * L, maximum[c]);
+        store(out.observed + v + c * L, load<D>(out.observed + v + c * L) + double(block.n_rows));
+    }
+    return true;
+}
+
+// Vectors of L features from v on, N at a time.
+template <class T, int L, int N, bool WEIGHTED>
+void describe_features(const Scratch<T>& block, const double* sample_weight, index& v, index m,
+                       const double* reference, const Moments& out) {
+    for (; v + L * N <= m; v += L * N) {
+        fetch_ahead(block, v, v + L * N, m);
+        if (!WEIGHTED && describe_finite<T, L, N>(block, v, reference, out)) continue;
+        for (int c = 0; c < N; ++c)
+            describe_features<T, L, WEIGHTED>(block, sample_weight, v + c * L, reference, out);
+    }
+}
+
 template <class T, bool WEIGHTED>
 void describe_block(const Scratch<T>& block, const double* sample_weight, index m,
                     const double* reference, const Moments& out) {
     constexpr int L = WIDTH<double>;
     index v = 0;
-    for (; v + L <= m; v += L) {
-        fetch_ahead(block, v, v + L, m);
-        describe_features<T, L, WEIGHTED>(block, sample_weight, v, reference, out);
-    }
-    fetch_ahead(block, v, m, m);
-    for (; v < m; ++v) describe_features<T, 1, WEIGHTED>(block, sample_weight, v, reference, out);
+    describe_features<T, L, 4, WEIGHTED>(block, sample_weight, v, m, reference, out);
+    describe_features<T, L, 1, WEIGHTED>(block, sample_weight, v, m, reference, out);
+    if (L > 4) describe_features<T, 4, 1, WEIGHTED>(block, sample_weight, v, m, reference, out);
+    if (L > 2) describe_features<T, 2, 1, WEIGHTED>(block, sample_weight, v, m, reference, out);
+    describe_features<T, 1, 1, WEIGHTED>(block, sample_weight, v, m, reference, out);
 }
 
 template <class T>
@@ -171,12 +218,36 @@ void describe(const Rows<T>& table, index begin, index end, const double* refere
     });
 }
 
+// Whether all cells of the rows are finite numbers.
+template <class T>
+bool finite(const Rows<T>& table, index begin, index end, void* scratch, Cancel cancel) {
+    const index m = table.n_features;
+    Scratch<T> block(scratch, m, 1, false);
+    bool all = true;
+    for_each_block(table, begin, end, block, cancel, [&] {
+        const index n = block.row_stride == m ? 1 : block.n_rows, size = block.n_rows * m / n;
+        for (index i = 0; i < n; ++i) {
+            const T* cells = block.row(i);
+            V<T> nothing[4] = {};  // NaN where a cell is not finite
+            index v = 0;
+            for (; v + 4 * WIDTH<T> <= size; v += 4 * WIDTH<T>)
+                for (int c = 0; c < 4; ++c) nothing[c] += load<V<T>>(cells + v + c * WIDTH<T>) * T(0);
+            T rest = 0;
+            for (; v < size; ++v) rest += load<T>(cells + v) * T(0);
+            const V<T> sum = (nothing[0] + nothing[1]) + (nothing[2] + nothing[3]);
+            for (int j = 0; j < WIDTH<T>; ++j) rest += sum[j];
+            all &= rest == 0;
+        }
+    });
+    return all;
+}
+
 template <class T>
 constexpr Kernels<T> table_of() {
     return {FWK_NAME,     prepared_bytes<T>, prepare<T>,   scratch_bytes<T>, accumulate<T>,
             bounded_bytes<T>, accumulate_bounded<T>,
             farthest<T>,  assign<T>,         distances<T>, slopes<T>,        powers<T>,
-            roots_bytes,  roots<T>,          describe<T>,  seeding_rows,     pack_for_seeding,
+            roots_bytes,  roots<T>,          describe<T>,  finite<T>, seeding_rows,     pack_for_seeding,
             nearest_candidates};
 }
 

@@ -49,6 +49,13 @@ struct LastLabels {
     const unsigned char* update;  // (R) sum only what changes: rows out of and into clusters
 };
 
+// What dissimilarities have beside squared distances, for each cluster: its own, and the least and the
+// most of all others.
+struct Offsets {
+    const double *own, *least_other, *most_other;  // (K)
+    double least, most;                            // of all
+};
+
 // What is known of each row's distances since the last pass, in float and times `unit`, a power of two
 // that makes distances about one: not above `upper` to the own center, not below `lower` to any other.
 // Weights and centers have changed since: an upper bound times grow, plus add, and a lower one times
@@ -57,6 +64,7 @@ struct Bounds {
     float *upper, *lower;  // (n_rows), replaced; null: all labels are known, and rows only summed
     const float *grow, *add, *shrink, *subtract;  // (K)
     double unit;
+    const Offsets* offsets;  // null: none
     std::int64_t* doubtful;  // (1) rows that a race could not decide are added
 };
 
@@ -80,7 +88,7 @@ struct Farthest {
 
 struct Labels {
     std::int32_t* labels;  // (rows of the segment)
-    double* objective;     // (1) sum of s (d + offset); the largest d for p = infinity
+    double* objective;     // (1) sum of s (d + offset); the largest d for p = infinity; null: not wanted
 };
 
 // Rows of known labels about a point for each cluster.
@@ -164,16 +172,41 @@ struct Kernels {
                   Cancel);
     void (*describe)(const Rows<T>&, index begin, index end, const double* reference, void* scratch,
                      const Moments&, Cancel);
+    bool (*finite)(const Rows<T>&, index begin, index end, void* scratch, Cancel);
     index (*seeding_rows)(index n_rows);
     void (*pack_for_seeding)(const double* rows, index n_rows, index n_features, double* packed);
     void (*nearest_candidates)(const Seeding&, const double* points, index n_points,
                                const double* closest, double* out, double* potential);
 };
 
-#define FWK_DECLARE(ISA)              \
-    namespace ISA {                   \
-    extern const Kernels<double> f64; \
-    extern const Kernels<float> f32;  \
+// Sums of the rows of a cluster about its reference; (M) each.
+struct Cluster {
+    const double *center, *reference, *sums, *squares;
+    const double* observed;  // null: mass
+    double mass;
+    std::int64_t rows;
+};
+// How weights and center of a cluster have changed.
+struct Change {
+    double most, least, step;
+    bool leaves_zero;
+};
+
+// The same bits from every instruction set.
+struct Elementwise {
+    void (*exp)(const double* x, double* out, index n);
+    void (*log)(const double* x, double* out, index n);
+    bool (*move)(const Cluster&, index m, const double* magnitude, double* moved, double* dispersion,
+                 double* known);
+    Change (*change)(const double* before, const double* now, const double* center, const double* moved,
+                     index m);
+};
+
+#define FWK_DECLARE(ISA)                  \
+    namespace ISA {                       \
+    extern const Kernels<double> f64;     \
+    extern const Kernels<float> f32;      \
+    extern const Elementwise elementwise; \
     }
 FWK_DECLARE(baseline)
 FWK_DECLARE(x86_64_v3)

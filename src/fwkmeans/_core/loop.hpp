@@ -30,11 +30,10 @@ struct Problem {
     double tol;
     bool updates;  // sum only the rows that change, where few do
 
-    // Whether bounds tell which rows keep their label: offsets do not obey a triangle inequality, and
-    // a small race is faster than bounds.
+    // Whether bounds tell which rows keep their label: a small race is faster than bounds.
     bool bounded() const {
         const bool worthwhile = rows.n_rows >= 512 && n_clusters * rows.n_features >= 32;
-        return (updates || worthwhile) && n_clusters > 1 && !rule.has_offsets();
+        return (updates || worthwhile) && n_clusters > 1;
     }
 };
 
@@ -59,7 +58,7 @@ class Passes {
                                      : kernels<T>().scratch_bytes(problem.rows, k_, false)) +
                   63) /
                  64 * 64),
-          size_(2 * k_ + 2 * k_ * m_ + 2),
+          size_(2 * k_ + (problem.rows.gaps ? 3 : 2) * k_ * m_ + 2),
           n_parts_(n_threads > 1 ? problem.n_segments : 1),
           scratch_(new char[bytes_ * n_threads + 64]), parts_(size_ * n_parts_), total_(size_),
           doubtful_(problem.n_segments) {}
@@ -127,12 +126,12 @@ class Passes {
 
    private:
     Sums of(double* memory) const {
-        double* ones = memory + 2 * k_ + 2 * k_ * m_;
+        double* ones = memory + size_ - 2;
         return {memory,
                 reinterpret_cast<std::int64_t*>(memory + k_),
                 memory + 2 * k_,
                 memory + 2 * k_ + k_ * m_,
-                nullptr,
+                problem_.rows.gaps ? memory + 2 * k_ + 2 * k_ * m_ : nullptr,
                 nullptr,
                 reinterpret_cast<std::uint64_t*>(ones),
                 reinterpret_cast<std::int64_t*>(ones + 1)};
@@ -170,7 +169,7 @@ class Passes {
     void add(double* memory) {
         const Sums part = of(memory), sum = of(total_.data());
         for (index j = 0; j < k_; ++j) sum.mass[j] += part.mass[j], sum.rows[j] += part.rows[j];
-        for (index i = 0; i < 2 * k_ * m_; ++i) sum.sums[i] += part.sums[i];
+        for (index i = 0; i < size_ - 2 - 2 * k_; ++i) sum.sums[i] += part.sums[i];  // and what follows
         *sum.fingerprint += *part.fingerprint;
         *sum.changed += *part.changed;
     }
@@ -196,7 +195,8 @@ class Loop {
     Loop(const Problem<T>& problem, int n_threads, int worker, const typename Passes<T>::CancelOf& cancel_of)
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), passes_(problem, n_threads, worker, cancel_of),
           rule_(problem.rule, k_, m_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_), reference_(k_ * m_),
-          mass_(k_), sums_(k_ * m_), squares_(k_ * m_), peak_mass_(k_), peak_squares_(k_ * m_), rows_(k_) {
+          mass_(k_), sums_(k_ * m_), squares_(k_ * m_), observed_(problem.rows.gaps ? k_ * m_ : 0),
+          peak_mass_(k_), peak_squares_(k_ * m_), rows_(k_) {
         if (problem.updates || problem.bounded()) labels_.resize(problem.rows.n_rows);
         if (!problem.bounded()) return;
         upper_.resize(problem.rows.n_rows);
@@ -218,11 +218,8 @@ class Loop {
             if (!count()) return give_up(ended);
             bool hopeless = false;
             if (!relocate(hopeless)) return give_up(ended);
-            move_centers();
-            if (!disperse()) return give_up(ended);
+            if (!move_centers()) return give_up(ended);
             rule_.update(dispersion_.data(), mass_.data(), weighting_, next_);
-            if (problem_.rule.kind == RuleKind::self_adjusting && has_print_ && fingerprint_ == last_print_)
-                settle();
             for (index j = 0; j < k_; ++j)
                 if (rows_[j] == 0) reset(next_, j);
             rule_.set_effective(next_);
@@ -252,19 +249,7 @@ class Loop {
    private:
     static constexpr double CENTER_REST = 1e-13, WEIGHT_REST = 1e-12;
     static constexpr double MANY = 0.3;
-    static constexpr int OLD = 16, SETTLING = 60;
-
-    // Repeats the weight step while labels are the same, until weights rest.
-    void settle() {
-        for (int step = 0; step < SETTLING; ++step) {
-            rule_.update(dispersion_.data(), mass_.data(), next_, further_);
-            bool still = true;
-            for (index i = 0; i < k_ * m_; ++i)
-                still &= std::fabs(further_.values[i] - next_.values[i]) <= WEIGHT_REST;
-            std::swap(next_, further_);
-            if (still) break;
-        }
-    }
+    static constexpr int OLD = 16;
 
     static Ended& give_up(Ended& ended) {
         ended.given_up = true;
@@ -318,7 +303,7 @@ class Loop {
                 0,
                 nullptr,
                 false,
-                rule_.n_own() != k_ || k_ == 1};
+                (rule_.n_own() != k_ || k_ == 1) && !problem_.rows.gaps};
     }
 
     // ---- _engine/statistics.py ----
@@ -370,11 +355,32 @@ class Loop {
             passes_.accumulate(starts_of(reference), nullptr, false);
     }
 
+    // The offsets of this pass, and the least and the most of the others of each cluster.
+    void set_offsets() {
+        const std::vector<double>& own = weighting_.offsets;
+        double least = INF, less = INF, most = -INF, more = -INF;
+        for (const double offset : own) {
+            less = std::min(less, std::max(least, offset));
+            least = std::min(least, offset);
+            more = std::max(more, std::min(most, offset));
+            most = std::max(most, offset);
+        }
+        other_offsets_.resize(2 * k_);
+        for (index j = 0; j < k_; ++j) {
+            other_offsets_[j] = own[j] == least ? less : least;
+            other_offsets_[k_ + j] = own[j] == most ? more : most;
+        }
+        offsets_ = {own.data(), other_offsets_.data(), other_offsets_.data() + k_, least, most};
+    }
+
     // What the bounds of the last pass must be multiplied by, and what is added, to hold for the centers
     // and weights of this one; a little more, for all that is rounded.
     Bounds moved_bounds() {
         float *grow = tables_.data(), *add = grow + k_, *shrink = add + k_, *subtract = shrink + k_;
-        const Bounds bounds{upper_.data(), lower_.data(), grow, add, shrink, subtract, unit_, nullptr};
+        const bool has_offsets = problem_.rule.has_offsets();
+        if (has_offsets) set_offsets();
+        const Bounds bounds{upper_.data(), lower_.data(), grow, add, shrink, subtract, unit_,
+                            has_offsets ? &offsets_ : nullptr, nullptr};
         if (bound_centers_.empty()) {  // the first pass: nothing is known
             for (index j = 0; j < k_; ++j) grow[j] = shrink[j] = 1, add[j] = subtract[j] = 0;
             return bounds;
@@ -385,20 +391,13 @@ class Loop {
         steps_.resize(k_);
         for (index j = 0; j < k_; ++j) {
             const index own = rule_.n_own() == 1 ? 0 : j * m_;
-            double alpha = 0, beta = INF, delta = 0;
-            for (index v = 0; v < m_; ++v) {
-                const double before = bound_weights_[own + v], now = weighting_.effective[own + v];
-                const double step = centers_[j * m_ + v] - bound_centers_[j * m_ + v];
-                delta += now * step * step;
-                if (before > 0) {
-                    alpha = std::max(alpha, now / before);
-                    beta = std::min(beta, now / before);
-                } else if (now > 0) {
-                    alpha = INF;  // a weight that leaves zero: nothing is known
-                }
-            }
-            steps_[j] = std::sqrt(delta) * unit_ * (1 + 1e-6) + 1e-30;
-            shrinking_[j] = std::sqrt(beta) * (1 - 1e-6);
+            const Change change = elementwise().change(
+                bound_weights_.data() + own, weighting_.effective.data() + own,
+                bound_centers_.data() + j * m_, centers_.data() + j * m_, m_);
+            // a weight that leaves zero: nothing is known
+            const double alpha = change.leaves_zero ? INF : change.most;
+            steps_[j] = std::sqrt(change.step) * unit_ * (1 + 1e-6) + 1e-30;
+            shrinking_[j] = std::sqrt(change.least) * (1 - 1e-6);
             grow[j] = float(std::sqrt(alpha) * (1 + 1e-6));
             add[j] = float(steps_[j] * (1 + 1e-6));
             if (shrinking_[j] < least) less = least, least = shrinking_[j];
@@ -421,11 +420,11 @@ class Loop {
         std::copy(part.rows, part.rows + k_, rows_.begin());
         std::copy(part.sums, part.sums + k_ * m_, sums_.begin());
         std::copy(part.squares, part.squares + k_ * m_, squares_.begin());
+        if (part.observed) std::copy(part.observed, part.observed + k_ * m_, observed_.begin());
         changed_ = *part.changed;
         has_total_ = true;
         age_ = 0;
-        peak_mass_ = mass_;
-        peak_squares_ = squares_;
+        if (problem_.updates) peak_mass_ = mass_, peak_squares_ = squares_;
         return !passes_.cancelled();
     }
 
@@ -460,6 +459,7 @@ class Loop {
         for (index round = 0; round < k_; ++round) {
             const auto empty = std::find(rows_.begin(), rows_.end(), 0);
             if (empty == rows_.end()) return true;
+            if (problem_.rows.gaps) return false;  // a row with missing cells is no center
             std::vector<unsigned char> several(k_);
             for (index j = 0; j < k_; ++j) several[j] = rows_[j] > 1 || mass_[j] > 1.0;
             double distance;
@@ -502,47 +502,33 @@ class Loop {
 
     // ---- centers and dispersions ----
 
-    void move_centers() {
-        for (index j = 0; j < k_; ++j)
-            for (index v = 0; v < m_; ++v) {
-                const index i = j * m_ + v;
-                double mean = centers_[i];
-                if (mass_[j] > 0) mean = reference_[i] + sums_[i] / mass_[j];
-                // steps of a few ulps are undone
-                const bool still = std::fabs(mean - centers_[i]) <= 1e-15 * problem_.magnitude[v];
-                moved_[i] = still ? centers_[i] : mean;
-            }
-    }
-
-    // Dispersions about the new centers; false if they are not finite. Where a center has moved so far
-    // that digits cancel, rows are summed about the new one (Minkowski.dispersion).
-    bool disperse() {
-        std::vector<index>& lost = lost_;
-        lost.clear();
-        for (index j = 0; j < k_; ++j)
-            for (index v = 0; v < m_; ++v) {
-                const index i = j * m_ + v;
-                const double step = moved_[i] - reference_[i];
-                double ulps = 2e-15 * std::fabs(moved_[i]);
-                ulps += 1.2e-16 * double(rows_[j]) * std::fabs(step);
-                const double known = mass_[j] * (ulps * ulps), cancels = step * step * mass_[j];
-                double dispersion = squares_[i] - cancels;
-                const double residue = 2.0 * step * (sums_[i] - mass_[j] * step);
-                if (std::fabs(residue) > 1e-13 * std::fabs(dispersion)) dispersion -= residue;
-                if (cancels > 1e5 * dispersion && 1e-14 * cancels > known) lost.push_back(i);
-                known_[i] = known;
-                dispersion_[i] = dispersion;
-            }
-        if (!lost.empty()) {
-            sum_about(moved_.data());
-            for (const index i : lost) dispersion_[i] = passes_.total().squares[i];
+    // Moves the centers; dispersions about the new ones. Where a center has moved so far that digits
+    // cancel, rows are summed about the new one (Minkowski.dispersion). False if not all are finite.
+    bool move_centers() {
+        bool lost = false;
+        for (index j = 0; j < k_; ++j) {
+            const index at = j * m_;
+            const Cluster old{centers_.data() + at, reference_.data() + at, sums_.data() + at,
+                              squares_.data() + at, observed_.empty() ? nullptr : observed_.data() + at,
+                              mass_[j], rows_[j]};
+            lost |= elementwise().move(old, m_, problem_.magnitude, moved_.data() + at,
+                                       dispersion_.data() + at, known_.data() + at);
+        }
+        if (lost) sum_about(moved_.data());
+        for (index i = 0; lost && i < k_ * m_; ++i) {
+            const double step = moved_[i] - reference_[i];
+            const double cancels = step * step * (observed_.empty() ? mass_[i / m_] : observed_[i]);
+            if (cancels > 1e5 * dispersion_[i] && 1e-14 * cancels > known_[i])
+                dispersion_[i] = passes_.total().squares[i];
         }
         bool finite = true;
-        for (index i = 0; i < k_ * m_; ++i) {
-            if (dispersion_[i] <= known_[i] || !problem_.rule.varying[i % m_]) dispersion_[i] = 0;
-            finite &= std::isfinite(dispersion_[i]);
-        }
-        return finite && !(!lost.empty() && passes_.cancelled());
+        for (index j = 0; j < k_; ++j)
+            for (index v = 0; v < m_; ++v) {
+                double& dispersion = dispersion_[j * m_ + v];
+                if (dispersion <= known_[j * m_ + v] || !problem_.rule.varying[v]) dispersion = 0;
+                finite &= std::isfinite(dispersion);
+            }
+        return finite && !(lost && passes_.cancelled());
     }
 
     // ---- stopping ----
@@ -585,14 +571,15 @@ class Loop {
     index k_, m_;
     Passes<T> passes_;
     RuleOfStart rule_;
-    Weighting weighting_, next_, further_;
-    std::vector<double> centers_, moved_, dispersion_, known_, reference_, mass_, sums_, squares_, peak_mass_,
-        peak_squares_;
+    Weighting weighting_, next_;
+    std::vector<double> centers_, moved_, dispersion_, known_, reference_, mass_, sums_, squares_,
+        observed_, peak_mass_, peak_squares_;
     std::vector<double> bound_centers_, bound_weights_, shrinking_, steps_;
     std::vector<float> upper_, lower_, tables_;
+    std::vector<double> other_offsets_;
+    Offsets offsets_{};
     double unit_ = 1;
     std::vector<std::int64_t> rows_;
-    std::vector<index> lost_;
     std::vector<std::int32_t> labels_;
     std::vector<std::uint64_t> prints_;
     std::uint64_t fingerprint_ = 0, last_print_ = 0;

@@ -348,7 +348,7 @@ void farthest(Table<T> X, nb::tuple block, nb::tuple assigning, In<std::uint8_t>
 }
 
 template <class T>
-double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t> labels) {
+double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t> labels, bool summed) {
     const Input<T> input(X, block);
     const Assigning by(assigning, input.rows.gaps);
     const Starts& starts = by.starts;
@@ -367,7 +367,7 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
                           : kernels<T>().scratch_bytes(input.rows, starts.n_clusters, starts.power));
     for_each_task(1, segments, input.rows.n_rows, input.n_threads,
                   [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
-                      const Labels part{labels.data() + begin, &objective[segment]};
+                      const Labels part{labels.data() + begin, summed ? &objective[segment] : nullptr};
                       kernels<T>().assign(input.rows, begin, end, starts, prepared.data(),
                                           races ? single.data() : nullptr, scratch.of(worker), part,
                                           cancel);
@@ -376,6 +376,20 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
     double total = 0;
     for (const double part : objective) total = largest ? std::max(total, part) : total + part;
     return total;
+}
+
+// Whether all cells are finite numbers.
+template <class T>
+bool finite(Table<T> X, nb::tuple block) {
+    const Input<T> input(X, block);
+    const index segments = n_segments(input.rows.n_rows, 1, input.rows.n_features);
+    Scratch scratch(input.n_threads, kernels<T>().scratch_bytes(input.rows, 1, false));
+    std::vector<unsigned char> all(segments);
+    for_each_task(1, segments, input.rows.n_rows, input.n_threads,
+                  [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
+                      all[segment] = kernels<T>().finite(input.rows, begin, end, scratch.of(worker), cancel);
+                  });
+    return std::find(all.begin(), all.end(), 0) == all.end();
 }
 
 template <class T>
@@ -694,11 +708,9 @@ void spread(In<double> rows, In<double> weights, In<double> cumulative, In<std::
     });
 }
 
-// exp and log of this library for NumPy, so that rules in Python and in here have the same bits.
-template <double (*function)(double)>
-void apply(In<double> x, Out<double> out) {
-    std::transform(x.data(), x.data() + x.size(), out.data(), function);
-}
+// exp and log of the core for NumPy, so that rules in Python and in here have the same bits.
+void exp(In<double> x, Out<double> out) { elementwise().exp(x.data(), out.data(), index(x.size())); }
+void log(In<double> x, Out<double> out) { elementwise().log(x.data(), out.data(), index(x.size())); }
 
 template <class T>
 void define(nb::module_& m) {
@@ -710,7 +722,8 @@ void define(nb::module_& m) {
           nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
     m.def("farthest", &farthest<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg());
-    m.def("assign", &assign<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
+    m.def("assign", &assign<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+    m.def("finite", &finite<T>, nb::arg().noconvert(), nb::arg());
     m.def("distances", &distances<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("observed", &observed<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("slopes", &slopes<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
@@ -734,8 +747,8 @@ NB_MODULE(_kernels, m) {
     fwk::define_sparse<double>(m);
     fwk::define_sparse<float>(m);
     m.def("spread", &fwk::spread);
-    m.def("exp", &fwk::apply<std::exp>);
-    m.def("log", &fwk::apply<std::log>);
+    m.def("exp", &fwk::exp);
+    m.def("log", &fwk::log);
     m.def("n_segments", &fwk::n_segments);
     m.def("instruction_set", [] { return fwk::kernels<double>().name; });
     m.def("x86_level", [](std::uint32_t leaf1_ecx, std::uint32_t leaf7_ebx,

@@ -146,17 +146,20 @@ class Labeling(BlockReduction[tuple[float, FloatArray]]):
     """Write the labels of the only start to row memory.
 
     The result is the part of the objective that depends on the rows, in units of the scale, and the
-    mass of each cluster.
+    mass of each cluster. Without `summed` it may be anything.
     """
 
     assigning: Pass
+    summed: bool = True
 
     def on_block(
         self, block: Block, memory: RowMemory
     ) -> tuple[tuple[float, FloatArray], RowMemory]:
         """Return what one block adds."""
         kernels = kernels_for(block.rows)
-        labels, objective = kernels.assign(block, self.assigning)
+        labels, objective = kernels.assign(block, self.assigning, summed=self.summed)
+        if not self.summed:
+            return (0.0, np.zeros(0)), {**memory, "labels": labels[None]}
         mass = kernels.mass_of(block, labels, self.assigning.centers.shape[1])
         return (objective, mass), {**memory, "labels": labels[None]}
 

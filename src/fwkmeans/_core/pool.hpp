@@ -71,11 +71,29 @@ class Pool {
         work(body, n_tasks, 0);
         std::unique_lock<std::mutex> lock(mutex_);
         wanted_ = 0;  // workers that have not woken yet are not needed any more
+        lock.unlock();
+        linger([this] { return busy_.load(std::memory_order_relaxed) == 0; });
+        lock.lock();
         done_.wait(lock, [this] { return busy_ == 0; });
         body_ = nullptr;
     }
 
    private:
+    // Waits a moment without going to sleep: to be woken takes longer than a pass over a small table.
+    template <class Condition>
+    static void linger(Condition condition) {
+        const auto begin = std::chrono::steady_clock::now();
+        while (!condition() && std::chrono::steady_clock::now() - begin < moment_)
+            for (int i = 0; i < 16; ++i) relax();
+    }
+    static void relax() {
+#if defined(__x86_64__) || defined(_M_X64)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        __asm__ volatile("yield");
+#endif
+    }
+
     void work(const std::function<void(std::ptrdiff_t, int)>& body, std::ptrdiff_t n_tasks, int worker) {
         for (;;) {
             const std::ptrdiff_t task = next_.fetch_add(1, std::memory_order_relaxed);
@@ -113,17 +131,22 @@ class Pool {
             work(*body, n_tasks, worker);
             lock.lock();
             if (--busy_ == 0) done_.notify_one();
+            lock.unlock();
+            linger([&] { return job_.load(std::memory_order_relaxed) != seen; });
+            lock.lock();
         }
     }
 
     static constexpr std::chrono::milliseconds idle_{1000};
+    static constexpr std::chrono::microseconds moment_{50};
     std::mutex one_caller_, mutex_;
     std::condition_variable wake_, done_;
     const std::function<void(std::ptrdiff_t, int)>* body_ = nullptr;
     std::ptrdiff_t n_tasks_ = 0;
     std::atomic<std::ptrdiff_t> next_{0};
-    int n_workers_ = 0, wanted_ = 0, busy_ = 0;
-    unsigned long job_ = 0;
+    int n_workers_ = 0, wanted_ = 0;
+    std::atomic<int> busy_{0};  // changed under the mutex
+    std::atomic<unsigned long> job_{0};
 };
 
 }  // namespace fwk

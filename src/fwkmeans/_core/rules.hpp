@@ -1,13 +1,13 @@
 // Weight rules for one start, operation for operation what fwkmeans/weighting does with NumPy, so that
 // both give the same bits: sums are taken in NumPy's order, and NumPy's side calls `exp` and `log` of
-// this library (functions.py). Compiled without fused multiply-adds.
+// the core (functions.py). Compiled without fused multiply-adds.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "kernels.hpp"
+#include "dispatch.hpp"
 
 namespace fwk {
 
@@ -227,12 +227,15 @@ class RuleOfStart {
     // Powers of the values relative to the largest, which is returned.
     double raise(const double* values, index n, double* out) const {
         double largest = -INF;
+        elementwise().log(values, out, n);
         for (index i = 0; i < n; ++i) {
-            out[i] = values[i] > 0 ? std::log(values[i]) * parameter_ : -INF;
+            out[i] = values[i] > 0 ? out[i] * parameter_ : -INF;
             largest = std::max(largest, out[i]);
         }
-        for (index i = 0; i < n; ++i) out[i] = std::exp(out[i] - largest);
-        return std::exp(largest);
+        for (index i = 0; i < n; ++i) out[i] = out[i] - largest;
+        elementwise().exp(out, out, n);
+        elementwise().exp(&largest, &largest, 1);
+        return largest;
     }
 
     void set_offsets(Weighting& w) {
@@ -254,10 +257,9 @@ class RuleOfStart {
     // by_cluster = sum_v w log w
     void sums_x_log_x(const double* values, index n) {
         for (index j = 0; j < k_; ++j) {
-            for (index v = 0; v < n; ++v) {
-                const double w = values[j * n + v];
-                row_[v] = w * (w > 0 ? std::log(w) : 0.0);
-            }
+            const double* w = values + j * n;
+            elementwise().log(w, row_.data(), n);
+            for (index v = 0; v < n; ++v) row_[v] = w[v] * (w[v] > 0 ? row_[v] : 0.0);
             by_cluster_[j] = sum_of(row_.data(), n);
         }
     }
@@ -289,7 +291,8 @@ class RuleOfStart {
     void softmax(double* out) const {
         double largest = -INF;
         for (index v = 0; v < m_; ++v) largest = std::max(largest, out[v]);
-        for (index v = 0; v < m_; ++v) out[v] = std::exp(out[v] - largest);
+        for (index v = 0; v < m_; ++v) out[v] = out[v] - largest;
+        elementwise().exp(out, out, m_);
         const double total = sum_of(out, m_);
         for (index v = 0; v < m_; ++v) out[v] = out[v] / total;
     }
@@ -332,9 +335,10 @@ class RuleOfStart {
                 if (zero(v)) return share(zero, out);
         for (index v = 0; v < m_; ++v) {
             const double floor = beta < 0 ? FLOOR * rule_.scatter[v] : dispersion[v];
-            const double d = std::max(std::max(dispersion[v], floor), std::numeric_limits<double>::min());
-            out[v] = rule_.varying[v] ? std::log(d) / (1.0 - beta) : -INF;
+            out[v] = std::max(std::max(dispersion[v], floor), std::numeric_limits<double>::min());
         }
+        elementwise().log(out, out, m_);
+        for (index v = 0; v < m_; ++v) out[v] = rule_.varying[v] ? out[v] / (1.0 - beta) : -INF;
         softmax(out);
     }
 
@@ -345,10 +349,11 @@ class RuleOfStart {
         const double least = std::isfinite(lowest) ? lowest : 0.0;
         for (index i = 0; i < n; ++i) {
             if (strength > 0)
-                out[i] = cost[i] < INF ? std::exp(-(cost[i] - least) / strength) : 0.0;
+                out[i] = cost[i] < INF ? -(cost[i] - least) / strength : -INF;
             else
                 out[i] = cost[i] < INF && cost[i] <= lowest * (1.0 + TIE);
         }
+        if (strength > 0) elementwise().exp(out, out, n);
         const double total = sum_of_group(out, n);
         for (index i = 0; i < n; ++i) out[i] = out[i] / (total > 0 ? total : 1.0);
     }

@@ -259,7 +259,7 @@ def find_farthest(
     return distance, row
 
 
-def assign(block: Block, assigning: Pass) -> tuple[LabelArray, float]:
+def assign(block: Block, assigning: Pass, *, summed: bool = True) -> tuple[LabelArray, float]:
     """See `fwkmeans._core.twin.assign`."""
     labels = np.empty(len(block.rows), dtype=np.int32)
     objective = 0.0

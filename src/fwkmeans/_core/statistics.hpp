@@ -190,6 +190,19 @@ inline bool all_missing(Vector<double, L> point) {
     return true;
 }
 
+// Whether a value is within its bounds, in any lane.
+template <int L>
+inline bool any_within(Vector<double, L> y, Vector<double, L> low, Vector<double, L> high) {
+#ifdef __AVX512F__
+    if constexpr (L == 8)
+        return _mm512_mask_cmp_pd_mask(_mm512_cmp_pd_mask(y, low, _CMP_GE_OQ), y, high, _CMP_LE_OQ) != 0;
+#endif
+    const auto within = (y >= low) & (y <= high);
+    std::int64_t any = 0;
+    for (int j = 0; j < L; ++j) any |= within[j];
+    return any != 0;
+}
+
 // L features from v on, of one cluster's rows about its point; points that are NaN are done with.
 template <class T, int L, Power P>
 inline void add_slopes(const Scratch<T>& block, const double* sample_weight, index begin, index end,
@@ -202,6 +215,8 @@ inline void add_slopes(const Scratch<T>& block, const double* sample_weight, ind
     D below_mass = load<D>(out.below_mass + v), above_mass = load<D>(out.above_mass + v);
     D low = load<D>(out.low + v), high = load<D>(out.high + v);
     const bool neighbors = p < 2;
+    const D unasked = below;
+    below = c == c ? below : c;  // no row is between points that ask nothing
     // two rows at a time: their powers do not wait for one another
     for (index at = begin; at < end; at += 2) {
         const index i[2] = {block.order[at], block.order[at + 1 < end ? at + 1 : at]};
@@ -209,7 +224,8 @@ inline void add_slopes(const Scratch<T>& block, const double* sample_weight, ind
         for (int r = 0; r < 2; ++r) {
             const double given = sample_weight ? sample_weight[i[r]] : 1;
             const double weight = at + r < end && given > 0 ? given : 0;
-            y[r] = __builtin_convertvector(load<Vector<T, L>>(block.row(i[r]) + v), D);
+            y[r] = zero + __builtin_nan("");  // without weight it is as good as missing
+            if (weight > 0) y[r] = __builtin_convertvector(load<Vector<T, L>>(block.row(i[r]) + v), D);
             s[r] = y[r] == y[r] ? zero + weight : zero;
             t[r] = y[r] == y[r] ? c - y[r] : zero;
         }
@@ -222,12 +238,12 @@ inline void add_slopes(const Scratch<T>& block, const double* sample_weight, ind
             } else {
                 slope += t[r] > zero ? s[r] : (t[r] < zero ? -s[r] : zero);
             }
-            const auto counts = s[r] > zero;
-            low = (counts & (y[r] < low)) ? y[r] : low;
-            high = (counts & (y[r] > high)) ? y[r] : high;
-            if (!neighbors) continue;
+            low = y[r] < low ? y[r] : low;
+            high = y[r] > high ? y[r] : high;
+            // most rows are not between the neighbors found so far
+            if (!neighbors || !any_within<L>(y[r], below, above)) continue;
             equal += y[r] == c ? s[r] : zero;
-            const auto under = counts & (y[r] < c), over = counts & (y[r] > c);
+            const auto under = y[r] < c, over = y[r] > c;
             const auto nearer_below = under & (y[r] > below), nearer_above = over & (y[r] < above);
             below_mass += (under & (y[r] == below)) ? s[r] : zero;
             above_mass += (over & (y[r] == above)) ? s[r] : zero;
@@ -237,6 +253,7 @@ inline void add_slopes(const Scratch<T>& block, const double* sample_weight, ind
             above = nearer_above ? y[r] : above;
         }
     }
+    below = c == c ? below : unasked;
     store_from(done, out.slope + v, slope);
     store_from(done, out.curvature + v, curvature);
     store_from(done, out.equal + v, equal);

@@ -328,8 +328,11 @@ def find_farthest(block: Block, assigning: Pass, eligible: Any) -> tuple[Any, An
     )
 
 
-def assign(block: Block, assigning: Pass) -> tuple[Any, float]:
-    """Return labels and ``sum_i s_i (d + offset)`` of the only start (p = infinity: largest d)."""
+def assign(block: Block, assigning: Pass, *, summed: bool = True) -> tuple[Any, float]:
+    """Return labels and ``sum_i s_i (d + offset)`` of the only start (p = infinity: largest d).
+
+    If the sum is not wanted, kernels may leave it out.
+    """
     xp = array_namespace(block.rows)
     labels, objective = [], 0.0
     for chunk in _chunks(block, assigning.centers.shape[1]):
@@ -344,6 +347,12 @@ def assign(block: Block, assigning: Pass) -> tuple[Any, float]:
             terms = xp.where(chunk.weight > 0, chunk.weight * own, xp.zeros_like(own))
             objective += float(xp.sum(terms))
     return xp.concat(labels), objective
+
+
+def finite(block: Block) -> bool:
+    """Tell whether all numbers are finite."""
+    xp = array_namespace(block.rows)
+    return bool(xp.all(xp.isfinite(block.rows)))
 
 
 def distances(block: Block, assigning: Pass) -> Any:

@@ -1,7 +1,7 @@
 """The loop in the compiled core: the same steps and the same bits as `fwkmeans._engine.loop`.
 
-The core knows squared distances of complete numeric rows, means, and the weight rules that have
-`in_core`. Everything else, such as a user's own rule, runs in Python.
+The core knows squared distances of numeric rows, whose missing cells are left out, means, and the
+weight rules that have `in_core`. Everything else, such as a user's own rule, runs in Python.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def alternate_in_core(
     in Python says how they end.
     """
     one_block = source.resident and source.n_blocks == 1 and "alternate" in source.operations
-    if not one_block or source.gaps or not source.layout.is_numeric:
+    if not one_block or (source.gaps and table.rescale) or not source.layout.is_numeric:
         return None
     dissimilarity, center, rule = map(_in_core, recipe)
     if not (dissimilarity and center and rule) or weights.memory.keys() - _KNOWN:

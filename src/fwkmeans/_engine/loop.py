@@ -28,7 +28,6 @@ logger = logging.getLogger("fwkmeans")
 # tol=0 means: until labels stay the same and nothing moves by more than rounding.
 _CENTER_REST = 1e-13  # of the feature's range
 _WEIGHT_REST = 1e-12
-_SETTLING = 60  # weight steps without a pass; half-way each, they end at rounding
 _NO_FALL = 1e-12  # of the weighted dispersion
 
 
@@ -122,12 +121,6 @@ def alternate_in_python(
         context = WeightContext(statistics.mass, _read_only(weights), table)
         dispersion.flags.writeable = False  # the rule may be a user's own
         updated = _as_weights(recipe.weighting.update(dispersion, context), weights, recipe)
-        same_labels = (
-            np.zeros(active.size, np.bool_)
-            if fingerprint is None
-            else statistics.fingerprint == fingerprint
-        )
-        updated = _settled(updated, dispersion, context, recipe, same_labels)
         updated = without_rows(updated, statistics, recipe, table)
         moved = assignment_of(recipe.weighting, centers, updated)
         tolerance_scale, objective = evaluate(recipe, moved, dispersion, updated, context)
@@ -135,6 +128,11 @@ def alternate_in_python(
         objective = np.where(failed, np.inf, objective)  # such a start ends, the others continue
         history.append(_on_all_starts(objective, active, n_starts))
 
+        same_labels = (
+            np.zeros(active.size, np.bool_)
+            if fingerprint is None
+            else statistics.fingerprint == fingerprint
+        )
         limit = _WEIGHT_REST if monotone else max(tol, _WEIGHT_REST)
         stopped = same_labels & _at_rest(assignment, weights, moved, updated, table, limit)
         if monotone and iteration > 1 and (tol > 0 or not unique):
@@ -257,31 +255,6 @@ def _as_weights(result: FloatArray | Weights, previous: Weights, recipe: Recipe)
             f"{rule!r} remembers an array whose first axis is not the {len(values)} starts."
         )
     return Weights(values.astype(np.float64, copy=False), memory)
-
-
-def _settled(
-    weights: Weights,
-    dispersion: FloatArray,
-    context: WeightContext,
-    recipe: Recipe,
-    same_labels: BoolArray,
-) -> Weights:
-    """Repeat the weight step where labels stay the same, until the weights do too.
-
-    Without this a rule that moves half of the way would take a pass over the rows for every half.
-    """
-    if not getattr(recipe.weighting, "settles", False):
-        return weights
-    going = same_labels.copy()
-    for _ in range(_SETTLING):
-        if not going.any():
-            break
-        again = context._replace(previous=_read_only(weights))
-        further = _as_weights(recipe.weighting.update(dispersion, again), weights, recipe)
-        values = np.where(going[:, None, None], further.values, weights.values)
-        going = going & ~_all(np.abs(values - weights.values) <= _WEIGHT_REST)
-        weights = Weights(values, weights.memory)
-    return weights
 
 
 def _read_only(weights: Weights) -> Weights:

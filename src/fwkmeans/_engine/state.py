@@ -86,5 +86,7 @@ def _as_wide(history: FloatArray, width: int) -> FloatArray:
 
 def first_lowest(objective: FloatArray) -> int:
     """Return the index of the lowest objective, the first of those equal up to rounding."""
+    if objective.size == 1:
+        return 0
     lowest = objective.min()
     return int(np.argmax(objective <= lowest + 1e-12 * abs(lowest)))

@@ -95,13 +95,14 @@ def plan_of(sample: Sample, structure: Structure, n_clusters: int) -> Plan:
 
 def m_step(sample: Sample, membership: FloatArray, plan: Plan, tails: TailWeights) -> MStep:
     """Return the parameters that maximize the expected criterion for given memberships."""
-    weighted = membership * sample.weight[:, None]
+    weighted = sample.weighted(membership)
     n_clusters = weighted.shape[1]
-    shares = np.maximum(weighted.sum(axis=0), 1e-9)
+    total = weighted.sum(axis=0)
+    shares = np.maximum(total, 1e-9)
     prior = plan.noise
     means = variance = np.empty((n_clusters, 0))
     if plan.singles.size:
-        found = moments(sample, weighted)
+        found = moments(sample, weighted, total)
         common, own = variances(sample, plan.expected, found)
         expected = plan.expected[plan.singles]
         variance = np.where(plan.is_tied, common[plan.singles], own[:, plan.singles])
@@ -147,12 +148,14 @@ def log_joint(
     Rows that lack a column of a group count by the columns they have, one by one. The `plan` of
     the rows has their cells at hand.
     """
-    out = np.tile(parameters.log_shares, (rows.n_rows, 1))
     tails: TailWeights = []
     if parameters.singles.size:
         at = parameters.singles
         alone = rows.alone(at) if plan is None else plan.alone
-        out += log_densities(alone, parameters.means, parameters.variance, parameters.kernel[at])
+        out = log_densities(alone, parameters.means, parameters.variance, parameters.kernel[at])
+        out += parameters.log_shares
+    else:
+        out = np.tile(parameters.log_shares, (rows.n_rows, 1))
     cells: Sequence[Cells] = (
         [rows.cells(block.columns) for block in parameters.blocks] if plan is None else plan.cells
     )

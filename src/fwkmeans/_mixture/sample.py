@@ -56,7 +56,8 @@ class Sample:
         self.gappy: BoolArray = np.zeros(self.n_numbers, dtype=bool)
         if rows.observed is not None:
             self.gappy = np.asarray((rows.observed == 0).any(axis=0))
-        mass = self.observed_mass(self.weight[:, None])[0]
+        self._is_even = bool((self.weight == 1).all())
+        mass = self.observed_mass(self.weight[:, None], self.weight.sum(keepdims=True))[0]
         sums = self.weight @ self.squares
         self.variance: FloatArray = np.divide(sums, mass, out=np.ones_like(sums), where=mass > 0)
         self.kernel: FloatArray = self._kernel()
@@ -74,11 +75,18 @@ class Sample:
         ).astype(np.float64)
         self.block_nulls: dict[tuple[float, ...], float] = {}
 
-    def observed_mass(self, responsibility: FloatArray) -> FloatArray:
-        """Return how much of each cluster is observed in each column, (K, M)."""
+    def weighted(self, membership: FloatArray) -> FloatArray:
+        """Return memberships times the weights of the rows, (N, K)."""
+        return membership if self._is_even else membership * self.weight[:, None]
+
+    def observed_mass(self, weighted: FloatArray, total: FloatArray) -> FloatArray:
+        """Return how much of each cluster is observed in each column, (K, M).
+
+        `total` are the sums of the columns of `weighted`, which take long.
+        """
         if self.rows.observed is None:
-            return np.repeat(responsibility.sum(axis=0)[:, None], self.n_numbers, axis=1)
-        return np.asarray(responsibility.T @ self.rows.observed)
+            return np.repeat(total[:, None], self.n_numbers, axis=1)
+        return np.asarray(weighted.T @ self.rows.observed)
 
     def _kernel(self) -> FloatArray:
         """Return the variance of the normal kernel in each column."""

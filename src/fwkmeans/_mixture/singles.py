@@ -15,9 +15,12 @@ PRIOR_ROWS = 3.0
 Moments = tuple[FloatArray, FloatArray, FloatArray]
 
 
-def moments(sample: Sample, weighted: FloatArray) -> Moments:
-    """Return mass, means and scatter of every column in every cluster, each (K, M)."""
-    mass = sample.observed_mass(weighted)
+def moments(sample: Sample, weighted: FloatArray, total: FloatArray | None = None) -> Moments:
+    """Return mass, means and scatter of every column in every cluster, each (K, M).
+
+    `total` are the sums of the columns of `weighted`, if they are at hand.
+    """
+    mass = sample.observed_mass(weighted, weighted.sum(axis=0) if total is None else total)
     means = (weighted.T @ sample.rows.numbers) / np.maximum(mass, 1e-12)
     scatter = weighted.T @ sample.squares - mass * means**2
     return mass, means, np.maximum(scatter, 0.0)

@@ -51,7 +51,7 @@ def structure(
     Groups grow greedily. Each gets its best type, or falls apart into single columns if these
     score better. Not everything may be noise: then the column that is least so counts.
     """
-    weighted = membership * sample.weight[:, None]
+    weighted = sample.weighted(membership)
     n_clusters = membership.shape[1]
     singles = [""] * sample.n_numbers
     groups: list[Group] = []
@@ -85,7 +85,7 @@ def structure(
 
 def leads(sample: Sample, membership: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return how far each numeric and each categorical column alone scores above noise."""
-    weighted = membership * sample.weight[:, None]
+    weighted = sample.weighted(membership)
     best, noise, _ = _scores_of_singles(sample, weighted)
     return best - noise, _categories(sample, weighted, membership.shape[1])[1]
 

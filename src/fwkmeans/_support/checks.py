@@ -136,7 +136,8 @@ def one_value_a_start(value: Any) -> bool:
 
 
 def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    # the usual types first: abstract ones take a while to ask
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def _is_number(value: Any) -> bool:

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.optional import require
-from fwkmeans._support.text import count, quoted, shortened
+from fwkmeans._support.text import count, distinct_names, quoted, shortened
 from fwkmeans._tabular.dates import read_dates
-from fwkmeans._tabular.format import MISSING, Format, Remarks
+from fwkmeans._tabular.format import MISSING, Format, Remarks, Style
 from fwkmeans._tabular.numerals import as_people_write
 
 SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
@@ -52,15 +52,18 @@ MANY_COLUMNS, FEW_ROWS, CELLS_AT_A_TIME = 50, 5000, 1 << 18
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d+)*|\.\d+)(e[-+]?\d+)?%?", re.IGNORECASE)
 
 
-def check_names(name: str, columns: Sequence[str]) -> None:
-    """Raise if two columns have the same name."""
-    twice = [one for one, times in Counter(columns).items() if times > 1]
-    if twice:
-        advice = "; if its first row is data, put a row of names above it" * look_like_data(columns)
-        raise InputError(
-            f"{name} has several columns named {quoted(twice)}: give every column a name of its "
-            f"own{advice}."
+def distinct_columns(name: str, columns: Sequence[str], remarks: Remarks) -> list[str]:
+    """Return different names of columns: one that comes again gets a number, and a remark."""
+    found = distinct_names(columns, "{}_{}")
+    changed = [one for one, before in zip(found, columns, strict=True) if one != before]
+    if changed:
+        twice = [one for one, times in Counter(columns).items() if times > 1]
+        others = "the second is" if len(changed) == 1 else "those that come again are"
+        remarks.about_table(
+            f"{name} has several columns named {quoted(twice, 3)}: {others} called "
+            f"{quoted(changed, 3)}."
         )
+    return found
 
 
 def look_like_data(names: Sequence[str], below: Sequence[Sequence[str | None]] = ()) -> bool:
@@ -162,6 +165,7 @@ def _read_text(
     data = as_utf8(name, content, encoding)
     lines = first_lines(name, data)
     sep = guess_separator(lines) if how.sep is None else how.sep
+    remarks.style = style_of(content, sep, encoding, how)
     check_size(len(data) + 8 * (data.obj.count(sep.encode()) + data.obj.count(b"\n")))
     cells = _parse(name, data, sep, lines)
     refuse_open_quote(name, partial(_last_bytes, data), cells.columns[-1][-1].as_py())
@@ -170,7 +174,7 @@ def _read_text(
     header = [column[0].as_py() for column in cells.columns]
     below = [column.slice(1, BELOW).to_pylist() for column in cells.columns]
     header, is_header = named_columns(name, header, below, how, remarks)
-    check_names(name, header)
+    header = distinct_columns(name, header, remarks)
     as_they_are, as_text = set(keys), set(text)
     columns = []
     written = cells.slice(int(is_header)).rename_columns(header)
@@ -190,6 +194,15 @@ def _read_text(
                 doubt_quotes(arrow, values, column, sep, remarks)
         columns.append(values)
     return arrow.Table.from_arrays(columns, names=header), written
+
+
+def style_of(start: bytes, sep: str, encoding: str, how: Format) -> Style:
+    """Return how a file is written that begins so.
+
+    Text that is not in UTF-8 is written in it, with the mark that spreadsheets look for.
+    """
+    is_other = codecs.lookup(encoding).name not in ("utf-8", "ascii")
+    return Style(sep, how.decimal or ".", is_other or start.startswith(codecs.BOM_UTF8))
 
 
 def named_columns(
@@ -516,6 +529,8 @@ def _inferred(arrow: Any, cells: Any, column: str, how: Format, sep: str, remark
     written = as_people_write(cells, how.decimal, sep)
     if written is not None:
         remarks.about_column(column, written.remark, setting=written.setting, value=written.value)
+        if written.decimal != ".":
+            remarks.style = remarks.style._replace(decimal=written.decimal)
         return written.cells.cast(arrow.float64())
     dates = read_dates(cells.to_pylist()) if _may_hold_dates(compute, cells) else None
     if dates is None:

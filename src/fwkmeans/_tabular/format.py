@@ -36,6 +36,14 @@ class Format(NamedTuple):
         return [number for number in numbers if number == number]
 
 
+class Style(NamedTuple):
+    """How a file of text is written, for one that is to look like it."""
+
+    separator: str = ","
+    decimal: str = "."
+    mark: bool = False  # whether it begins with the mark of UTF-8, by which spreadsheets know it
+
+
 class Remark(NamedTuple):
     """A sentence, and the setting that changes what it tells."""
 
@@ -50,6 +58,7 @@ class Remarks:
     def __init__(self) -> None:
         self._general: list[Remark] = []
         self._of_columns: dict[Remark, list[str]] = {}
+        self.style = Style()
 
     def about_table(self, text: str, *, setting: str | None = None) -> None:
         """Remember a sentence about the table."""

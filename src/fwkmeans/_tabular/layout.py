@@ -7,6 +7,7 @@ frequencies of its categories, and a last level for categories never seen, whose
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,6 +94,7 @@ class Layout(NamedTuple):
         return np.asarray(np.add.reduceat(levels, self.offsets[:-1], axis=-1))
 
 
+@functools.lru_cache(maxsize=64)
 def numeric_layout(n_features: int) -> Layout:
     """Return the layout of a table of numbers only."""
     return Layout(

@@ -32,6 +32,7 @@ class Numerals(NamedTuple):
     remark: str
     setting: str | None = None
     value: str | None = None
+    decimal: str = "."
 
 
 def as_people_write(cells: Any, decimal: str | None, sep: str) -> Numerals | None:
@@ -79,11 +80,12 @@ def _without_groups(compute: Any, cells: Any, decimal: str | None, sep: str) -> 
         return Numerals(compute.replace_substring(cells, ",", ""), remark)
     if commas and has_comma:
         remark = "commas were taken as decimal commas, so 1,5 is 1.5; a decimal point keeps text."
-        return Numerals(with_points, remark, "decimal", ".")
+        return Numerals(with_points, remark, "decimal", ".", ",")
     sure = decimal == "," or (decimal is None and _some(compute, cells, _EUROPEAN))
     if sure and _every(compute, cells, _POINT_GROUPS, _DECIMAL_COMMA, _WHOLE):
         bare = compute.replace_substring(compute.replace_substring(cells, ".", ""), ",", ".")
-        return Numerals(bare, "points were taken as separators of thousands (1.234,5 is 1234.5).")
+        remark = "points were taken as separators of thousands (1.234,5 is 1234.5)."
+        return Numerals(bare, remark, decimal=",")
     spaced = _some(compute, cells, _SPACE_GROUPS)
     if spaced and _every(compute, cells, _SPACE_GROUPS, _PLAIN, _DECIMAL_COMMA):
         bare = compute.replace_substring_regex(with_points, rf"(?:{_SPACE}|['’])", "")

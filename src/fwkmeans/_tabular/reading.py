@@ -27,7 +27,7 @@ from fwkmeans._support.optional import require
 from fwkmeans._support.text import count, quoted
 from fwkmeans._tabular.delimited import (
     BELOW,
-    check_names,
+    distinct_columns,
     first_line,
     inferred,
     named_columns,
@@ -95,7 +95,9 @@ def read_and_keep(
                     _check_unpacked(name, n_bytes, how)
 
             table, written = read_delimited(name, source, how, text, keys, remarks, check_size)
-    check_names(name, table.column_names)
+    names = table.column_names
+    if len(set(names)) < len(names):
+        table = table.rename_columns(distinct_columns(name, names, remarks))
     if not table.num_rows:
         raise InputError(f"{name} has a header but no rows: there is nothing to cluster.")
     return ReadTable(in_common_types(table, how, {*text, *keys}), remarks), written
@@ -220,7 +222,8 @@ def _read_parquet(name: str, content: Any, how: Format) -> Any:
         _check_unpacked(name, 8 * n_cells, limited)
         text = [field.name for field in file.schema_arrow if arrow.types.is_string(field.type)]
         content.seek(0)
-        return parquet.read_table(content, read_dictionary=text)  # a text may occur very often
+        # a text may occur very often, and two columns may have one name, as datasets must not
+        return parquet.ParquetFile(content, read_dictionary=text).read()
 
     limited = _in_proportion(how, content)
     table = _read_binary(name, "a Parquet file", read, content, limited)
@@ -332,7 +335,7 @@ def _read_excel(
             f"{len(names)}; the others are called {quoted(nameless, 3)}. If that row is a title, "
             "remove it."
         )
-    check_names(name, names)
+    names = distinct_columns(name, names, remarks)
     _tell_formulas(xml, title, dict(zip(columns, names, strict=True)), remarks)
     as_they_are, made = {*text, *keys}, []
     for one, own in zip(names, columns.values(), strict=True):

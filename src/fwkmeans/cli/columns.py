@@ -14,7 +14,7 @@ from fwkmeans._support.errors import InputError
 from fwkmeans._support.optional import require
 from fwkmeans._support.text import aligned, count, for_terminal, joined, quoted
 from fwkmeans._tabular.dates import ages, derive, derived_from, parts_of
-from fwkmeans._tabular.format import MISSING, Format
+from fwkmeans._tabular.format import MISSING, Format, Style
 from fwkmeans._tabular.reading import read_and_keep
 from fwkmeans.cli.errors import with_option
 from fwkmeans.cli.kinds import MOST_LEVELS, Kind, has_commas, is_comma_number, is_float, kind_of
@@ -68,6 +68,7 @@ class Chosen(NamedTuple):
     n_missing: int  # cells
     uses: list[Use]  # of all columns of the table
     table: Any  # pyarrow.Table, as it was read, or as it is written in its file
+    style: Style = Style()  # of its file
 
     @property
     def row_names(self) -> list[Any] | None:
@@ -100,7 +101,7 @@ def read_columns(path: str, how: Format, roles: Roles, name: str, *, keep: bool 
         of_table = " ".join(with_option(*remark) for remark in remarks.found())
         raise InputError(f"{error} {of_table}".rstrip()) from None
     told = [with_option(*remark) for remark in remarks.found(chosen.features.column_names)]
-    return chosen._replace(notes=[*told, *chosen.notes])
+    return chosen._replace(notes=[*told, *chosen.notes], style=remarks.style)
 
 
 def check_keys(keys: Iterable[str], columns: Iterable[str]) -> None:

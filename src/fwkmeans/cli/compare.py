@@ -98,7 +98,8 @@ def compare(
     labels = {one["name"]: one.pop("labels") for one in result["algorithms"]}
     labels |= {"consensus": result["consensus"].pop("labels")} if result["consensus"] else {}
     if out is not None:
-        write_columns(chosen.ids | labels, out, spreadsheet_safe=spreadsheet_safe)
+        style = chosen.style
+        write_columns(chosen.ids | labels, out, style=style, spreadsheet_safe=spreadsheet_safe)
     if as_json:
         echo_json({"table": name} | result | {"notes": chosen.notes, "left_out": chosen.left_out})
         return

@@ -179,7 +179,8 @@ class Explorer:
         labels = self.results[number].pipeline[-1].labels_.tolist()
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "labels.csv"
-            write_columns(self.chosen.ids | {"cluster": labels}, str(path))
+            columns = self.chosen.ids | {"cluster": labels}
+            write_columns(columns, str(path), style=self.chosen.style)
             return path.read_bytes()
 
 

@@ -165,6 +165,7 @@ def fit(
             if only_labels
             else with_clusters(chosen, pipeline[-1], rows),
             out,
+            style=chosen.style,
             spreadsheet_safe=spreadsheet_safe,
             profiles=profile_rows(summary),
         )

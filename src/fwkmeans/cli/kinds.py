@@ -119,7 +119,8 @@ def _kind_of_numbers(numbers: NDArray[Any], column: str) -> Kind:
     steps = np.diff(finite.astype(np.float64))
     ups = float((steps == 1).mean()) if n_rows > 1 else 0.0
     if n_rows >= 5 and ups == 1:
-        return Kind("left out", "it numbers the rows")
+        is_year = {*words} & _YEARS and finite[0] >= 1000 and finite[-1] <= 2200
+        return Kind("left out", "each row is the next year" if is_year else "it numbers the rows")
     if words[-1] in _OWNERS and n_values > MOST_LEVELS and ((steps == 0) | (steps == 1)).all():
         return Kind("left out", "it numbers groups of rows")
     is_key = words[-1] in _KEYS or (words[-1] == "no" and len(words) < 3)

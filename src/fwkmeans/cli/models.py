@@ -160,7 +160,7 @@ def build(choice: Choice, options: FitOptions, features: Any, n_missing: int) ->
 def treatment(choice: Choice, options: FitOptions, features: Any) -> str:
     """Return what is done about missing cells: as asked for, or as the algorithm does best.
 
-    `AutoKMeans` ignores them, unless a row has nothing else.
+    `AutoKMeans` ignores them, unless a row has nothing else in the columns that vary.
     """
     if options.missing is not None:
         return options.missing
@@ -170,8 +170,12 @@ def treatment(choice: Choice, options: FitOptions, features: Any) -> str:
     empty: Any = None
     for column in features.columns:
         missing = compute.is_null(column, nan_is_null=True)
+        if len(column.filter(compute.invert(missing)).unique()) < 2:
+            continue
         empty = missing if empty is None else compute.and_(empty, missing)
-    return "median" if compute.any(empty).as_py() else "ignore"
+        if not compute.any(empty).as_py():
+            return "ignore"
+    return "ignore" if empty is None else "median"
 
 
 def check_sizes(options: FitOptions, features: Any) -> None:

@@ -166,7 +166,7 @@ def decide_auto(criteria: Mapping[int, float], options: FitOptions) -> Decision:
         tried = [k for k in criteria if low <= k <= high]
         inside = max(tried, key=lambda k: (criteria[k], -k)) if tried else low
     after = sorted((k for k in criteria if k != best), key=lambda k: -criteria[k])[:3]
-    behind = [f"{k} ({criteria[k] - criteria[best]:.0f})" for k in after]
+    behind = [f"{k} ({_difference(criteria[k] - criteria[best])})" for k in after]
     lines = [
         f"The criterion (likelihood of the rows less a price for each parameter) is highest for "
         f"{count(best, 'cluster')}",
@@ -177,9 +177,38 @@ def decide_auto(criteria: Mapping[int, float], options: FitOptions) -> Decision:
     return Decision(inside, lines, {"criterion": dict(criteria)})
 
 
+def _difference(below: float) -> str:
+    """Return how far a criterion is below the best, small differences to their first digit."""
+    return f"{below:.0f}" if below <= -1 else f"{below:.1g}"
+
+
 def is_auto(choice: Choice) -> bool:
     """Tell whether an algorithm finds the number of clusters itself."""
     return choice.name == AUTO
+
+
+def doubts_about(tendency: Any, n_clusters: int, n_rows: int) -> list[str]:
+    """Return what to say first about clusters whose number was asked for; nothing if all is well.
+
+    Of a table with very few rows nothing is known.
+    """
+    if tendency.verdict == "clear" or not np.isfinite(tendency.score):
+        return []
+    if tendency.verdict == "none":
+        first = "K-Means does no better on it than on tables"
+        rest = f"Its {n_clusters} clusters may only divide the rows."
+    else:
+        first = "it differs little from tables"
+        rest = f"Read about its {n_clusters} clusters with care."
+    return [
+        f"It is doubtful whether this table has clusters: {first}",
+        f"without any (one cloud, or evenly spread). {rest}",
+        *_few_rows(n_rows),
+    ]
+
+
+def _few_rows(n_rows: int) -> list[str]:
+    return [f"With {count(n_rows, 'row')} only strong clusters show."] if n_rows < 100 else []
 
 
 def tendency_lines(tendency: Any, n_found: int | None, n_rows: int) -> list[str]:
@@ -188,17 +217,24 @@ def tendency_lines(tendency: Any, n_found: int | None, n_rows: int) -> list[str]
     `n_found` is the number of clusters that `AutoKMeans` found.
     """
     verdict = tendency.verdict
-    few = f" With {count(n_rows, 'row')} only strong clusters show." if n_rows < 100 else ""
     if verdict == "none" and (n_found is None or n_found == 1):
         return [
             "Nothing clusters here: K-Means does no better on this table than on tables without "
             "clusters",
-            f"(one cloud, or evenly spread). Clusters would divide the rows, not find groups.{few}",
+            "(one cloud, or evenly spread). Clusters would divide the rows, not find groups.",
+            *_few_rows(n_rows),
         ]
-    if verdict != "clear" or n_found == 1:
+    if verdict == "clear" and n_found == 1:
+        return [
+            "AutoKMeans finds one cluster, but K-Means divides this table much better than tables "
+            "without",
+            "clusters. There may be some that lie in a row: compare with -a k-means.",
+        ]
+    if verdict != "clear":
         return [
             "It is doubtful whether this table has clusters: it differs little from tables without "
             "any",
-            f"(one cloud, or evenly spread). Read what follows with care.{few}",
+            "(one cloud, or evenly spread). Read what follows with care.",
+            *_few_rows(n_rows),
         ]
     return []

@@ -18,6 +18,7 @@ from fwkmeans._support.files import replacing
 from fwkmeans._support.jsonable import jsonable
 from fwkmeans._support.optional import require
 from fwkmeans._support.text import harmless
+from fwkmeans._tabular.format import Style
 from fwkmeans.cli.columns import Chosen, use_lines
 from fwkmeans.cli.errors import raise_if_stopped
 from fwkmeans.cli.workbook import check_size, write_workbook
@@ -111,10 +112,13 @@ def write_columns(
     columns: Mapping[str, Sequence[Any]],
     path: str,
     *,
+    style: Style,
     spreadsheet_safe: bool = False,
     profiles: Iterable[Sequence[Any]] | None = None,
 ) -> None:
     """Write columns to a file, by its suffix, or to stdout as CSV.
+
+    Text looks like the file that the table came from (`style`), but that .tsv is tab-separated.
 
     With `spreadsheet_safe` no cell of a CSV file is a formula of a spreadsheet; in an Excel file
     none ever is. `profiles` are the rows of its second sheet.
@@ -123,7 +127,7 @@ def write_columns(
     if spreadsheet_safe and is_text(path):
         columns = {_no_formula(one): [*map(_no_formula, cells)] for one, cells in columns.items()}
     if path == "-":
-        _write_csv(columns, sys.stdout, ",")
+        _write_csv(columns, sys.stdout, style)
         return
     suffix = Path(path).suffix.lower()
     if suffix == ".xlsx":
@@ -138,8 +142,9 @@ def write_columns(
                 arrow.table(dict(columns)), temporary
             )
             return
-        with temporary.open("w", newline="", encoding="utf-8") as stream:
-            _write_csv(columns, stream, "\t" if suffix == ".tsv" else ",")
+        encoding = "utf-8-sig" if style.mark else "utf-8"
+        with temporary.open("w", newline="", encoding=encoding) as stream:
+            _write_csv(columns, stream, style_for(path, style))
 
 
 def is_text(path: str) -> bool:
@@ -171,9 +176,22 @@ def no_formulas(arrow: Any, table: Any) -> Any:
     return table.rename_columns([*map(_no_formula, table.column_names)])
 
 
-def _write_csv(columns: Mapping[str, Sequence[Any]], stream: TextIO, separator: str) -> None:
-    writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
+def style_for(path: str, style: Style) -> Style:
+    """Return how a file of text is written: its name may ask for tabs."""
+    return style._replace(separator="\t") if path.lower().endswith(".tsv") else style
+
+
+def _write_csv(columns: Mapping[str, Sequence[Any]], stream: TextIO, style: Style) -> None:
+    writer = csv.writer(stream, delimiter=style.separator, lineterminator="\n")
     writer.writerow(columns)
+    if style.decimal != ".":
+        columns = {
+            name: [
+                str(one).replace(".", style.decimal) if isinstance(one, float) else one
+                for one in cells
+            ]
+            for name, cells in columns.items()
+        }
     writer.writerows(zip(*columns.values(), strict=True))
     stream.flush()
 

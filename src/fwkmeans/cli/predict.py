@@ -14,7 +14,7 @@ import numpy as np
 from fwkmeans._support.archive import TooMuchJsonError
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import count
-from fwkmeans._tabular.format import Format
+from fwkmeans._tabular.format import Format, Style
 from fwkmeans._tabular.reading import read_table
 from fwkmeans.cli.columns import check_keys, match_columns
 from fwkmeans.cli.errors import with_option
@@ -101,7 +101,7 @@ def predict(
         elif out != "-":
             click.echo(f"Wrote the clusters of {count(n_rows, 'row')} to {out}")
         return
-    frame, features, remarks = read_for(pipeline, table, how, keys)
+    frame, features, remarks, style = read_for(pipeline, table, how, keys)
     for key in keys:
         if key not in frame.column_names:
             raise InputError(f"--id {key}: the table has no such column.")
@@ -120,7 +120,7 @@ def predict(
         echo_json({"n_rows": len(labels), "sizes": sizes, "columns": columns})
         if out == "-":
             return
-    write_columns(columns, out, spreadsheet_safe=spreadsheet_safe)
+    write_columns(columns, out, style=style, spreadsheet_safe=spreadsheet_safe)
     if out != "-" and not as_json:
         click.echo(f"Wrote the clusters of {count(len(labels), 'row')} to {out}")
 
@@ -174,14 +174,15 @@ def load(path: str, max_json: float) -> Any:
 
 def read_for(
     pipeline: Any, table: str, how: Format, keys: Sequence[str]
-) -> tuple[Any, Any, list[str]]:
-    """Return a table, the columns of the model in it, and what was guessed about them."""
+) -> tuple[Any, Any, list[str], Style]:
+    """Return a table, the columns of the model in it, what was guessed of them, and its style."""
     with using("The model"):
         known = columns_of(pipeline)
     frame, remarks = read_table(table, how, known.text, keys=keys)
     features = features_of(pipeline, frame, known, table_name(table))
     used = known.numbers if known.names else frame.column_names
-    return frame, features, [with_option(*remark) for remark in remarks.found(used)]
+    told = [with_option(*remark) for remark in remarks.found(used)]
+    return frame, features, told, remarks.style
 
 
 def features_of(pipeline: Any, frame: Any, known: ModelColumns, name: str) -> Any:

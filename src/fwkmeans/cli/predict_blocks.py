@@ -24,6 +24,7 @@ from fwkmeans.cli.streaming import (
     located,
     named,
     rows_at_a_time,
+    style_of_reader,
 )
 
 
@@ -54,7 +55,7 @@ def predict_blocks(
     pieces = reader.pieces(rows_at_a_time(reader, streaming.memory))
     with (
         working(f"Assigning {reader.n_rows:,} rows"),
-        TableWriter(out, spreadsheet_safe) as writer,
+        TableWriter(out, style_of_reader(inner), spreadsheet_safe) as writer,
         warnings.catch_warnings(),
         using(model),
     ):

@@ -65,7 +65,7 @@ def report(
     check_report(page, "--out")
     pipeline = load(model, max_json)
     keys = () if labels is None else (labels,)
-    frame, features, remarks = read_for(pipeline, table, how, keys)
+    frame, features, remarks, _ = read_for(pipeline, table, how, keys)
     name = click.format_filename(table)
     classes = choose_classes(frame, Roles(labels=labels), name, how.missing)
     for text in remarks:

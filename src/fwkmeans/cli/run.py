@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from fwkmeans._support.errors import InputError
 from fwkmeans.cli.columns import Chosen
 from fwkmeans.cli.models import Choice, FitOptions, build, check_sizes
-from fwkmeans.cli.numbers import decide, decide_auto, is_auto, tendency_lines
+from fwkmeans.cli.numbers import decide, decide_auto, doubts_about, is_auto, tendency_lines
 from fwkmeans.cli.progress import working
 
 
@@ -77,7 +77,7 @@ def fit_choice(
     n_rows = features.num_rows if n_rows is None else n_rows
     check_sizes(options, features)
     task = f"{choice.name} clusters {n_rows} rows"
-    if isinstance(options.clusters, int):
+    if options.clusters == 1:  # there is nothing to doubt
         pipeline = build(choice, options, features, chosen.n_missing)
         with working(task):
             rows, warned = fit_and_collect(pipeline, features, fit)
@@ -86,6 +86,13 @@ def fit_choice(
 
     with working("Looking whether there are clusters"):
         tendency = cluster_tendency(features, random_state=options.seed)
+    told = tendency._asdict() | {"verdict": tendency.verdict}
+    if isinstance(options.clusters, int):
+        pipeline = build(choice, options, features, chosen.n_missing)
+        with working(task):
+            rows, warned = fit_and_collect(pipeline, features, fit)
+        doubts = doubts_about(tendency, options.clusters, n_rows)
+        return Fitted(pipeline, rows, warned, doubts, [], None, told, {})
     if is_auto(choice):
         pipeline = build(choice, options, features, chosen.n_missing)
         with working(task):
@@ -111,6 +118,6 @@ def fit_choice(
         doubts=tendency_lines(tendency, found, n_rows),
         reasons=decision.lines,
         chosen=decision.n_clusters,
-        tendency=tendency._asdict() | {"verdict": tendency.verdict},
+        tendency=told,
         scores=decision.scores,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import copy
 import csv
 import io
@@ -18,7 +19,7 @@ from fwkmeans._support.errors import InputError
 from fwkmeans._support.files import replacing
 from fwkmeans._support.optional import require
 from fwkmeans._tabular.delimited import given_names
-from fwkmeans._tabular.format import Format
+from fwkmeans._tabular.format import Format, Style
 from fwkmeans._tabular.readers import BlockReader, MappedReader, open_reader
 from fwkmeans._tabular.readers.text import TextReader
 from fwkmeans._tabular.reading import in_common_types
@@ -32,7 +33,7 @@ from fwkmeans.cli.columns import (
 )
 from fwkmeans.cli.errors import raise_if_stopped, with_option
 from fwkmeans.cli.kinds import kind_of
-from fwkmeans.cli.output import no_formulas
+from fwkmeans.cli.output import no_formulas, style_for
 from fwkmeans.cli.progress import working
 from fwkmeans.cli.rows import ADDED, about_rows
 from fwkmeans.cli.sizes import Streaming
@@ -245,7 +246,8 @@ class Streamed:
             pairs = zip(pieces, self._inner.written(self.step), strict=True)
         else:
             pairs = ((piece, piece) for piece in pieces)
-        with working(f"Writing {path}"), TableWriter(path, spreadsheet_safe) as writer:
+        style = style_of_reader(self._inner)
+        with working(f"Writing {path}"), TableWriter(path, style, spreadsheet_safe) as writer:
             for piece, shown in read_ahead(pairs):
                 raise_if_stopped()
                 own = np.asarray(labels[begin : begin + piece.num_rows])
@@ -267,8 +269,9 @@ def _added(shown: Any, model: Any, rows: Any, labels: LabelArray) -> dict[str, A
 class TableWriter:
     """A table that is written piece by piece: as a whole, or not at all."""
 
-    def __init__(self, path: str, spreadsheet_safe: bool = False) -> None:
+    def __init__(self, path: str, style: Style, spreadsheet_safe: bool = False) -> None:
         self._path, self._safe = path, spreadsheet_safe
+        self._style = style_for(path, style)
         self._stack = ExitStack()
         self._writer: Any = None
         self.n_rows = 0
@@ -298,20 +301,39 @@ class TableWriter:
                 self._writer = parquet.ParquetWriter(self._file, table.schema)
             self._writer.write_table(table.cast(self._writer.schema))
             return
+        if self._style.decimal != ".":
+            table = _with_commas(arrow, table, self._style.decimal)
         if self._safe:
             table = no_formulas(arrow, table)
         self._write_text(table)
 
     def _write_text(self, table: Any) -> None:
-        separator = "\t" if self._path.lower().endswith(".tsv") else ","
+        separator = self._style.separator
         if self._writer is None:
             self._writer = _Standard() if self._path == "-" else self._file.open("wb")
             header = io.StringIO()
             csv.writer(header, delimiter=separator, lineterminator="\n").writerow(
                 table.column_names
             )
-            self._writer.write(header.getvalue().encode())
+            mark = codecs.BOM_UTF8 if self._style.mark and self._path != "-" else b""
+            self._writer.write(mark + header.getvalue().encode())
         self._writer.write(_as_csv(_plain(table), separator))
+
+
+def style_of_reader(reader: Any) -> Style:
+    """Return how the files of a reader are written; the usual way if they are no text."""
+    remarks = getattr(reader, "remarks", None)
+    return Style() if remarks is None else remarks.style
+
+
+def _with_commas(arrow: Any, table: Any, decimal: str) -> Any:
+    """Return a table whose numbers are text with another decimal point."""
+    compute = require("pyarrow.compute", "Tables", "io")
+    for at, field in enumerate(table.schema):
+        if arrow.types.is_floating(field.type):
+            texts = compute.replace_substring(table.column(at).cast(arrow.string()), ".", decimal)
+            table = table.set_column(at, field.name, texts)
+    return table
 
 
 def _as_csv(table: Any, separator: str) -> bytes:

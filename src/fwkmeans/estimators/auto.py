@@ -44,7 +44,7 @@ from fwkmeans.typing import (
     Source,
     Weights,
 )
-from fwkmeans.weighting import FixedWeights
+from fwkmeans.weighting import ClusterPowerWeights
 
 #: Rows on which partitions, structures and the number of clusters are looked for.
 SAMPLE_ROWS = 2000
@@ -154,6 +154,10 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     of clusters is that of the highest criterion of a sixth family, whose groups have common spreads
     and may be heavy-tailed.
 
+    `transform` returns distances to the centers, with every feature in units of its standard
+    deviation and its square multiplied by its weight. The likeliest cluster of a row need not be
+    the nearest one, because clusters differ in size and shape.
+
     A table of more than 2000 rows is studied on a fixed sample of as many; then the chosen mixture
     is fitted to all rows. Of a table outside of memory it is fitted to 64 MiB of rows, always the
     same ones; labels and centers are those of all rows.
@@ -208,7 +212,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         X : array-like or frame of shape (n_samples, n_features)
             The rows.
         device : str, default=None
-            AutoKMeans runs on the CPU only; anything but None is refused by `fit`.
+            AutoKMeans runs on the CPU only; anything but None is refused.
 
         Returns
         -------
@@ -219,7 +223,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
             check_is_fitted(self)
             later: LabelArray = self._compute_later("predict", X)
             return later
-        labels: LabelArray = self._seen_by_mixture(X, None, "labels")[1].gather("labels")
+        labels: LabelArray = self._seen_by_mixture(X, None, "labels", device)[1].gather("labels")
         return labels
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -257,14 +261,14 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weight of each row.
         device : str, default=None
-            AutoKMeans runs on the CPU only; anything but None is refused by `fit`.
+            AutoKMeans runs on the CPU only; anything but None is refused.
 
         Returns
         -------
         score : float
             On the rows of `fit` this is ``-inertia_``.
         """
-        return self._seen_by_mixture(X, sample_weight)[0].likelihood
+        return self._seen_by_mixture(X, sample_weight, device=device)[0].likelihood
 
     def explain(self) -> Explanation:
         """Return which features form groups, which are noise, and what separates the clusters.
@@ -292,7 +296,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         return "it fits densities to every column"
 
     def _recipe(self, source: Source, table: Description) -> Recipe:
-        return Recipe(SquaredEuclidean(), MeanCenter(), FixedWeights())
+        # for distances only: the weights of each cluster, as they are
+        return Recipe(SquaredEuclidean(), MeanCenter(), ClusterPowerWeights(beta=1.0))
 
     def _fit(self, X: Any, sample_weight: Any, device: Any = None) -> None:
         self._check_parameters()
@@ -380,10 +385,12 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         n_levels = source.layout.n_levels
         return Densities(self._encoding, self._mixture, self.n_clusters_, n_levels, keep)
 
-    def _seen_by_mixture(self, X: Any, sample_weight: Any, keep: str = "") -> tuple[Sums, Source]:
+    def _seen_by_mixture(
+        self, X: Any, sample_weight: Any, keep: str = "", device: Any = None
+    ) -> tuple[Sums, Source]:
         """Return what the mixture says of new rows, and a source that keeps it for each of them."""
         check_is_fitted(self)
-        source = self._opened(X, sample_weight, reset=False).source
+        source = self._opened(X, sample_weight, reset=False, device=device).source
         source_of_gaps(self, source, self._view, count_faults(source), reset=False)  # checks it
         return source.run(self._densities(source, keep))
 

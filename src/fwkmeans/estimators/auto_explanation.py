@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,8 @@ from fwkmeans.typing import BoolArray, FloatArray, IntArray
 
 #: Columns that are named for a pair of clusters.
 MOST_COLUMNS = 3
+#: Groups, and noise columns of one kind, that have a sentence of their own; the lists have all.
+MOST_SENTENCES = 20
 
 _TYPES = {
     "tied": "clusters differ in where they are, not in how wide they are",
@@ -209,16 +212,7 @@ def _text(
         ]
         lines += [f"{row['column']}: {row['reason']}." for row in noise if row["lead"] is None]
         return "\n".join(lines).strip()
-    for group in groups:
-        share = f"{100 * float(np.mean(group['weight'])):.0f}% of the weight"
-        several = len(group["columns"]) > 1
-        how = (
-            _CATEGORIES if group["categorical"] else (_TYPES if several else _ALONE)[group["type"]]
-        )
-        tails = ", and rows far out are expected" if group["heavy_tails"] else ""
-        together = " vary together within clusters;" if several else ":"
-        lines.append(f"{joined(group['columns'])}{together} {how}{tails} ({share}).")
-    lines += [f"{row['column']} is noise: {row['reason']}." for row in noise]
+    lines += [*_about_groups(groups), *_about_noise(noise)]
     lines.append("")
     for pair in pairs:
         a, b = pair["clusters"]
@@ -228,3 +222,34 @@ def _text(
             else f"No single column tells clusters {a} and {b} apart."
         )
     return "\n".join(lines).strip()
+
+
+def _about_groups(groups: list[dict[str, Any]]) -> Iterator[str]:
+    shares = [float(np.mean(group["weight"])) for group in groups]
+    for group, share in zip(groups[:MOST_SENTENCES], shares, strict=False):
+        several = len(group["columns"]) > 1
+        how = (
+            _CATEGORIES if group["categorical"] else (_TYPES if several else _ALONE)[group["type"]]
+        )
+        tails = ", and rows far out are expected" if group["heavy_tails"] else ""
+        together = " vary together within clusters;" if several else ":"
+        weight = f"{100 * share:.0f}% of the weight"
+        yield f"{joined(group['columns'])}{together} {how}{tails} ({weight})."
+    if groups[MOST_SENTENCES:]:
+        n_columns = sum(len(group["columns"]) for group in groups[MOST_SENTENCES:])
+        rest = f"{100 * sum(shares[MOST_SENTENCES:]):.0f}% of the weight"
+        tell = "tells" if n_columns == 1 else "tell"
+        yield f"{count(n_columns, 'other column')} {tell} clusters apart, too ({rest})."
+
+
+def _about_noise(noise: list[dict[str, Any]]) -> Iterator[str]:
+    for reason in dict.fromkeys(row["reason"] for row in noise):
+        names = [row["column"] for row in noise if row["reason"] == reason]
+        if len(names) <= MOST_SENTENCES:
+            yield from (f"{name} is noise: {reason}." for name in names)
+            continue
+        more = f"{len(names) - MOST_SENTENCES:,} more"
+        yield (
+            f"{count(len(names), 'column')} are noise, each because {reason}: "
+            f"{joined([*names[:MOST_SENTENCES], more])}."
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from fwkmeans._core.passes import Labeling
 from fwkmeans._engine import (
     Recipe,
     Run,
@@ -158,6 +160,8 @@ class BaseFeatureWeightedKMeans(
             self.__dict__.pop(name, None)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
             self._fit_checked(X, sample_weight, device)
+        if type(X) is np.ndarray and device is None:
+            return  # all is NumPy's
         for name, value in vars(self).items():
             if name.endswith("_") and (name == "labels_" or type(value) is np.ndarray):
                 setattr(self, name, like(value, X))
@@ -294,7 +298,10 @@ class BaseFeatureWeightedKMeans(
             later: LabelArray = self._compute_later("predict", X)
             return later
         source = self._rows_of(X, device)
-        _, source = source.run(self._parts.dissimilarity.labeling(self._assignment()))
+        labeling = self._parts.dissimilarity.labeling(self._assignment())
+        if isinstance(labeling, Labeling):
+            labeling = replace(labeling, summed=False)
+        _, source = source.run(labeling)
         labels: LabelArray = like(source.gather("labels", axis=1)[0], X)
         return labels
 
@@ -446,7 +453,8 @@ class BaseFeatureWeightedKMeans(
         with np.errstate(over="ignore", invalid="ignore"):
             recipe, table = bind_parts(recipe, source, table)
         lost = ~((table.scatter > _TINY) & np.isfinite(table.scatter))
-        lost &= table.span > 1e-13 * table.magnitude  # less is rounding: the column is constant
+        if lost.any():  # less is rounding: the column is constant
+            lost &= table.span > 1e-13 * table.magnitude
         if lost.any():
             squares = not recipe.dissimilarity.needs_labels
             names = getattr(self, "feature_names_in_", None)

@@ -20,9 +20,11 @@ MOST = 0.9
 
 def warn_of_dominant_column(estimator: Any, table: Description) -> None:
     """Warn if one of several columns has more than 90 % of the weight of a cluster."""
+    weights = counted_weights(estimator)
+    if weights.max() <= 0.5 * weights.sum(axis=1).min():
+        return  # the usual case
     if table.varying.sum() < 2:
         return
-    weights = counted_weights(estimator)
     weights = weights / weights.sum(axis=1, keepdims=True)  # columns of a space share its weight
     largest = weights.max(axis=1)
     where = np.flatnonzero(largest > MOST)

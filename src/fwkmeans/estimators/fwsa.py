@@ -54,9 +54,8 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
     The algorithm does not minimize the weighted dispersion. The reported objective is its ratio to
     the weighted total, :math:`\sum_v w_v a_v / \sum_v w_v (a_v + b_v)`. Assignment and center steps
     never raise it; the published weight step sometimes does. Each step halves the distance of the
-    weights to their limit. Once labels stay the same, steps are repeated without another pass over
-    the rows, until the weights are at their limit; `tol` is compared with the largest step of a
-    weight. Without the guard a feature that happens to split well gains more and more
+    weights to their limit, so `tol` is compared with the largest step of a weight once the labels
+    no longer change. Without the guard a feature that happens to split well gains more and more
     weight: with many noise features, a start may end with all the weight on them. An iteration
     costs O(N K M).
 

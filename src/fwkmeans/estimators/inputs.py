@@ -169,14 +169,16 @@ def describe_rows(
     seen = source_of_gaps(estimator, source, view, faults, reset=reset, refusal=refusal)
     if seen is not source:
         table, _ = describe(seen)
-    return seen, table._replace(rescale=getattr(estimator, "missing", "error") == "rescale")
+    if getattr(estimator, "missing", "error") == "rescale":
+        table = table._replace(rescale=True)
+    return seen, table
 
 
 def refuse_infinite(estimator: Any, source: Source, faults: Faults) -> None:
     """Raise an error if a cell is infinite."""
-    none = np.zeros(source.layout.categorical.size)
-    infinite = source.layout.features(faults.infinite.astype(np.float64), none)
-    if infinite.any():
+    if faults.infinite.any():
+        none = np.zeros(source.layout.categorical.size)
+        infinite = source.layout.features(faults.infinite.astype(np.float64), none)
         advice = f"{type(estimator).__name__} needs finite numbers: fill or drop those rows."
         _refuse(estimator, infinite, "infinity", advice)
 
@@ -195,11 +197,11 @@ def source_of_gaps(
     layout = source.layout
     none = np.zeros(layout.categorical.size)
     in_categories = none if layout.is_numeric else count_observed(source).missing
-    missing = layout.features(faults.missing.astype(np.float64), in_categories.astype(np.float64))
-    if not missing.any():
+    if not faults.missing.any() and not in_categories.any():
         seen = view(source, reset=reset)
         changed = seen is not source and count_faults(seen).missing.any()
         return seen.with_gaps(stretch=False) if changed else seen
+    missing = layout.features(faults.missing.astype(np.float64), in_categories.astype(np.float64))
     if refusal is None and getattr(estimator, "missing", "error") == "error":
         refusal = _advice(estimator)
     if refusal is not None:

@@ -144,10 +144,12 @@ def _about_learned_weights(found: Findings, used: IntArray) -> list[str]:
     overall = shares.T @ (found.sizes / max(1, found.sizes.sum()))
     is_even = distance_from(found.equal, found.encoded)[used].max() < EVEN
     if is_even and not heavy_columns(overall, equal):
+        even = "The weights are nearly equal, so they say little about which columns matter."
+        if isinstance(found.estimator, AutoKMeans):  # which has no parameter to change that
+            return [even]
         return [
-            "The weights are nearly equal, so they say little about which columns matter. The "
-            "clusters are close to those of plain K-Means; another parameter may spread the "
-            "weights more."
+            f"{even} The clusters are close to those of plain K-Means; another parameter may "
+            "spread the weights more."
         ]
     return []
 
@@ -207,10 +209,8 @@ def _about_stability(found: Findings) -> list[str]:
                 f"({two_decimals(restart)}): more starts may help, and so may fewer clusters."
             )
         else:
-            told += (
-                "More starts will not change that. Try fewer clusters, or leave out columns that "
-                "say little."
-            )
+            advice = "Try fewer clusters, or leave" if (found.sizes > 0).sum() > 2 else "Leave"
+            told += f"More starts will not change that. {advice} out columns that say little."
         sentences.append(told)
     elif lost:
         sentences.append(

@@ -209,7 +209,7 @@ class Silhouette(Criterion):
         drawn = draw_rows(len(rows), self.max_rows, self.random_state)
         distance = distances(rows[drawn], self.p)
         return candidates.score_each(
-            lambda at: silhouette_of(distance, candidates.labels(at)[drawn])
+            lambda at: silhouette_of(distance, candidates.labels(at), drawn)
         )
 
 

@@ -55,7 +55,7 @@ def minkowski_silhouette(
     """
     X, labels = _checked(X, labels)
     rows = draw_rows(len(X), max_rows, random_state)
-    return silhouette_of(distances(X[rows], p), labels[rows])
+    return silhouette_of(distances(X[rows], p), labels, rows)
 
 
 def dunn_index(X: Any, labels: Any) -> float:
@@ -215,10 +215,16 @@ def distances(X: FloatArray, p: float) -> FloatArray:
     return np.asarray(cdist(X, X, "minkowski", p=p))
 
 
-def silhouette_of(distance: FloatArray, labels: IntArray) -> float:
-    """Return the mean silhouette for known distances."""
+def silhouette_of(distance: FloatArray, labels: IntArray, rows: IntArray) -> float:
+    """Return the mean silhouette of some of the rows, for their distances and all labels."""
     from sklearn.metrics import silhouette_score
 
+    check_not_trivial(labels)
+    labels, n_all = labels[rows], len(labels)
+    if len(rows) < n_all and len(np.unique(labels)) < 2:
+        raise ValueError(
+            f"all {len(rows)} rows that were drawn are in one cluster; set max_rows higher"
+        )
     _checked(distance, labels)
     return float(silhouette_score(distance, labels, metric="precomputed"))
 

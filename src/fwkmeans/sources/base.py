@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fwkmeans._core import OPERATIONS
+from fwkmeans._support.copies import copied
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.typing import (
     Block,
@@ -93,6 +93,10 @@ class BlockSource(ABC):
 
     def run(self, reduction: Reduction[Part, Whole]) -> tuple[Whole, Self]:
         """Return the result of a reduction, and the source with the new row memory."""
+        if self.n_blocks == 1:
+            [(only, memory)] = self._on_all_blocks(reduction)
+            whole = reduction.finish(join_in_tree((only,), reduction.join))
+            return whole, self._with(_memory=(memory,))
         memories: list[RowMemory] = []
 
         def parts() -> Iterator[Part]:
@@ -105,6 +109,9 @@ class BlockSource(ABC):
 
     def reduce(self, reduction: Reduction[Part, Whole]) -> Whole:
         """Return the result of a reduction; the new row memory is dropped."""
+        if self.n_blocks == 1:
+            [(only, _)] = self._on_all_blocks(reduction)
+            return reduction.finish(join_in_tree((only,), reduction.join))
         enough = getattr(reduction, "enough", None)
 
         def parts() -> Iterator[Part]:
@@ -142,9 +149,8 @@ class BlockSource(ABC):
 
     def _with(self, **changes: Any) -> Self:
         """Return a copy with other attributes; arrays are shared."""
-        changed = copy.copy(self)
-        for name, value in changes.items():
-            setattr(changed, name, value)
+        changed = copied(self)
+        vars(changed).update(changes)
         return changed
 
 

@@ -61,8 +61,23 @@ class Faults(NamedTuple):
     missing: IntArray  # (Mn,) NaN
 
 
+@dataclass(frozen=True)
+class _Finite(BlockReduction[bool]):
+    """Reduction to whether all numbers are finite; kernels that cannot tell say no."""
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[bool, RowMemory]:
+        finite = getattr(kernels_for(block.rows), "finite", None)
+        return finite is not None and finite(block), memory
+
+    def join(self, before: bool, after: bool) -> bool:
+        return before and after
+
+
 def count_faults(source: Source) -> Faults:
     """Count the infinite and the missing cells of each numeric column."""
+    if source.resident and source.reduce(_Finite()):  # one more look costs little in memory
+        none = np.zeros(source.layout.n_numeric, dtype=np.int64)
+        return Faults(none, none)
     with np.errstate(invalid="ignore", over="ignore"):
         return _faults(source.reduce(_MomentsAbout(np.zeros(source.layout.n_numeric))))
 
@@ -95,17 +110,21 @@ def describe(source: Source) -> tuple[Description, Faults]:
             moments = source.reduce(_MomentsAbout(np.where(np.isfinite(reference), reference, 0.0)))
             drift = moments.sums / moments.observed
             scatter = moments.squares - moments.sums * drift
-    known = moments.observed > 0  # a column may be missing in all of these rows
-    minimum, maximum = (np.where(known, m, 0.0) for m in (moments.minimum, moments.maximum))
+    minimum, maximum = moments.minimum, moments.maximum
+    known = moments.observed > 0
+    if not known.all():  # a column may be missing in all of these rows
+        minimum, maximum = np.where(known, minimum, 0.0), np.where(known, maximum, 0.0)
+    mean, scatter = reference + drift, np.maximum(scatter, 0.0)
     constant = maximum <= minimum
-    mean = np.where(constant, minimum, reference + drift)
+    if constant.any():
+        mean, scatter = np.where(constant, minimum, mean), np.where(constant, 0.0, scatter)
     layout = source.layout
     none = np.zeros(layout.categorical.size)
     description = Description(
         n_rows=moments.n_rows,
         mass=moments.mass,
         mean=layout.features(mean, none),
-        scatter=layout.features(np.where(constant, 0.0, np.maximum(scatter, 0.0)), none),
+        scatter=layout.features(scatter, none),
         minimum=layout.features(minimum, none),
         maximum=layout.features(maximum, none),
         layout=layout,

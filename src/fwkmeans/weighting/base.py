@@ -39,9 +39,6 @@ class WeightRule(BaseEstimator, ABC):
     memoryless : bool
         Whether the weights depend on the dispersions alone. A run with such a rule that returns to
         earlier labels goes in circles, and is stopped.
-    settles : bool
-        Whether `update` approaches its limit step by step, as FWSA does by halves. While labels
-        stay the same, the step is then repeated without another pass over the rows.
     operations : tuple of str
         Operations that `observe` needs from the kernels of the rows, beside the usual ones.
 
@@ -65,7 +62,6 @@ class WeightRule(BaseEstimator, ABC):
     shared: bool = False
     monotone: bool = False
     memoryless: bool = False
-    settles: bool = False
     operations: tuple[str, ...] = ()
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}  # what each parameter may be
@@ -111,7 +107,7 @@ class WeightRule(BaseEstimator, ABC):
 
     def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
         """Return equal weights on all features that are not constant."""
-        shape = (n_starts, n_clusters, table.varying.size)
+        shape = (n_starts, n_clusters, table.maximum.size)
         return Weights(self.normalize(np.ones(shape), table))
 
     def effective(self, weights: Weights) -> Effective:

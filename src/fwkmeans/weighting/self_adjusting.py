@@ -44,7 +44,6 @@ class SelfAdjustingWeights(WeightRule):
     """
 
     shared = True
-    settles = True
 
     _constraints: ClassVar = {"safeguard": BOOLEAN, "guard": GUARD}
 

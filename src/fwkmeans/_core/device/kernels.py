@@ -562,10 +562,12 @@ def find_farthest(
     return distance, row
 
 
-def assign(block: Block, assigning: Pass) -> tuple[Any, float]:
+def assign(block: Block, assigning: Pass, *, summed: bool = True) -> tuple[Any, float]:
     """See `fwkmeans._core.twin.assign`."""
     codes, work = _labels_of(block, assigning)
     labels = codes[0].clone()  # the next pass writes its codes there
+    if not summed:
+        return labels, 0.0
     own = _distances_to_own(work, labels, 0)
     own += work.offsets[0][labels.long()]
     weight = work.weight

@@ -25,7 +25,7 @@ from fwkmeans._tabular.delimited import (
     WINDOWS,
     WrongEncodingError,
     as_utf8,
-    check_names,
+    distinct_columns,
     doubt_quotes,
     first_line,
     first_lines,
@@ -34,6 +34,7 @@ from fwkmeans._tabular.delimited import (
     inferred,
     named_columns,
     refuse_open_quote,
+    style_of,
     with_missing,
     wrong_encoding,
     wrong_row,
@@ -157,6 +158,8 @@ class TextReader(BlockReader):
         lines = first_lines(path.name, head)
         sep = guess_separator(lines) if self._separator is None else self._separator
         self._separator = sep
+        with self._opened(path) as file:
+            self.remarks.style = style_of(file.read(8), sep, self._encoding, self._how)
         self._first_line = lines[0]
         self._names = [f"f{v}" for v in range(lines[0].count(sep) + 1)]
         self._has_header = False
@@ -168,10 +171,8 @@ class TextReader(BlockReader):
             wrong_separator(path.name, sep, lines[0])
         header = [column[0].as_py() for column in first.columns]
         below = [column.slice(1, BELOW).to_pylist() for column in first.columns]
-        self._names, self._has_header = named_columns(
-            path.name, header, below, self._how, self.remarks
-        )
-        check_names(path.name, self._names)
+        names, self._has_header = named_columns(path.name, header, below, self._how, self.remarks)
+        self._names = distinct_columns(path.name, names, self.remarks)
         self._names_in[path] = self._names
 
     def _head_of(self, path: Path) -> memoryview:
@@ -207,6 +208,7 @@ class TextReader(BlockReader):
                 found = next(csv.reader([lines[0]], delimiter=str(self._separator)))
                 blank = given_names(range(len(found)))
                 names = [one or blank[at] for at, one in enumerate(found)]
+                names = distinct_columns(path.name, names, Remarks())
                 exact = bool({*names} ^ {*self._names}) and not self._only
                 if exact or not {*self._names} <= {*names}:
                     raise InputError(
@@ -214,7 +216,6 @@ class TextReader(BlockReader):
                         f"{self.files.paths[0]} {shortened(self._first_line, 43, mark='...')!r}: "
                         "give files with the same columns."
                     )
-                check_names(path.name, names)
         self._names_in[path] = names
 
     def _seen(self, v: int, cells: Any, n_before: int) -> _Column:
