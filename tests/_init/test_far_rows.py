@@ -6,9 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from fwkmeans import EWKMeans, KMeans, WKMeans
-from fwkmeans._init import Seeds, spread_entities
+from fwkmeans._init import Seeds, far_rows, spread_entities
 from fwkmeans._init import entities as module
-from fwkmeans._init import far_rows
 from fwkmeans._init.far_rows import Chances, draw_far_rows, exponential
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.sources import ChunkedSource, MemorySource, centers_of, count_present, describe
