@@ -85,6 +85,13 @@ class Entities(NamedTuple):
         """Return some of them, in this order."""
         return Entities(self.numbers[which], self.levels[which])
 
+    def plus(self, other: Entities) -> Entities:
+        """Return these and then the others."""
+        return Entities(
+            np.concatenate([self.numbers, other.numbers]),
+            np.concatenate([self.levels, other.levels]),
+        )
+
 
 class Pass(NamedTuple):
     """What kernels need to assign rows: ``sum_v w |y - c|^p`` + costs of categories + offset."""

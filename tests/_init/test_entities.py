@@ -74,7 +74,8 @@ def test_seeding_large_tables_looks_at_a_sample(rng, monkeypatch, global_random_
 
     monkeypatch.setattr(entities_module, "rows_at", counted)
     centers = draw_centers("k-means++", source, 1, Seeds(global_random_seed), range(3))
-    assert taken == [100]
+    assert len(taken) == 1  # all in one pass: the sample, and half as many to begin with
+    assert 100 < taken[0] <= 150
     assert np.all(centers % 2 == 1)
 
 

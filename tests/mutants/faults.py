@@ -615,6 +615,29 @@ among(
 among(
     "_init/entities.py",
     ("floyd-short", "off by one", "last = below - n + step", "last = below - n"),
+    (
+        "candidates-weigh-as-if-sampled-alone",
+        "lost weight",
+        "np.log1p(-numbers.size / present.n_rows) - threshold * chance",
+        "np.log1p(-numbers.size / present.n_rows) - 0 * chance",
+    ),
+    (
+        "one-round-of-candidates",
+        "early stop",
+        "if far.potential <= MISSED * potential:",
+        "if True:",
+    ),
+)
+among(
+    "_init/far_rows.py",
+    (
+        "far-rows-numbered-by-place",
+        "lost weight",
+        "own = begin + np.cumsum(there) - 1",
+        "own = begin + np.arange(there.size)",
+    ),
+    ("far-rows-without-weights", "lost weight", "chance *= weight[piece]", "pass"),
+    ("far-rows-begin-again", "off by one", "begin += int(there.sum())", "begin += 0"),
 )
 among(
     "_init/seeds.py",
@@ -790,10 +813,10 @@ among(
 among(
     "sources/dask.py",
     (
-        "parts-joined-by-threes",
+        "parts-of-workers-unordered",
         "order of sums",
-        "_FAN = 16",
-        "_FAN = 3",
+        "_Parts(join_neighbors(ordered, _join_of(by)))",
+        "_Parts(join_neighbors(ordered[::-1], _join_of(by)))",
     ),
     (
         "all-blocks-begin-at-zero",
@@ -844,26 +867,26 @@ among(
     (
         "tree-joins-the-wrong-way-round",
         "wrong order",
-        "joined = join(pending.pop()[1], joined)",
-        "joined = join(joined, pending.pop()[1])",
+        "joined = join(pending.pop()[2], joined)",
+        "joined = join(joined, pending.pop()[2])",
     ),
     (
         "tree-joins-the-rest-the-wrong-way-round",
         "wrong order",
-        "whole = join(pending.pop()[1], whole)",
-        "whole = join(whole, pending.pop()[1])",
+        "whole = join(part, whole)",
+        "whole = join(whole, part)",
     ),
     (
         "tree-is-a-list",
         "wrong order",
-        "while pending and pending[-1][0] == size:",
-        "while pending:",
+        "== (first - size, size) and first % (2 * size) == size:",
+        "== (first - size, size):",
     ),
     (
         "tree-forgets-the-rest",
         "dropped join",
-        "    while pending:\n        whole =",
-        "    while len(pending) > 1:\n        whole =",
+        "in reversed(before):",
+        "in reversed(before[1:]):",
     ),
     (
         "weights-in-memory-ignored",
@@ -975,8 +998,8 @@ among(
     (
         "rows-joined-backwards",
         "wrong order",
-        "np.concatenate([numbers, later])",
-        "np.concatenate([later, numbers])",
+        "before.entities.plus(after.entities)",
+        "after.entities.plus(before.entities)",
     ),
     (
         "weights-joined-backwards",

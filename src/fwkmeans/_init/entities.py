@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse, vstack
+from sklearn.metrics import pairwise_distances_argmin_min
 
 from fwkmeans._core import kernels_for
 from fwkmeans._core.sparse import SparseRows
 from fwkmeans._core.spreading import spread_rows
+from fwkmeans._init.far_rows import Chances, FarRows, draw_far_rows
 from fwkmeans._init.seeds import Seeds
-from fwkmeans.sources import DeviceSource, centers_of, count_present, rows_at
+from fwkmeans._support.threads import one_blas_thread
+from fwkmeans.sources import DeviceSource, StreamedSource, centers_of, count_present, rows_at
 from fwkmeans.sources.entities import Present, sparse_rows_at
 from fwkmeans.sources.sparse import to_scipy
-from fwkmeans.typing import Description, Entities, FloatArray, IntArray, RowArray, Source
+from fwkmeans.typing import BoolArray, Description, Entities, FloatArray, IntArray, RowArray, Source
 
 #: The largest number of rows that k-means++ uses; of more, this many are drawn at random.
 SEEDING_ROWS = 100_000
 #: The largest size of these rows, as long as there are at least 50 per cluster.
 SEEDING_BYTES = 4 * 2**20
+#: Rows that each round draws far from the candidates: so many, or so many for each cluster.
+FAR_ROWS, FAR_ROWS_EACH = 1000, 20
+#: The largest number of rounds; another follows if the potential is so much more than expected.
+ROUNDS, MISSED = 5, 1.5
 
 
 def random_entities(
@@ -51,28 +59,186 @@ def spread_entities(
 ) -> FloatArray:
     """Return K rows chosen by (greedy) k-means++ for each of the starts: (R, K, M).
 
-    Of many rows a sample is used, but all of them on a device.
+    Of many rows, those of a sample are used, and some that are far from them; see `_candidates`.
+    On a device, all rows are.
     """
     if isinstance(source, DeviceSource) and source.n_rows > _limit(source, n_clusters):
         return _spread_on_device(source, n_clusters, seeds, starts)
     numbers, present = _seeding_numbers(source, n_clusters, seeds)
-    rows: Any
-    entities: Entities | None = None
-    if source.sparse and 8 * numbers.size * source.layout.n_numeric > SEEDING_BYTES:
-        sparse, weights = sparse_rows_at(source, numbers, present)
-        rows = _sparse_for_seeding(sparse, table)
+    fetch = _Fetching(source, present, table, numbers.size)
+    if numbers.size == present.n_rows or isinstance(source, StreamedSource):
+        candidates = fetch(numbers)
+        weights = candidates.weights
     else:
-        entities, weights = rows_at(source, numbers, present)
-        rows = _for_seeding(entities, source.dtype, table)
-    weights = np.ones(numbers.size) if weights is None else weights
+        candidates, weights = _candidates(fetch, n_clusters, seeds, numbers)
+    chosen = _spread(
+        candidates.rows, weights, seeds.integers("centers", starts), n_clusters, source
+    )
+    return fetch.centers(candidates, chosen.ravel()).reshape(len(starts), n_clusters, -1)
+
+
+class _Rows(NamedTuple):
+    """Rows that may become centers."""
+
+    numbers: IntArray  # see `Present`
+    weights: FloatArray  # sample weights
+    entities: Entities | None  # None if rows stay sparse
+    rows: Any  # as k-means++ sees them
+
+    def take(self, which: IntArray) -> _Rows:
+        """Return some of them."""
+        entities = None if self.entities is None else self.entities.take(which)
+        return _Rows(self.numbers[which], self.weights[which], entities, self.rows[which])
+
+    def plus(self, other: _Rows) -> _Rows:
+        """Return all of them."""
+        entities = None
+        if self.entities is not None and other.entities is not None:
+            entities = self.entities.plus(other.entities)
+        stacked = vstack if issparse(self.rows) else np.concatenate
+        return _Rows(
+            np.concatenate([self.numbers, other.numbers]),
+            np.concatenate([self.weights, other.weights]),
+            entities,
+            stacked([self.rows, other.rows]),
+        )
+
+
+class _Fetching:
+    """How rows are fetched by their numbers; many wide sparse rows stay sparse."""
+
+    def __init__(self, source: Source, present: Present, table: Description, n_rows: int) -> None:
+        self.source, self.present, self.table = source, present, table
+        self.keeps_sparse = source.sparse and 8 * n_rows * source.layout.n_numeric > SEEDING_BYTES
+
+    def __call__(self, numbers: IntArray) -> _Rows:
+        """Return the rows with these numbers, in rising order."""
+        if not self.keeps_sparse:
+            entities, weights = rows_at(self.source, numbers, self.present)
+            return self.of_entities(numbers, entities, weights)
+        sparse, weights = sparse_rows_at(self.source, numbers, self.present)
+        weights = np.ones(numbers.size) if weights is None else weights
+        return _Rows(numbers, weights, None, _sparse_for_seeding(sparse, self.table))
+
+    def of_entities(
+        self, numbers: IntArray, entities: Entities, weights: FloatArray | None
+    ) -> _Rows:
+        """Return rows that are here already."""
+        weights = np.ones(numbers.size) if weights is None else weights
+        rows = _for_seeding(entities, self.source.dtype, self.table)
+        return _Rows(numbers, weights, entities, rows)
+
+    def centers(self, rows: _Rows, which: IntArray) -> FloatArray:
+        """Return centers at some rows."""
+        entities = rows.entities
+        if entities is not None:
+            return centers_of(entities.take(which), self.table)
+        drawn = rows_at(self.source, rows.numbers[which], self.present)
+        return centers_of(drawn.entities, self.table)
+
+
+def _candidates(
+    fetch: _Fetching, n_clusters: int, seeds: Seeds, numbers: IntArray
+) -> tuple[_Rows, FloatArray]:
+    r"""Return a sample and rows that are far from another one, with weights as if all were here.
+
+    As in k-means|| [1]_, a pass over all blocks draws rows in proportion to :math:`s_i d_i^2`,
+    where :math:`d_i` is the distance to the nearest of K centers. Here these are chosen by
+    k-means++ among half as many other rows as the sample has, so that one round is enough, unless
+    the potential of all rows turns out much higher than it seemed from these: then there are
+    clusters that they miss, so that the rows drawn join them for another round. A second term lets
+    some rows of every cluster be drawn, be it as small as it may [2]_. All starts share the rounds.
+
+    A row that becomes a candidate with the probability :math:`\pi_i`, by the sample or by the last
+    draw, has the weight :math:`s_i / \pi_i`: sums over candidates are on average those of all rows.
+
+    References
+    ----------
+    .. [1] Bahmani, B., Moseley, B., Vattani, A., Kumar, R. and Vassilvitskii, S. (2012). Scalable
+       k-means++. *Proceedings of the VLDB Endowment*, 5(7), 622-633.
+       https://doi.org/10.14778/2180912.2180915
+    .. [2] Bachem, O., Lucic, M. and Krause, A. (2017). Practical coreset constructions for machine
+       learning. https://arxiv.org/abs/1703.06476
+    """
+    source, present, generator = fetch.source, fetch.present, seeds.common("far rows")
+    n = min(max(FAR_ROWS, FAR_ROWS_EACH * n_clusters), numbers.size)
+    n_others = max(n_clusters, numbers.size // 2)
+    others = np.sort(generator.choice(present.n_rows, n_others, replace=False))
+    both = np.sort(np.concatenate([numbers, others[~_among(others, numbers)]]))
+    fetched = fetch(both)
+    sample, pool = (fetched.take(np.searchsorted(both, some)) for some in (numbers, others))
+    pool_weights = pool.weights * (present.n_rows / others.size)
+    for n_draws in range(1, ROUNDS + 1):
+        seed, other = generator.integers(2**31, size=2)
+        pilot = _spread(pool.rows, pool_weights, [int(seed)], n_clusters, source)[0]
+        centers, pilot_rows = fetch.centers(pool, pilot), pool.rows[pilot]
+        labels, squared = _nearest(pool.rows, pilot_rows)
+        potential = float(pool_weights @ squared) / n_draws
+        mass = np.bincount(labels, pool_weights, n_clusters) / n_draws
+        chances = Chances(
+            0.0 if potential == 0 else 1.0 / potential,
+            1.0 / (n_clusters * np.where(mass > 0, mass, fetch.table.mass)),
+            _unit(fetch.table),
+        )
+        far = draw_far_rows(
+            source,
+            centers,
+            fetch.table,
+            chances,
+            present,
+            int(other),
+            n,
+            with_entities=not fetch.keeps_sparse,
+        )
+        drawn, threshold = _drawn(fetch, far, n)
+        if far.potential <= MISSED * potential:
+            break
+        chance = drawn.weights * chances.of(*_nearest(drawn.rows, pilot_rows))
+        own = drawn.weights / -np.expm1(-threshold * chance)
+        pool, pool_weights = pool.plus(drawn), np.concatenate([pool_weights, own])
+    found = sample.plus(drawn.take(np.flatnonzero(~_among(drawn.numbers, numbers))))
+    chance = found.weights * chances.of(*_nearest(found.rows, pilot_rows))
+    left_out = np.log1p(-numbers.size / present.n_rows) - threshold * chance
+    return found, found.weights / -np.expm1(left_out)
+
+
+def _drawn(fetch: _Fetching, far: FarRows, n: int) -> tuple[_Rows, float]:
+    """Return the rows that were drawn, and the key of the next one."""
+    numbers, threshold = far.numbers[:n], np.inf
+    if far.keys.size > n:
+        threshold = float(far.keys[n])
+    if far.entities is None:
+        return fetch(np.sort(numbers)), threshold
+    entities = far.entities.take(np.arange(numbers.size))
+    return fetch.of_entities(numbers, entities, far.weights[:n]), threshold
+
+
+def _among(numbers: IntArray, rising: IntArray) -> BoolArray:
+    """Tell which numbers are among others."""
+    at = np.minimum(np.searchsorted(rising, numbers), rising.size - 1)
+    found: BoolArray = rising[at] == numbers
+    return found
+
+
+def _unit(table: Description) -> float:
+    """Return what `_for_seeding` multiplies numbers by."""
+    exponent = -int(np.frexp(table.span.max())[1])
+    return float(np.ldexp(1.0, exponent)) if table.layout.is_numeric else 1.0
+
+
+def _spread(
+    rows: Any, weights: FloatArray, seeds: list[int], n_clusters: int, source: Source
+) -> IntArray:
+    """Choose rows by k-means++ for each of the seeds: (R, K) indices."""
     weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))  # sums must not vanish
-    threads = getattr(source, "n_threads", 1)
-    chosen = spread_rows(rows, weights, seeds.integers("centers", starts), n_clusters, threads)
-    at = chosen.ravel()
-    if entities is None:
-        entities, at = rows_at(source, numbers[at], present).entities, np.arange(at.size)
-    centers = centers_of(entities.take(at), table)
-    return centers.reshape(len(starts), n_clusters, -1)
+    return spread_rows(rows, weights, seeds, n_clusters, getattr(source, "n_threads", 1))
+
+
+def _nearest(rows: Any, centers: Any) -> tuple[IntArray, FloatArray]:
+    """Return the nearest center of each row, and the squared distance to it."""
+    with one_blas_thread():
+        labels, distances = pairwise_distances_argmin_min(rows, centers)
+    return labels, np.square(distances, dtype=np.float64)
 
 
 def _limit(source: Source, n_clusters: int) -> int:

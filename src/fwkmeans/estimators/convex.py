@@ -30,9 +30,10 @@ from fwkmeans.weighting import FixedWeights
     "row sums to 1.",
     init="""init : {"k-means++", "random", "anomalous"}, array or callable, default="k-means++"
     Initial centers, the same for every candidate. "k-means++" draws rows that are far from each
-    other, by greedy k-means++ on at most 100 000 rows. "random" draws rows at random. "anomalous"
-    takes anomalous patterns. An array or frame of shape (n_clusters, n_features) is used as it is.
-    A callable is called as ``init(X, n_clusters, random_state=...)`` and returns the centers. In
+    other, by greedy k-means++; of large tables, among candidates drawn from all rows. "random"
+    draws rows at random. "anomalous" takes anomalous patterns. An array or frame of shape
+    (n_clusters, n_features) is used as it is. A callable is called as
+    ``init(X, n_clusters, random_state=...)`` and returns the centers. In
     spherical spaces centers are scaled to unit length, like the rows. There the X of the callable
     holds rows of unit length, and NaN where a row is zero.""",
     n_init="""n_init : int or "auto", default="auto"

@@ -13,10 +13,10 @@ _PARAMETERS = {
     Number of clusters. With None and ``init="anomalous"`` it is the number of anomalous patterns
     that have at least two rows.""",
     "init": """init : {"k-means++", "random", "anomalous"}, array or callable, default="k-means++"
-    Initial centers. "k-means++" draws rows that are far from each other, by greedy k-means++ on at
-    most 100 000 rows. "random" draws rows at random. "anomalous" takes the largest anomalous
-    patterns, which are always the same (see `IMWKMeans`). An array or frame of shape (n_clusters,
-    n_features) is used as it is. A callable is called as
+    Initial centers. "k-means++" draws rows that are far from each other, by greedy k-means++; of
+    large tables, among candidates drawn from all rows. "random" draws rows at random. "anomalous"
+    takes the largest anomalous patterns, which are always the same (see `IMWKMeans`). An array or
+    frame of shape (n_clusters, n_features) is used as it is. A callable is called as
     ``init(X, n_clusters, random_state=...)`` and returns the centers.""",
     "n_init": """n_init : int or "auto", default="auto"
     Number of starts. They run together as one batch, and the one with the lowest objective is kept.

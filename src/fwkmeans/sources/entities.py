@@ -82,10 +82,7 @@ class _RowsAt(BlockReduction[Drawn]):
         return Drawn(entities, None if weight is None else weight[places]), memory
 
     def join(self, before: Drawn, after: Drawn) -> Drawn:
-        (numbers, levels), (later, later_levels) = before.entities, after.entities
-        entities = Entities(
-            np.concatenate([numbers, later]), np.concatenate([levels, later_levels])
-        )
+        entities = before.entities.plus(after.entities)
         weight = None
         if before.sample_weight is not None and after.sample_weight is not None:
             weight = np.concatenate([before.sample_weight, after.sample_weight])
