@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse, vstack
-from sklearn.metrics import pairwise_distances_argmin_min
 
 from fwkmeans._core import kernels_for
 from fwkmeans._core.sparse import SparseRows
@@ -236,6 +235,8 @@ def _spread(
 
 def _nearest(rows: Any, centers: Any) -> tuple[IntArray, FloatArray]:
     """Return the nearest center of each row, and the squared distance to it."""
+    from sklearn.metrics import pairwise_distances_argmin_min  # takes long to import
+
     with one_blas_thread():
         labels, distances = pairwise_distances_argmin_min(rows, centers)
     return labels, np.square(distances, dtype=np.float64)
