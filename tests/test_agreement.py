@@ -5,6 +5,7 @@ from sklearn import metrics
 from fwkmeans._support.agreement import adjusted_rand, adjusted_rand_score
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("n_rows", [2, 3, 17, 400])
 @pytest.mark.parametrize("n_clusters", [1, 2, 5])
 def test_equals_scikit_learn_to_the_bit(n_rows, n_clusters, rng):

@@ -83,6 +83,7 @@ def test_bounds_change_nothing(rule, name):
         _assert_same(alternate(*problem, **stop), alternate_in_python(*problem, **stop))
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_bounds_change_nothing_where_cells_are_missing(rule, name):

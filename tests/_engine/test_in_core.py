@@ -141,6 +141,7 @@ def with_gaps(X, rng):
     return X
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", ["blobs", "wide", "single", "few values", "constant", "segments"])
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_same_bits_where_cells_are_missing(rule, name):

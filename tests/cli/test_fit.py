@@ -52,6 +52,7 @@ def test_labels_are_those_of_python(run, iris_path, iris, tmp_path):
     np.testing.assert_array_equal(labels_of(tmp_path / "labels.csv"), expected)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_runs(name, run, iris_path, iris, tmp_path):
     run("fit", iris_path, "-k", 3, "-a", name, "--drop", "class", "-o", "l.csv", "--seed", 3)

@@ -33,6 +33,7 @@ from laws.configurations import (
 each_configuration = pytest.mark.parametrize("configuration", FEW, ids=name_of)
 
 
+@pytest.mark.thinned
 @each_in_both_ways
 def test_precision_is_kept(configuration, rng, dtype, source):
     X = make_rows(rng, 60, 4).astype(dtype)

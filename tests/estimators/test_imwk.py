@@ -51,6 +51,7 @@ def test_nothing_is_random(p, rng):
         assert_identical(first, patterned(3, p=p, random_state=seed, n_jobs=n_jobs).fit(X))
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("smoothing", [0.0, 0.3, "frozen", "refresh", "inside"])
 @pytest.mark.parametrize("start", ["given", "anomalous"])
 def test_p_two_is_cluster_wk_means_with_beta_two(smoothing, start, rng, source):
@@ -124,6 +125,7 @@ def test_weights_of_patterns_do_not_depend_on_the_unit(p, rng):
     np.testing.assert_allclose(a.feature_weights_, b.feature_weights_, atol=1e-6)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", [n for n in ALGORITHMS if n not in ("iMWK-Means",)])
 def test_every_algorithm_starts_from_anomalous_patterns(name, rng, source):
     """Plain ones, with the algorithm's own initial weights; the number of clusters is found too."""

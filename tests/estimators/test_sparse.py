@@ -56,6 +56,7 @@ def table(rng):
     return X
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 def test_dense_rows_give_the_same_fit(model, init, table, rng, dtype):

@@ -80,6 +80,7 @@ def starts(rng, X, n_starts, n_clusters):
     return centers.astype(np.float64)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("rule", RULE_LIST, ids=name_of)
 def test_batched_starts_equal_each_start_alone(rule, rng):
     for n_rows, n_features, n_starts, n_clusters, dtype in (
@@ -103,6 +104,7 @@ def test_batched_starts_equal_each_start_alone(rule, rng):
             assert_same_run(together[order[place]], one)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("rule", RULE_LIST, ids=name_of)
 def test_batched_starts_on_chunks_equal_each_start_alone(rule, rng):
     X = make_rows(rng, 157, 4)
@@ -155,6 +157,7 @@ def test_a_sweep_in_one_batch_equals_one_run_a_value(rule, fixed, swept, rng, dt
         assert_same_run(together[start], alone[0])
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("configuration", FEW, ids=name_of)
 @pytest.mark.parametrize(
     ("init", "dtype"), [("random", np.float64), ("k-means++", np.float32)], indirect=["dtype"]

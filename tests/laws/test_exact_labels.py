@@ -61,6 +61,7 @@ def test_far_from_the_origin(configuration, rng, dtype):
     assert_labels_are_exact(configuration, model, X, dtype)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("n_features", [1, 3, 8, 17, 40])
 @pytest.mark.parametrize("n_clusters", [1, 2, 7, 33])
 def test_all_sizes(n_clusters, n_features, rng, dtype):
@@ -86,6 +87,7 @@ def test_labels_are_those_of_predict(configuration, rng, dtype, source):
         np.testing.assert_array_equal(model.labels_[:1], model.predict(X[:1]))
 
 
+@pytest.mark.thinned
 @each_in_both_ways
 def test_transform_is_the_root_of_the_dissimilarity(configuration, rng, dtype, source):
     X = make_rows(rng, 90, 4).astype(dtype)

@@ -55,6 +55,7 @@ def assert_same(a, b, X):
     assert a.n_iter_ == b.n_iter_
 
 
+@pytest.mark.thinned
 @each_representative
 def test_every_algorithm_gives_the_same_fit(configuration, rng, through_hostile_source):
     X = make_rows(rng, 150, 4)

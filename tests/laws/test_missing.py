@@ -137,6 +137,7 @@ def test_agrees_to_the_end(configured, missing, global_random_seed):
     mixed.assert_agrees(mixed.fit(configured[0], table), expected, table, 300)
 
 
+@pytest.mark.thinned
 @each_of_few
 @each_policy
 def test_agrees_on_files(configured, missing, global_random_seed, tmp_path):
@@ -147,6 +148,7 @@ def test_agrees_on_files(configured, missing, global_random_seed, tmp_path):
     mixed.assert_agrees(model, expected, table, 300)
 
 
+@pytest.mark.thinned
 @each_of_few
 @each_policy
 def test_agrees_step_by_step(configured, missing, global_random_seed):
@@ -234,6 +236,7 @@ def test_agrees_on_degenerate_tables(configured, missing, spoil, rng):
 MONOTONE = [configured for configured in ALL if configured[0].monotone]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("configured", MONOTONE, ids=name_of_both)
 def test_objective_never_rises_with_missing_cells(configured, rng):
     configuration, has_categories = configured
@@ -249,6 +252,7 @@ def test_objective_never_rises_with_missing_cells(configured, rng):
 # ---- data without gaps ------------------------------------------------------------------------
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize(
     ("configured", "in_blocks"),
     [(configured, False) for configured in FEW + [(one, True) for one in HUANG]]
@@ -374,6 +378,7 @@ def assert_close(a, b, **options):
     mixed.assert_close(a, b, **options)
 
 
+@pytest.mark.thinned
 @each_by_turns
 def test_the_number_of_threads_does_not_matter(configured, missing, rng, source):
     configuration, has_categories = configured
@@ -404,6 +409,7 @@ def test_the_size_of_batches_does_not_matter(configured, missing, rng, monkeypat
     mixed.assert_identical(*fits)
 
 
+@pytest.mark.thinned
 @each_of_few
 @each_policy
 def test_memory_equals_chunks(configured, missing, global_random_seed, dtype):
@@ -478,6 +484,7 @@ def test_a_missing_cell_weights_its_row_by_hand(source):
     assert model.inertia_ == pytest.approx(d)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("configuration", mixed.FEW + HUANG, ids=name_of)
 def test_a_missing_category_of_its_own_is_like_a_last_category(configuration, rng, source):
     table = complete(rng, True)

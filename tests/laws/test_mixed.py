@@ -413,6 +413,7 @@ def test_agrees_on_degenerate_and_plain_tables(configuration, make, global_rando
     check_on(configuration, make, global_random_seed, lambda X: X)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("configuration", FEW, ids=name_of)
 @pytest.mark.parametrize("make", TELLING, ids=lambda make: make.__name__)
 def test_agrees_on_files(configuration, make, global_random_seed, tmp_path):
@@ -423,6 +424,7 @@ def test_agrees_on_files(configuration, make, global_random_seed, tmp_path):
     check_on(configuration, make, global_random_seed, in_blocks)
 
 
+@pytest.mark.thinned
 @each_configuration
 def test_agrees_step_by_step(configuration, global_random_seed):
     table = table_without_ties(configuration, global_random_seed, zeros=True)
@@ -432,6 +434,7 @@ def test_agrees_step_by_step(configuration, global_random_seed):
         assert_agrees(model, expected, table, max_iter)
 
 
+@pytest.mark.thinned
 @each_configuration
 def test_agrees_on_random_tables(configuration, rng):
     compared = 0
@@ -447,6 +450,7 @@ def test_agrees_on_random_tables(configuration, rng):
     assert compared or configuration.parameters.get("beta") == 1.0
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("configuration", FEW, ids=name_of)
 def test_a_category_of_rows_without_weight_differs_from_every_center(configuration, rng, source):
     for _ in range(20):
@@ -474,6 +478,7 @@ def assert_never_rises(model):
     assert model.inertia_ <= history[-1] + TOLERANCE * size[-1]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("configuration", [c for c in MIXED if c.monotone], ids=name_of)
 @pytest.mark.parametrize("kinds", ["cnncn", "ccc"])
 def test_objective_never_rises(configuration, kinds, rng):
@@ -485,6 +490,7 @@ def test_objective_never_rises(configuration, kinds, rng):
             assert_never_rises(model.fit(table.X, sample_weight=mass))
 
 
+@pytest.mark.thinned
 @each_of_few
 def test_weights_sum_to_one_and_categories_of_one_kind_have_none(configuration, rng, source):
     X, categorical = mixed_rows(rng, 80, "cncnc")
@@ -713,6 +719,7 @@ def test_the_size_of_batches_does_not_matter(configuration, init, rng, monkeypat
     assert_identical(fits[0], fits[2])
 
 
+@pytest.mark.thinned
 @each_of_few
 def test_memory_equals_chunks(configuration, global_random_seed, dtype, tmp_path):
     table = table_without_ties(configuration, global_random_seed)
@@ -779,6 +786,7 @@ def dissimilarity_by_loops(configuration, model, X, categorical):
     return d
 
 
+@pytest.mark.thinned
 @each_of_few
 def test_labels_distances_and_score_follow_from_what_the_model_shows(configuration, rng, source):
     if configuration.parameters.get("smoothing") == "inside":
@@ -887,6 +895,7 @@ def test_numbers_alone_make_the_variants_of_ik_p_differ_in_the_center_only(beta,
         assert a.objective_history_[0] == pytest.approx(b.objective_history_[0], rel=1e-12)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("configuration", FEW, ids=name_of)
 @pytest.mark.parametrize("kinds", ["cnncn", "ccc"])
 def test_balanced_categories_have_the_scatter_of_one_number(configuration, kinds, rng, source):

@@ -31,6 +31,7 @@ def test_objective_never_rises(configuration, rng):
             assert model.inertia_ <= history[-1] + 1e-9 * size[-1]
 
 
+@pytest.mark.thinned
 @each_in_both_ways
 def test_weights_sum_to_one_and_labels_are_in_range(configuration, rng, source, dtype):
     X = make_rows(rng, 80, 5).astype(dtype)
@@ -55,6 +56,7 @@ def test_weights_sum_to_one_and_labels_are_in_range(configuration, rng, source, 
     assert len(model.objective_history_) == model.n_iter_
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("configuration", FEW, ids=name_of)
 def test_no_cluster_is_empty_after_relocation(configuration, rng, source):
     X = make_rows(rng, 60, 4)
@@ -66,6 +68,7 @@ def test_no_cluster_is_empty_after_relocation(configuration, rng, source):
     assert len(np.unique(model.cluster_centers_, axis=0)) == 6
 
 
+@pytest.mark.thinned
 @each_in_both_ways
 def test_score_of_the_fitted_rows_is_minus_inertia(configuration, rng, source, dtype):
     X = make_rows(rng, 70, 4).astype(dtype)

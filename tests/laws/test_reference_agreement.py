@@ -210,6 +210,7 @@ def test_agrees_on_degenerate_and_plain_tables(configuration, table, global_rand
     check(configuration, expected, X, centers, None, source)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
 def test_agrees_step_by_step(configuration, rng):
     X, centers = plain(rng)
@@ -219,6 +220,7 @@ def test_agrees_step_by_step(configuration, rng):
         check(configuration, expected, X, centers, sample_weight, lambda rows: rows, max_iter)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
 def test_agrees_on_random_tables(configuration, rng):
     for weighted in (False, True):

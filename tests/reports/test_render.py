@@ -52,6 +52,7 @@ class Page(HTMLParser):
         return [attrs for name, attrs in self.elements if name == tag]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("name", CASES)
 def test_page_is_well_formed_and_alone(name):
     text = page_of(name)

@@ -63,6 +63,7 @@ def test_a_source_of_small_blocks_gives_what_the_array_gives(tmp_path, X, block_
     assert model.score(source) == pytest.approx(-model.inertia_, rel=1e-12)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize(
     "dtype", ["i1", "u1", "i2", ">i2", "i4", "i8", "u8", "f2", ">f4", ">f8", "f4", "f8", "g"]
 )

@@ -84,6 +84,7 @@ def test_numbers_of_every_kind_of_file(tmp_path, rng, kind, dtype):
         assert model.score(given, sample_weight=weight) == pytest.approx(-model.inertia_)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("kind", [*TABLES, "csv"])
 @pytest.mark.parametrize("gaps", [False, True], ids=["complete", "with gaps"])
 def test_categories_and_gaps_of_every_kind_of_file(tmp_path, rng, kind, gaps):
@@ -106,6 +107,7 @@ def test_categories_and_gaps_of_every_kind_of_file(tmp_path, rng, kind, gaps):
         np.testing.assert_allclose(model.transform(source), expected.transform(frame), rtol=1e-9)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("kind", ["parquet in groups", "csv", "frames"])
 @pytest.mark.parametrize("init", ["k-means++", "random", "anomalous"])
 def test_starts_are_drawn_from_all_blocks(tmp_path, rng, kind, init):
