@@ -11,7 +11,7 @@ import numpy as np
 
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.optional import require
-from fwkmeans._tabular.format import Format
+from fwkmeans._tabular.format import Format, Remarks
 from fwkmeans._tabular.readers import open_reader
 from fwkmeans.cli.columns import Roles, count_missing
 from fwkmeans.cli.progress import working
@@ -128,6 +128,7 @@ class _Partitions:
     def __init__(self, pieces: Any, lengths: Sequence[int]) -> None:
         self.pieces_there, self.lengths = pieces, lengths
         self.n_rows = sum(lengths)
+        self.remarks = Remarks()
 
     def pieces(self, step: int) -> Iterator[Any]:
         """Fetch one after the other."""

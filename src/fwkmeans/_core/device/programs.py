@@ -357,7 +357,7 @@ def nearest(
         marked = here
         if not EVERY:
             before = tl.load(labels + first_row + r, mask=here, other=0)
-            marked = here & ((code != before) | every)
+            marked = tl.where(every, here, here & (code != before))
         tl.store(codes + first_row + r, code, mask=marked)
         bits = marked.to(tl.int32).reshape((TILE // 32, 32)) << tl.arange(0, 32)[None, :]
         word = tile * (TILE // 32) + tl.arange(0, TILE // 32)
