@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import Any
 
 
@@ -12,9 +11,6 @@ def require(module: str, what: str, extra: str) -> Any:
 
     `what` needs it, in the plural; the extra `extra` of this package installs it.
     """
-    known = sys.modules.get(module)
-    if known is not None:  # asked for once a column, this is worth a line
-        return known
     try:
         return importlib.import_module(module)
     except ImportError as error:

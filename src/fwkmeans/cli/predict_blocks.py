@@ -24,7 +24,6 @@ from fwkmeans.cli.streaming import (
     located,
     named,
     rows_at_a_time,
-    style_of_reader,
 )
 
 
@@ -55,7 +54,7 @@ def predict_blocks(
     pieces = reader.pieces(rows_at_a_time(reader, streaming.memory))
     with (
         working(f"Assigning {reader.n_rows:,} rows"),
-        TableWriter(out, style_of_reader(inner), spreadsheet_safe) as writer,
+        TableWriter(out, inner.remarks.style, spreadsheet_safe) as writer,
         warnings.catch_warnings(),
         using(model),
     ):

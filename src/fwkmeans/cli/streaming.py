@@ -246,7 +246,7 @@ class Streamed:
             pairs = zip(pieces, self._inner.written(self.step), strict=True)
         else:
             pairs = ((piece, piece) for piece in pieces)
-        style = style_of_reader(self._inner)
+        style = self._inner.remarks.style
         with working(f"Writing {path}"), TableWriter(path, style, spreadsheet_safe) as writer:
             for piece, shown in read_ahead(pairs):
                 raise_if_stopped()
@@ -318,12 +318,6 @@ class TableWriter:
             mark = codecs.BOM_UTF8 if self._style.mark and self._path != "-" else b""
             self._writer.write(mark + header.getvalue().encode())
         self._writer.write(_as_csv(_plain(table), separator))
-
-
-def style_of_reader(reader: Any) -> Style:
-    """Return how the files of a reader are written; the usual way if they are no text."""
-    remarks = getattr(reader, "remarks", None)
-    return Style() if remarks is None else remarks.style
 
 
 def _with_commas(arrow: Any, table: Any, decimal: str) -> Any:

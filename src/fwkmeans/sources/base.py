@@ -93,10 +93,6 @@ class BlockSource(ABC):
 
     def run(self, reduction: Reduction[Part, Whole]) -> tuple[Whole, Self]:
         """Return the result of a reduction, and the source with the new row memory."""
-        if self.n_blocks == 1:
-            [(only, memory)] = self._on_all_blocks(reduction)
-            whole = reduction.finish(join_in_tree((only,), reduction.join))
-            return whole, self._with(_memory=(memory,))
         memories: list[RowMemory] = []
 
         def parts() -> Iterator[Part]:
@@ -109,9 +105,6 @@ class BlockSource(ABC):
 
     def reduce(self, reduction: Reduction[Part, Whole]) -> Whole:
         """Return the result of a reduction; the new row memory is dropped."""
-        if self.n_blocks == 1:
-            [(only, _)] = self._on_all_blocks(reduction)
-            return reduction.finish(join_in_tree((only,), reduction.join))
         enough = getattr(reduction, "enough", None)
 
         def parts() -> Iterator[Part]:
