@@ -260,7 +260,6 @@ using Floats = Vector<float, TILE>;
 // High parts of 32 numbers, and their low parts a tile behind; those of a and b alternate.
 inline void store_split(Floats a, Floats b, char* to) {
     using Bits = Vector<std::uint32_t, TILE>;
-    using Halves = Vector<std::uint16_t, 2 * TILE>;
     const Bits a_round = (Bits)a + 0x8000u, b_round = (Bits)b + 0x8000u;
     const Bits a_high = a_round & 0xffff0000u;
     store(to, a_high | b_round >> 16);
