@@ -71,22 +71,12 @@ class Interruption {
     std::vector<Clock> clocks_;
 };
 
-// Memory for partial sums, kept by the calling thread from pass to pass: fresh pages cost more than
-// the additions they are for.
+// Memory for partial sums, number by number of eight bytes.
 class Workspace {
    public:
-    explicit Workspace(std::size_t bytes) {
-        if (bytes > KEPT) {
-            own_.reset(new char[bytes + 64]);
-        } else if (bytes > size_) {
-            kept_.reset(new char[bytes + 64]);
-            size_ = bytes;
-        }
-        const auto address = reinterpret_cast<std::uintptr_t>((own_ ? own_ : kept_).get());
-        cursor_ = (address + 63) / 64 * 64;
-    }
+    explicit Workspace(std::size_t bytes) : memory_(bytes), cursor_(memory_.data()) {}
     static std::size_t bytes_for(std::size_t n) { return (8 * n + 63) / 64 * 64; }
-    template <class Number>  // of eight bytes
+    template <class Number>
     Number* take(std::size_t n) {
         Number* taken = reinterpret_cast<Number*>(cursor_);
         cursor_ += bytes_for(n);
@@ -94,33 +84,19 @@ class Workspace {
     }
 
    private:
-    static constexpr std::size_t KEPT = std::size_t(16) << 20;
-    static thread_local std::unique_ptr<char[]> kept_;
-    static thread_local std::size_t size_;
-    std::unique_ptr<char[]> own_;
-    std::uintptr_t cursor_;
+    Lent memory_;
+    char* cursor_;
 };
-thread_local std::unique_ptr<char[]> Workspace::kept_;
-thread_local std::size_t Workspace::size_ = 0;
 
-// Aligned scratch for each worker, taken before the threads start: none of them may throw.
+// Scratch for each worker, taken before the threads start: none of them may throw.
 class Scratch {
    public:
-    Scratch(int n_workers, std::size_t bytes) : bytes_((bytes + 63) / 64 * 64) {
-        memory_.resize(bytes_ * n_workers + 64);
-    }
-    void* of(int worker) {
-        const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
-        return reinterpret_cast<void*>((address + 63) / 64 * 64 + bytes_ * worker);
-    }
+    Scratch(int n_workers, std::size_t bytes) : bytes_((bytes + 63) / 64 * 64), memory_(bytes_ * n_workers) {}
+    void* of(int worker) { return memory_.data() + bytes_ * worker; }
 
    private:
-    struct Uninitialized {
-        char byte;
-        Uninitialized() {}  // leaves the byte alone: pages nobody uses are never touched
-    };
     std::size_t bytes_;
-    std::vector<Uninitialized> memory_;
+    Lent memory_;
 };
 
 // body(first start, last start, segment, rows begin, rows end, worker, cancel) over all starts and
