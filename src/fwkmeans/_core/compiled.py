@@ -127,7 +127,7 @@ def observed_cells(block: Block) -> Observed:
     n_rows, n_numeric = block.rows.shape
     in_row = np.empty(n_rows, dtype=np.int64)
     in_number = np.zeros(n_numeric, dtype=np.int64)
-    _kernels.observed(block.rows, _block(block, 0), in_row, in_number)
+    _kernels.observed(block.rows, _block(block, block.rows.size), in_row, in_number)
     if block.levels is None:
         return Observed(in_row, in_number, np.zeros(0, dtype=np.int64))
     in_category = np.zeros(block.levels.shape[1], dtype=np.int64)
