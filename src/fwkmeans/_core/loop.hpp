@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "dispatch.hpp"
+#include "memory.hpp"
 #include "pool.hpp"
 #include "rules.hpp"
 
@@ -30,10 +31,12 @@ struct Problem {
     double tol;
     bool updates;  // sum only the rows that change, where few do
 
-    // Whether bounds tell which rows keep their label: a small race is faster than bounds.
+    // Whether bounds tell which rows keep their label: a small race is faster than bounds. Rows in double
+    // precision race in single with them.
     bool bounded() const {
-        const bool worthwhile = rows.n_rows >= 512 && n_clusters * rows.n_features >= 32;
-        const bool simple = !rule.has_offsets() || n_clusters * rows.n_features >= 100;
+        const index each = n_clusters * rows.n_features, race = (rule.shared ? 1 : 2) * each;  // of a row
+        const bool worthwhile = each >= 32 && rows.n_rows >= (sizeof(T) == 8 && race >= 4000 ? 128 : 512);
+        const bool simple = !rule.has_offsets() || each >= 100;
         return (updates || worthwhile) && simple && n_clusters > 1;
     }
 };
@@ -61,7 +64,7 @@ class Passes {
                  64 * 64),
           size_(2 * k_ + (problem.rows.gaps ? 3 : 2) * k_ * m_ + 2),
           n_parts_(n_threads > 1 ? problem.n_segments : 1),
-          scratch_(new char[bytes_ * n_threads + 64]), parts_(size_ * n_parts_), total_(size_),
+          scratch_(bytes_ * n_threads), parts_(size_ * n_parts_), total_(size_),
           doubtful_(problem.n_segments) {}
 
     // Sums of the rows (or of those that change); the labels are replaced if they are kept.
@@ -137,10 +140,7 @@ class Passes {
                 reinterpret_cast<std::uint64_t*>(ones),
                 reinterpret_cast<std::int64_t*>(ones + 1)};
     }
-    void* scratch(int place) {
-        const auto address = reinterpret_cast<std::uintptr_t>(scratch_.get());
-        return reinterpret_cast<void*>((address + 63) / 64 * 64 + bytes_ * place);
-    }
+    void* scratch(int place) { return scratch_.data() + bytes_ * place; }
     void prepare(const Starts& starts, bool single = false) {
         const std::size_t bytes = kernels<T>().prepared_bytes(starts);
         if (prepared_.size() < bytes) prepared_.resize(bytes);
@@ -181,7 +181,7 @@ class Passes {
     const CancelOf& cancel_of_;
     std::size_t bytes_;
     index size_, n_parts_;
-    std::unique_ptr<char[]> scratch_;
+    Lent scratch_;
     std::vector<char> prepared_;
     std::vector<double> parts_, total_;
     std::vector<std::int64_t> doubtful_;  // rows of each segment that a race could not decide
@@ -522,13 +522,9 @@ class Loop {
             if (cancels > 1e5 * dispersion_[i] && 1e-14 * cancels > known_[i])
                 dispersion_[i] = passes_.total().squares[i];
         }
-        bool finite = true;
-        for (index j = 0; j < k_; ++j)
-            for (index v = 0; v < m_; ++v) {
-                double& dispersion = dispersion_[j * m_ + v];
-                if (dispersion <= known_[j * m_ + v] || !problem_.rule.varying[v]) dispersion = 0;
-                finite &= std::isfinite(dispersion);
-            }
+        for (index v = 0; v < m_; ++v)
+            for (index j = 0; !problem_.rule.varying[v] && j < k_; ++j) dispersion_[j * m_ + v] = 0;
+        const bool finite = elementwise().settle(dispersion_.data(), known_.data(), k_ * m_);
         return finite && !(lost && passes_.cancelled());
     }
 
@@ -608,7 +604,7 @@ std::vector<Ended> run_starts(const Problem<T>& problem, int n_threads,
         return ended;
     }
     std::vector<std::unique_ptr<Loop<T>>> loops;  // made before threads start: none of them may throw
-    for (int worker = 0; worker < n_threads; ++worker)
+    for (int worker = 0; worker < std::min<index>(n_threads, r); ++worker)
         loops.emplace_back(new Loop<T>(problem, 1, worker, cancel_of));
     Pool::of_this_process().run(r, n_threads, [&](index start, int worker) { run(*loops[worker], start); });
     return ended;
