@@ -10,6 +10,7 @@ import numpy as np
 
 from fwkmeans._core import kernels_for
 from fwkmeans._core.twin import Slopes, join_slopes
+from fwkmeans._support.slabs import new_array
 from fwkmeans.typing import (
     Block,
     BlockReduction,
@@ -86,8 +87,8 @@ class Accumulation(BlockReduction[Statistics]):
         assert self.span is not None
         kept, update, _ = self.labels
         shape = len(kept), len(block.rows)
-        labels = np.empty(shape, dtype=np.int32)
-        upper, lower = (np.empty(shape, dtype=np.float32) for _ in range(2))
+        labels = new_array(shape, np.int32)
+        upper, lower = (new_array(shape, np.float32) for _ in range(2))
         bounds: Any = (None, None) if self.last is None else (memory["upper"], memory["lower"])
         known = KnownRows(
             self.span, self.last, memory["labels"], bounds[0], bounds[1], kept, upper, lower

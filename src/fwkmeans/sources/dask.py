@@ -30,6 +30,7 @@ from dask.sizeof import sizeof
 from fwkmeans._core import OPERATIONS
 from fwkmeans._core.sparse import OPERATIONS as SPARSE_OPERATIONS
 from fwkmeans._core.sparse import SparseRows
+from fwkmeans._support.slabs import release_slabs
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.sources.base import BlockSource, join_neighbors, join_rest, on_block
 from fwkmeans.sources.memory import in_whole_steps
@@ -46,12 +47,12 @@ from fwkmeans.typing import (
 )
 
 _FAN = 16  # tasks whose parts another task joins
-_TASKS_A_THREAD = 2  # with fewer, a slow worker could not be helped by others
-_TASK_BYTES = 256 * 2**20  # of the blocks that a task takes together, which must be in memory
+_TASK_BYTES = 512 * 2**20  # of the blocks that a task takes together, which must be in memory
 _SECONDS = 5.0  # until the scheduler is asked again where the blocks are
 _SENT_BYTES = 2**18  # of reductions that the scheduler passes on to the workers
 _LIST_BYTES = 64 * 2**20  # of parts that a worker may have to hold before they are joined
 _BYTES_A_ROW = 24  # labels and two bounds of a start, those of the last pass and the new ones
+_MEMORY_BYTES = 256 * 2**20  # of row memory in this process, where there is no cluster
 _LEFT_SECONDS = 60.0  # until row memory that nobody has asked for is dropped
 
 
@@ -239,7 +240,7 @@ class DaskSource(BlockSource):
         """
         if self.sparse or not self.layout.is_numeric:
             return False
-        return cluster_client() is not None or self.n_rows * _BYTES_A_ROW <= _TASK_BYTES
+        return cluster_client() is not None or self.n_rows * _BYTES_A_ROW <= _MEMORY_BYTES
 
     def run(self, reduction: Reduction[Part, Whole]) -> tuple[Whole, Self]:
         """Return the result of a reduction, and the source with the new row memory."""
@@ -310,13 +311,14 @@ class DaskSource(BlockSource):
                 return None
             worker = min(there, key=lambda holder: len(where.get(holder, ())))
             where.setdefault(worker, []).append(at)
-        most = max(1, _TASK_BYTES // (max(self._lengths) * self.n_features * self.dtype.itemsize))
-        n_tasks = _TASKS_A_THREAD * sum(client.nthreads().values())
-        most = min(most, -(-self.n_blocks // n_tasks))
+        threads = client.nthreads()
+        lengths = [self._lengths[at] for at in self._places]
+        _balance(where, threads, lengths)
+        most = max(1, _TASK_BYTES // (max(lengths) * self.n_features * self.dtype.itemsize))
         groups: list[Any] = []
-        for places in where.values():
-            n_tasks = -(-len(places) // most)
-            groups += _runs(places, -(-len(places) // n_tasks))
+        for worker, places in where.items():
+            n_tasks = max(threads.get(worker, 1), -(-len(places) // most))
+            groups += _runs(sorted(places), -(-len(places) // n_tasks))
         return sorted(groups)
 
     def gather(self, name: str, axis: int = 0) -> Any:
@@ -439,6 +441,8 @@ def _on_blocks(
 
     Row memory is in `kept`, at the places that are given for each block: which, and where in it.
     """
+    if not getattr(job.reduction, "bounded", False):
+        release_slabs()  # the loop that used them may be over
     memories: Iterable[RowMemory] = (kept[which].memories[at] for which, at in places)
     for one, weight, first_row, memory in zip(
         cells, weights, first_rows, memories if places else repeat({}), strict=False
@@ -550,6 +554,33 @@ def _tree(parts: Sequence[Hashable], by: Any) -> tuple[dict[Hashable, Any], Sequ
             tasks[key] = (_join_parts, by, list(group))
         level += 1
     return tasks, parts
+
+
+def _balance(
+    where: dict[str, list[int]], threads: Mapping[str, int], lengths: Sequence[int]
+) -> None:
+    """Give blocks of workers that have too many rows for their threads to others.
+
+    A worker keeps a copy of a block that it was sent, so this costs one transfer.
+    """
+    for worker in threads:
+        where.setdefault(worker, [])
+    share = sum(lengths) / max(1, sum(threads.values()))
+    room = {
+        worker: threads.get(worker, 0) * share - sum(lengths[at] for at in places)
+        for worker, places in where.items()
+    }
+    for worker, places in where.items():
+        for at in reversed(places[:]):
+            idle = max(room, key=lambda one: room[one])
+            if room[worker] > -lengths[at] / 2 or room[idle] < lengths[at] / 2:
+                break
+            places.remove(at)
+            where[idle].append(at)
+            room[worker] += lengths[at]
+            room[idle] -= lengths[at]
+    for worker in [one for one, places in where.items() if not places]:
+        del where[worker]
 
 
 def _runs(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
