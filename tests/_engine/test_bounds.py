@@ -176,3 +176,34 @@ def _share_decided(X, source, last, table):
     assert (upper >= own).all()
     assert (lower <= distances.min(axis=-1)).all()
     return np.mean(upper < lower)
+
+
+def test_bounds_belong_to_starts_that_end_and_are_counted_anew(monkeypatch):
+    """One start ends and another follows to its place; one jumps, is counted, and comes back."""
+    monkeypatch.setattr(statistics, "_MANY", 1.0)  # bounds from the second pass on
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1500, 4))
+    source, recipe, _, centers, weights = _problem(X, UniformWeights(), 5, 3)
+    euclid, rule = recipe.dissimilarity, recipe.weighting
+    running = statistics.RunningStatistics(_in_blocks(source, 1, remembers=True), euclid, 3)
+    going, last = np.ones(3, dtype=np.bool_), centers
+    for step in range(14):
+        centers = centers + 0.02 * rng.normal(size=centers.shape)
+        if step == 5:
+            centers[1] = last[0]
+        if step == 9:
+            centers[2] = last[2]
+        assignment = assignment_of(rule, centers, weights).take(going)
+        counted = running.count(assignment)
+        last = centers.copy()
+        if step == 8:
+            centers[2] = rng.normal(size=centers[2].shape)
+            assignment = assignment_of(rule, centers, weights).take(going)
+            counted = running.recount(assignment, np.asarray([1]), counted)
+        whole = source.reduce(euclid.accumulation(assignment))
+        np.testing.assert_array_equal(counted.rows, whole.rows)
+        np.testing.assert_array_equal(counted.fingerprint, whole.fingerprint)
+        if step == 4:
+            going[0] = False
+            running.keep(np.asarray([False, True, True]))
+    assert running._last is not None
