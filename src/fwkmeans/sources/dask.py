@@ -97,7 +97,7 @@ class Pieces(NamedTuple):
         client = cluster_client()
         if client is None:
             return Pieces.of(dask.persist(*self.delayed(), optimize_graph=False))
-        futures = client.get(dict(self.graph), list(self.keys), sync=False)
+        futures = client.get(_layered(self.graph), list(self.keys), sync=False)
         return Pieces(dict(zip(self.keys, futures, strict=True)), self.keys)
 
     def joined(self, join: Callable[[Any, Any], Any]) -> Any:
@@ -120,7 +120,7 @@ class Pieces(NamedTuple):
         client = cluster_client()
         if client is None:
             return list(dask.compute(*self.delayed(), optimize_graph=False))
-        return list(client.get(dict(self.graph), list(self.keys)))
+        return list(client.get(_layered(self.graph), list(self.keys)))
 
     def awaited(self) -> list[Any]:
         """Return values that `computed` has asked for, in this process."""
