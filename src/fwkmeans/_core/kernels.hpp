@@ -190,6 +190,9 @@ struct Cluster {
     double mass;
     std::int64_t rows;
 };
+struct Range {
+    double low, high;
+};
 // How weights and center of a cluster have changed.
 struct Change {
     double most, least, step;
@@ -200,8 +203,12 @@ struct Change {
 struct Elementwise {
     void (*exp)(const double* x, double* out, index n);
     void (*log)(const double* x, double* out, index n);
+    Range (*range)(const double* x, index n);  // leaves NaN out; of nothing it is (inf, -inf)
+    void (*divide)(const double* x, double minus, double by, double* out, index n);  // (x - minus) / by
     bool (*move)(const Cluster&, index m, const double* magnitude, double* moved, double* dispersion,
                  double* known);
+    // dispersions that are not known to be more than nothing are nothing; whether all are finite
+    bool (*settle)(double* dispersion, const double* known, index n);
     Change (*change)(const double* before, const double* now, const double* center, const double* moved,
                      index m);
 };
