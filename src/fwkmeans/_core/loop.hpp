@@ -65,12 +65,12 @@ class Passes {
           size_(2 * k_ + (problem.rows.gaps ? 3 : 2) * k_ * m_ + 2),
           n_parts_(n_threads > 1 ? problem.n_segments : 1),
           scratch_(bytes_ * n_threads), parts_(size_ * n_parts_), total_(size_),
-          doubtful_(problem.n_segments) {}
+          doubtful_(2 * problem.n_segments) {}
 
     // Sums of the rows (or of those that change); the labels are replaced if they are kept.
     // With bounds the fingerprint is the change of it.
     void accumulate(const Starts& starts, std::int32_t* labels, bool update, const Bounds* bounds = nullptr) {
-        prepare(starts, bounds && single_);
+        prepare(starts, bounds && single_, bounds && bounds->upper && products_);
         std::fill(doubtful_.begin(), doubtful_.end(), 0);
         const unsigned char flag = update;
         const LastLabels known{labels, problem_.rows.n_rows, &flag};
@@ -114,11 +114,14 @@ class Passes {
         return row;
     }
 
-    // In single precision as long as that decides most rows, see `accumulate_bounded`.
+    // In single precision as long as that decides most rows, and by products before, see
+    // `accumulate_bounded`.
     void race_in_single(bool single) { single_ = single; }
-    std::int64_t n_doubtful() const {
+    void race_by_products(bool products) { products_ = products; }
+    // Rows that the race could not decide, or that products could not.
+    std::int64_t n_doubtful(bool products = false) const {
         std::int64_t sum = 0;
-        for (const std::int64_t n : doubtful_) sum += n;
+        for (std::size_t i = products; i < doubtful_.size(); i += 2) sum += doubtful_[i];
         return sum;
     }
 
@@ -141,7 +144,9 @@ class Passes {
                 reinterpret_cast<std::int64_t*>(ones + 1)};
     }
     void* scratch(int place) { return scratch_.data() + bytes_ * place; }
-    void prepare(const Starts& starts, bool single = false) {
+    void prepare(const Starts& starts, bool single = false, bool products = false) {
+        prepared_products_.resize(products ? kernels<T>().products_bytes(starts) : 0);
+        if (products) kernels<T>().prepare_products(starts, prepared_products_.data());
         const std::size_t bytes = kernels<T>().prepared_bytes(starts);
         if (prepared_.size() < bytes) prepared_.resize(bytes);
         if (single)
@@ -156,8 +161,9 @@ class Passes {
                     end = n * (segment + 1) / problem_.n_segments;
         if (bounds) {
             Bounds own = *bounds;
-            own.doubtful = &doubtful_[segment];
+            own.doubtful = &doubtful_[2 * segment];
             kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, prepared_.data(), single_,
+                                            prepared_products_.empty() ? nullptr : prepared_products_.data(),
                                             scratch(place), known, own, of(memory), cancel_of_(worker));
         } else {
             Rows<T> rows = problem_.rows;
@@ -184,8 +190,9 @@ class Passes {
     Lent scratch_;
     std::vector<char> prepared_;
     std::vector<double> parts_, total_;
-    std::vector<std::int64_t> doubtful_;  // rows of each segment that a race could not decide
-    bool single_ = false;
+    std::vector<char> prepared_products_;
+    std::vector<std::int64_t> doubtful_;  // rows of each segment that a race could not decide, nor products
+    bool single_ = false, products_ = false;
     bool packed_ = false;  // whether all rows are in the scratch memory
 };
 
@@ -282,6 +289,8 @@ class Loop {
         double widest = 0;
         for (index v = 0; v < m_; ++v) widest = std::max(widest, problem_.span[v]);
         passes_.race_in_single(sizeof(T) == 8 && fits_single(widest));
+        passes_.race_by_products(races_by_products(m_, k_, rule_.n_own() != k_) &&
+                                 fits_single(widest) && !problem_.rows.gaps);
         fingerprint_ = 0;
         prints_.clear();
         has_print_ = has_total_ = false;
@@ -340,7 +349,10 @@ class Loop {
             const Bounds bounds = moved_bounds();
             passes_.accumulate(starts, labels_.data(), update, &bounds);
             fingerprint_ += *passes_.total().fingerprint;
-            if (passes_.n_doubtful() > problem_.rows.n_rows / 50) passes_.race_in_single(false);
+            const index n_rows = problem_.rows.n_rows;
+            const bool too_doubtful = sizeof(T) == 8 && passes_.n_doubtful() > n_rows / 50;
+            if (too_doubtful) passes_.race_in_single(false);
+            if (too_doubtful || passes_.n_doubtful(true) > n_rows / 4) passes_.race_by_products(false);
             bound_centers_ = centers_;
             bound_weights_ = weighting_.effective;
         }

@@ -334,9 +334,14 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
     double far = 0;
     for (index i = 0; i < starts.n_clusters * starts.n_features; ++i)
         far = std::max(far, std::fabs(starts.centers[i] - starts.shift[i % starts.n_features]));
-    const bool races = sizeof(T) == 8 && !starts.power && !starts.costs && !input.rows.gaps &&
-                       starts.n_clusters > 1 && fits_single(far);
+    const bool can_race = !starts.power && !starts.costs && !input.rows.gaps && starts.n_clusters > 1 &&
+                          fits_single(far);
+    // by products, what is left in float, and what that leaves in double
+    const bool by_products = can_race && races_by_products(starts.n_features, starts.n_clusters, starts.expanded);
+    const bool races = can_race && (sizeof(T) == 8 || by_products);
     const std::vector<char> single = races ? prepare_all<float>(starts, 1) : std::vector<char>();
+    std::vector<char> products(by_products ? kernels<T>().products_bytes(starts) : 0);
+    if (by_products) kernels<T>().prepare_products(starts, products.data());
     std::vector<double> objective(segments, 0.0);
     Scratch scratch(input.n_threads,
                     races ? kernels<T>().bounded_bytes(input.rows, starts.n_clusters)
@@ -345,8 +350,9 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
                   [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
                       const Labels part{labels.data() + begin, summed ? &objective[segment] : nullptr};
                       kernels<T>().assign(input.rows, begin, end, starts, prepared.data(),
-                                          races ? single.data() : nullptr, scratch.of(worker), part,
-                                          cancel);
+                                          races ? single.data() : nullptr,
+                                          by_products ? products.data() : nullptr, scratch.of(worker),
+                                          part, cancel);
                   });
     const bool largest = starts.power && starts.power[0] > 1e300;
     double total = 0;
@@ -734,9 +740,10 @@ NB_MODULE(_kernels, m) {
     m.def("exp", &fwk::exp);
     m.def("log", &fwk::log);
     m.def("n_segments", &fwk::n_segments);
-    m.def("instruction_set", [] { return fwk::kernels<double>().name; });
+    m.def("instruction_set", fwk::name_of_instruction_set);
     m.def("x86_level", [](std::uint32_t leaf1_ecx, std::uint32_t leaf7_ebx,
-                          std::uint32_t extended1_ecx, std::uint32_t saved_registers) {
-        return fwk::x86_level({leaf1_ecx, leaf7_ebx, extended1_ecx, saved_registers});
+                          std::uint32_t extended1_ecx, std::uint32_t saved_registers,
+                          std::uint32_t leaf7_edx) {
+        return fwk::x86_level({leaf1_ecx, leaf7_ebx, extended1_ecx, saved_registers, leaf7_edx});
     });
 }
