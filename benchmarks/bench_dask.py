@@ -1,30 +1,32 @@
-"""Compare an iteration on a Dask array with one on the same rows in memory, and with dask-ml.
+"""Compare fits on a Dask array with those on the same rows in memory, and with dask-ml.
 
 The table has 10 million rows of 20 float32 columns in 64 blocks. Two workers with one thread each
-have it persisted; in memory, two threads have it. All contestants get the same initial centers and
-do not stop before `max_iter`; "ten starts" begin at random rows and run together, as they do by
-default. An iteration is the difference of two fits, divided by the difference of their numbers of
-iterations, so that what a fit does once does not count: the description of the table, the starts
-and the last labels. That is shown beside.
+have it persisted; in memory, two threads have it. All contestants of a line get the same initial
+centers: ten rows, or ten times ten random rows for the default of ten starts.
+
+An iteration is the difference of two fits that do not stop before `max_iter`, divided by the
+difference of their numbers of iterations, so that what a fit does once does not count: the
+description of the table, the starts and the last labels. Early iterations read all rows, late ones
+those whose label may change. "whole fit" is a fit until it converges, with all of that.
 
 Wall time is that of this machine, with all that runs there beside. CPU time is the sum over all
-processes, the scheduler's included: on a loaded machine it is what to look at. "in memory" is the
-loop in the compiled core, which leaves rows unread whose label cannot change; "in memory, by
-passes" does the work that Dask's workers do. dask-ml (if it is installed) learns no weights.
+processes, the scheduler's included: on a loaded machine it is what to look at. Contestants take
+turns, and the lowest of all repeats counts. dask-ml (if it is installed) learns no weights.
 
-Run this alone: python benchmarks/bench_dask.py [--rows 10000000] [--repeats 3]
+Run this alone: python benchmarks/bench_dask.py [--rows 10000000] [--repeats 3] [--only KMeans]
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
-import logging
+import os
 import pickle
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import dask
@@ -34,13 +36,13 @@ import psutil
 from distributed import Client, LocalCluster, wait
 
 from common import header
-from fwkmeans import EWKMeans
+from fwkmeans import EWKMeans, KMeans
 from fwkmeans._core.passes import Accumulation
 from fwkmeans.sources import MemorySource, on_block
 from fwkmeans.sources import dask as dask_source
 
 N_FEATURES, N_CLUSTERS, N_BLOCKS = 20, 10, 64
-FEW, MANY = 1, 5  # iterations
+SPANS = (1, 5, 20, 40)  # iterations of fits whose differences are timed
 
 
 def make_block(block_id: tuple[int, int], n_rows: int) -> Any:
@@ -54,35 +56,19 @@ def cpu(processes: list[psutil.Process]) -> float:
     return sum(sum(one.cpu_times()[:2]) for one in processes)
 
 
-def measured(fit: Callable[[int], Any], processes: list[psutil.Process]) -> tuple[float, ...]:
-    """Return seconds of an iteration and of the rest of a fit: wall and CPU."""
-    found = []
-    for max_iter in (FEW, MANY):
-        wall, busy = time.perf_counter(), cpu(processes)
-        fit(max_iter)
-        found.append((time.perf_counter() - wall, cpu(processes) - busy))
-    (wall, busy), (long_wall, long_busy) = found
-    each, each_busy = (long_wall - wall) / (MANY - FEW), (long_busy - busy) / (MANY - FEW)
-    return each, each_busy, wall - FEW * each, busy - FEW * each_busy
+def measured(fit: Callable[[], Any], processes: list[psutil.Process]) -> tuple[Any, Any]:
+    """Return seconds of a fit, wall and CPU, and the model."""
+    wall, busy = time.perf_counter(), cpu(processes)
+    model = fit()
+    return np.array([time.perf_counter() - wall, cpu(processes) - busy]), model
 
 
-def fit_ours(
-    cls: Any, X: Any, centers: Any, max_iter: int, n_starts: int = 1, n_jobs: int | None = None
-) -> Any:
-    options = {"n_init": n_starts, "n_jobs": n_jobs, "random_state": 0}
+def fit_ours(cls: Any, X: Any, centers: Any, max_iter: int | None = None, n_starts: int = 1) -> Any:
+    """Fit until `max_iter`, or until it converges."""
+    stop = {} if max_iter is None else {"max_iter": max_iter, "tol": 0}
+    options = {"n_init": n_starts, "n_jobs": 2 if isinstance(X, np.ndarray) else None}
     init = centers if n_starts == 1 else "random"
-    return cls(N_CLUSTERS, init=init, tol=0, max_iter=max_iter, **options).fit(X)
-
-
-def fit_by_passes(cls: Any, X: Any, centers: Any, max_iter: int) -> Any:
-    logger = logging.getLogger("fwkmeans")
-    logger.setLevel(logging.DEBUG)  # it reports every iteration, so the loop is that of Python
-    logger.propagate = False
-    logger.addHandler(logging.NullHandler())
-    try:
-        return fit_ours(cls, X, centers, max_iter, n_jobs=2)
-    finally:
-        logger.setLevel(logging.NOTSET)
+    return cls(N_CLUSTERS, init=init, random_state=0, **stop, **options).fit(X)
 
 
 def fit_peer(X: Any, centers: Any, max_iter: int) -> Any:
@@ -142,10 +128,43 @@ def report_tasks(client: Any, processes: list[psutil.Process]) -> None:
     )
 
 
+def compare(
+    fits: dict[str, Callable[..., Any]], processes: list[psutil.Process], repeats: int
+) -> None:
+    """Print seconds of whole fits and of iterations, and their ratios to the first contestant."""
+    best: dict[tuple[str, int | None], Any] = {}
+    for _ in range(repeats):
+        for max_iter in (*SPANS, None):
+            for name, fit in fits.items():
+                if max_iter is None and fit.func is fit_peer:  # type: ignore[attr-defined]
+                    continue  # it would run for an hour
+                times, model = measured(partial(fit, max_iter=max_iter), processes)
+                best[name, max_iter] = np.minimum(times, best.get((name, max_iter), np.inf))
+                if max_iter is None:
+                    print(f"  {name}: {model.n_iter_} iterations, {times[0]:.2f} s", flush=True)
+    lines: dict[str, dict[str, Any]] = {
+        f"iterations {few + 1} to {many}": {
+            name: (best[name, many] - best[name, few]) / (many - few) for name in fits
+        }
+        for few, many in pairwise(SPANS)
+    }
+    lines["what is done once"] = {
+        name: best[name, 1] - lines["iterations 2 to 5"][name] for name in fits
+    }
+    lines["whole fit"] = {name: best[name, None] for name in fits if (name, None) in best}
+    for what, found in lines.items():
+        first = next(iter(found.values()))
+        for name, (wall, busy) in found.items():
+            ratio = f"ratio {wall / first[0]:.2f}, of CPU {busy / first[1]:.2f}"
+            print(f"  {what:20s} {name:30s} {wall:8.3f} s, CPU {busy:8.3f}; {ratio}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", choices=["KMeans", "EWKMeans"])
+    parser.add_argument("--starts", type=int, nargs="*", default=[1, 10])
     arguments = parser.parse_args()
     header()
     print(f"dask {dask.__version__}, {arguments.rows} rows of {N_FEATURES} float32 columns")
@@ -164,41 +183,23 @@ def main() -> None:
         in_memory = np.concatenate([make_block((at, 0), n_rows) for at in range(N_BLOCKS)])
         centers = in_memory[:N_CLUSTERS].astype(np.float64)
         pids = client.run(lambda: __import__("os").getpid()).values()
-        here = psutil.Process()
-        workers = [psutil.Process(pid) for pid in pids]
-        report_tasks(client, [here, *workers])
+        processes = [psutil.Process(), *(psutil.Process(pid) for pid in pids)]
+        report_tasks(client, processes)
         report_messages(rows, centers)
-        contestants: dict[str, Callable[[int], Any]] = {
-            "EWKMeans in memory": partial(fit_ours, EWKMeans, in_memory, centers, n_jobs=2),
-            "EWKMeans in memory, by passes": partial(fit_by_passes, EWKMeans, in_memory, centers),
-            "EWKMeans on Dask": partial(fit_ours, EWKMeans, rows, centers),
-        }
-        if importlib.util.find_spec("dask_ml") is not None:
-            contestants["dask-ml KMeans"] = partial(fit_peer, rows, centers)
-        contestants |= {
-            "EWKMeans, ten starts in memory": partial(
-                fit_ours, EWKMeans, in_memory, centers, n_jobs=2, n_starts=10
-            ),
-            "EWKMeans, ten starts on Dask": partial(fit_ours, EWKMeans, rows, centers, n_starts=10),
-        }
-        times: dict[str, list[tuple[float, ...]]] = {name: [] for name in contestants}
-        print("seconds: an iteration, its CPU time, what is done once, its CPU time", flush=True)
-        for _ in range(arguments.repeats):
-            for name, fit in contestants.items():
-                times[name].append(measured(fit, [here, *workers]))
-                line = "".join(f"{one:9.3f}" for one in times[name][-1])
-                print(f"  {name:33s}{line}", flush=True)
-        best = {name: np.min(found, axis=0) for name, found in times.items()}
-        pairs = [
-            ("EWKMeans on Dask", "EWKMeans in memory"),
-            ("EWKMeans on Dask", "EWKMeans in memory, by passes"),
-            ("EWKMeans, ten starts on Dask", "EWKMeans, ten starts in memory"),
-            ("dask-ml KMeans", "EWKMeans on Dask"),
-        ]
-        for above, below in pairs:
-            if above in best:
-                ratio = best[above] / best[below]
-                print(f"  {above} / {below}: {ratio[0]:.2f}, CPU {ratio[1]:.2f}")
+        fit_ours(EWKMeans, rows, centers, 2)  # workers have imported all they need
+        for n_starts in arguments.starts:
+            for cls in (KMeans, EWKMeans):
+                if arguments.only not in (None, cls.__name__):
+                    continue
+                print(f"{cls.__name__}, n_init={n_starts}, load {os.getloadavg()[0]:.1f}")
+                options: dict[str, Any] = {"centers": centers, "n_starts": n_starts}
+                fits: dict[str, Callable[..., Any]] = {
+                    "in memory": partial(fit_ours, cls, in_memory, **options),
+                    "on Dask": partial(fit_ours, cls, rows, **options),
+                }
+                if n_starts == 1 and importlib.util.find_spec("dask_ml") is not None:
+                    fits["dask-ml KMeans on Dask"] = partial(fit_peer, rows, centers)
+                compare(fits, processes, arguments.repeats)
 
 
 if __name__ == "__main__":

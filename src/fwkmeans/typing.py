@@ -209,6 +209,19 @@ class LastLabels(NamedTuple):
     update: BoolArray  # (R,)
 
 
+class KnownRows(NamedTuple):
+    """What row memory has of the starts of a pass: labels and, beside them, bounds of distances."""
+
+    span: FloatArray  # (Mn,) range of each feature, which is the unit of the bounds
+    last: Pass | None  # the last pass, for which the bounds hold
+    labels: LabelArray  # (R', n)
+    upper: NDArray[np.float32] | None  # (R', n) of the distance to the own center; None: unknown
+    lower: NDArray[np.float32] | None  # (R', n) of that to any other
+    kept: IntArray  # (R,) index of each start among these
+    new_upper: NDArray[np.float32]  # (R, n) which the kernel fills
+    new_lower: NDArray[np.float32]
+
+
 class KeptLabels(NamedTuple):
     """Where row memory has the labels of the starts of a pass; the pass replaces them."""
 
@@ -329,6 +342,8 @@ class Source(Protocol):
     def stretch(self) -> bool: ...
     @property
     def resident(self) -> bool: ...
+    @property
+    def remembers(self) -> bool: ...
     @property
     def operations(self) -> frozenset[str]: ...
     @property

@@ -5,12 +5,16 @@ The loop in Python knows no bounds. Both must agree to the bit on tables made to
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from _engine.test_in_core import _assert_same, _problem, with_gaps
-from fwkmeans._core import compiled
+from fwkmeans._core import compiled, passes
 from fwkmeans._engine import alternate, alternate_in_python, statistics
+from fwkmeans._engine.state import assignment_of
+from fwkmeans.typing import WeightContext, Weights
 from fwkmeans.weighting import (
     ClusterPowerWeights,
     EntropyWeights,
@@ -19,6 +23,7 @@ from fwkmeans.weighting import (
     SharedPowerWeights,
     UniformWeights,
 )
+from hostile_source import HostileSource
 
 pytestmark = pytest.mark.skipif(compiled is None, reason="needs the compiled core")
 
@@ -132,3 +137,104 @@ def test_rows_on_the_bisector_go_to_the_first_center():
     centers[0] = [[1.0], [-1.0]]
     outcome = alternate(source, recipe, table, centers, weights, max_iter=20, tol=0.0)
     np.testing.assert_allclose(outcome.centers[0], [[0.5], [-1.0]])
+
+
+# ---- passes over blocks ----
+
+
+def _in_blocks(source, seed, *, remembers):
+    blocks = HostileSource(source, seed=seed)
+    blocks.remembers = remembers
+    return blocks
+
+
+@pytest.mark.thinned
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_bounds_of_blocks_change_nothing(rule, name, monkeypatch):
+    """Row memory has the bounds, and blocks are as a hostile source gives them."""
+    monkeypatch.setattr(passes, "_MANY_NUMBERS", 1)  # offsets of small tables, too
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        X = _table(name, rng)
+        weight = rng.integers(0, 3, len(X)).astype(np.float64) if seed % 2 else None
+        source, *problem = _problem(X, rule, int(rng.integers(2, 8)), 2, weight)
+        plain, bounded = (_in_blocks(source, seed, remembers=one) for one in (False, True))
+        stop = {"max_iter": 12, "tol": 0.0}
+        expected = alternate_in_python(plain, *problem, **stop)
+        _assert_same(alternate_in_python(bounded, *problem, **stop), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_passes_over_blocks_keep_bounds_that_hold(dtype, monkeypatch):
+    """They are those of the distances, in a unit that is a power of two, and decide most rows."""
+    rng = np.random.default_rng(7)
+    X = (rng.normal(size=(3000, 4)) + 5.0 * rng.integers(0, 4, (3000, 1))).astype(dtype)
+    source, recipe, table, centers, weights = _problem(X, EntropyWeights(), 4, 2)
+    source = _in_blocks(source, 0, remembers=True)
+    decided = []
+
+    def by_bounds(self, last):
+        if last is not None:
+            decided.append(_share_decided(X, running.source, last, table))
+        return dataclasses.replace(self, bounded=True, last=last)
+
+    monkeypatch.setattr(passes.Accumulation, "by_bounds", by_bounds)
+    running = statistics.RunningStatistics(source, recipe.dissimilarity, 2)
+    assignment = assignment_of(recipe.weighting, centers, weights)
+    for _ in range(12):
+        counted = running.count(assignment)
+        centers = recipe.center.update(counted, assignment, running.source)
+        dispersion = recipe.dissimilarity.dispersion(
+            counted, assignment, centers, running.source, table
+        )
+        weights = Weights(
+            recipe.weighting.update(dispersion, WeightContext(counted.mass, weights, table))
+        )
+        assignment = assignment_of(recipe.weighting, centers, weights)
+    assert len(decided) > 5
+    assert decided[-1] > 0.5
+
+
+def _share_decided(X, source, last, table):
+    """Compare the bounds in row memory with distances; return the share of rows apart."""
+    labels, upper, lower = (source.gather(name, axis=1) for name in ("labels", "upper", "lower"))
+    unit = 2.0 ** int(-np.frexp((table.span**2).sum())[1] / 2)
+    differences = X[None, :, None].astype(np.float64) - last.centers[:, None]
+    distances = unit * np.sqrt((last.weights[:, None] * differences**2).sum(axis=-1))
+    own = np.take_along_axis(distances, labels[..., None], axis=-1)[..., 0]
+    np.put_along_axis(distances, labels[..., None], np.inf, axis=-1)
+    assert (upper >= own).all()
+    assert (lower <= distances.min(axis=-1)).all()
+    return np.mean(upper < lower)
+
+
+def test_bounds_belong_to_starts_that_end_and_are_counted_anew(monkeypatch):
+    """One start ends and another follows to its place; one jumps, is counted, and comes back."""
+    monkeypatch.setattr(statistics, "_MANY", 1.0)  # bounds from the second pass on
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1500, 4))
+    source, recipe, _, centers, weights = _problem(X, UniformWeights(), 5, 3)
+    euclid, rule = recipe.dissimilarity, recipe.weighting
+    running = statistics.RunningStatistics(_in_blocks(source, 1, remembers=True), euclid, 3)
+    going, last = np.ones(3, dtype=np.bool_), centers
+    for step in range(14):
+        centers = centers + 0.02 * rng.normal(size=centers.shape)
+        if step == 5:
+            centers[1] = last[0]
+        if step == 9:
+            centers[2] = last[2]
+        assignment = assignment_of(rule, centers, weights).take(going)
+        counted = running.count(assignment)
+        last = centers.copy()
+        if step == 8:
+            centers[2] = rng.normal(size=centers[2].shape)
+            assignment = assignment_of(rule, centers, weights).take(going)
+            counted = running.recount(assignment, np.asarray([1]), counted)
+        whole = source.reduce(euclid.accumulation(assignment))
+        np.testing.assert_array_equal(counted.rows, whole.rows)
+        np.testing.assert_array_equal(counted.fingerprint, whole.fingerprint)
+        if step == 4:
+            going[0] = False
+            running.keep(np.asarray([False, True, True]))
+    assert running._last is not None

@@ -827,14 +827,20 @@ among(
     (
         "row-memory-of-dask-forgotten",
         "lost update",
-        "kept = None if self._kept is None else self._kept.keys[at]",
-        "kept = None",
+        "if self._kept is None:\n            return cells",
+        "if self._kept is not self:\n            return cells",
+    ),
+    (
+        "row-memory-of-another-block",
+        "wrong index",
+        "for place, block in enumerate(group)",
+        "for place, block in enumerate(sorted(group))",
     ),
     (
         "weights-of-dask-forgotten",
         "lost weight",
-        "weight = None if self._weight is None else self._weight.keys[at]",
-        "weight = None",
+        "[None if self._weight is None else self._weight.keys[at] for at in group]",
+        "[None for at in group]",
     ),
 )
 among(
@@ -1706,7 +1712,7 @@ among(
     ),
 )
 among(
-    "_core/loop.hpp",
+    "_core/moves.hpp",
     (
         "bounds-forget-the-step",
         "forgotten",
@@ -1731,7 +1737,7 @@ among(
     (
         "bounds-of-weights-that-leave-zero",
         "forgotten",
-        "const double alpha = change.leaves_zero ? INF : change.most;",
+        "const double alpha = change.leaves_zero ? INFINITE : change.most;",
         "const double alpha = change.most;",
         "tests/_engine/test_bounds.py",
     ),
@@ -1742,6 +1748,60 @@ among(
         "shrink[j] = 1;",
         "tests/_engine/test_bounds.py",
     ),
+    (
+        "bounds-without-the-unit",
+        "forgotten factor",
+        "std::sqrt(change.step) * unit * (1 + 1e-6)",
+        "std::sqrt(change.step) * (1 + 1e-6)",
+        "tests/_engine/test_bounds.py",
+    ),
+)
+among(
+    "_core/module.cpp",
+    (
+        "bounds-of-the-first-start",
+        "wrong index",
+        "const index place = kept.data()[start]",
+        "const index place = 0 * kept.data()[start]",
+        "tests/_engine/test_bounds.py",
+    ),
+    (
+        "bounds-move-from-the-first-start",
+        "wrong index",
+        "before = {known.centers->data() + start * k * m",
+        "before = {known.centers->data()",
+        "tests/_engine/test_bounds.py",
+    ),
+)
+among(
+    "_engine/statistics.py",
+    (
+        "bounds-of-starts-that-have-ended",
+        "stale batch",
+        "centers, weights = self._last.centers[going], self._last.weights[going]",
+        "centers, weights = self._last.centers, self._last.weights",
+        "tests/_engine/test_bounds.py",
+    ),
+    (
+        "change-of-the-fingerprint",
+        "forgotten",
+        "fingerprint = self._total.fingerprint + statistics.fingerprint",
+        "fingerprint = statistics.fingerprint",
+        "tests/_engine/test_bounds.py",
+    ),
+)
+among(
+    "_core/passes.py",
+    (
+        "bounds-of-recounted-starts",
+        "stale",
+        "memory[name][starts] = nothing",
+        "pass",
+        "tests/_engine/test_bounds.py",
+    ),
+)
+among(
+    "_core/loop.hpp",
     (
         "core-loop-moved-cluster-keeps-weights",
         "forgotten",

@@ -39,7 +39,7 @@ OPERATIONS = frozenset(
         "slopes",
         "take_rows",
     }
-) | ({"alternate"} if compiled is not None else set())
+) | ({"alternate", "bounds"} if compiled is not None else set())
 
 _warned = False
 

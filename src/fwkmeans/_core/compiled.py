@@ -18,6 +18,7 @@ from fwkmeans.typing import (
     Entities,
     FloatArray,
     IntArray,
+    KnownRows,
     LabelArray,
     LastLabels,
     Pass,
@@ -80,9 +81,17 @@ def _work(block: Block, assigning: Pass) -> int:
 
 
 def assign_and_accumulate(
-    block: Block, assigning: Pass, reference: FloatArray, last: LastLabels | None
+    block: Block,
+    assigning: Pass,
+    reference: FloatArray,
+    last: LastLabels | None,
+    known: KnownRows | None = None,
 ) -> Statistics:
-    """See `fwkmeans._core.twin.assign_and_accumulate`."""
+    """See `fwkmeans._core.twin.assign_and_accumulate`.
+
+    If bounds are known, rows whose label they decide are not read, unless all rows are summed. The
+    labels of `last` are only written then, and the fingerprint is the change of it.
+    """
     centers, costs = assigning.centers, assigning.costs
     n_starts, n_clusters, _ = centers.shape
     out = Statistics(
@@ -109,8 +118,15 @@ def assign_and_accumulate(
         None if costs is None else out.counts,
         out.fingerprint.view(np.uint64),
         out.changed,
+        None if known is None else _known(known),
     )
     return out
+
+
+def _known(known: KnownRows) -> tuple[Any, ...]:
+    """Return what is known of the rows, in the order of the core's arguments."""
+    span, last, *rows = known
+    return (span, *((None, None) if last is None else (last.centers, last.weights)), *rows)
 
 
 def take_rows(block: Block, indices: IntArray) -> Entities:

@@ -8,6 +8,7 @@
 
 #include "dispatch.hpp"
 #include "memory.hpp"
+#include "moves.hpp"
 #include "pool.hpp"
 #include "rules.hpp"
 
@@ -204,17 +205,12 @@ class Loop {
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), passes_(problem, n_threads, worker, cancel_of),
           rule_(problem.rule, k_, m_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_), reference_(k_ * m_),
           mass_(k_), sums_(k_ * m_), squares_(k_ * m_), observed_(problem.rows.gaps ? k_ * m_ : 0),
-          peak_mass_(k_), peak_squares_(k_ * m_), rows_(k_) {
+          peak_mass_(k_), peak_squares_(k_ * m_), moves_(k_, m_), rows_(k_) {
         if (problem.updates || problem.bounded()) labels_.resize(problem.rows.n_rows);
         if (!problem.bounded()) return;
         upper_.resize(problem.rows.n_rows);
         lower_.resize(problem.rows.n_rows);
-        tables_.resize(4 * k_);
-        double squares = 0;
-        for (index v = 0; v < m_; ++v) squares += problem.span[v] * problem.span[v];
-        int exponent;
-        std::frexp(squares, &exponent);
-        unit_ = std::ldexp(1.0, -exponent / 2);
+        unit_ = unit_of(problem.span, m_);
     }
 
     // IN and OUT: centers (K, M), weights (K, M), constant of the smoothing (NaN: none yet), weights of
@@ -368,61 +364,11 @@ class Loop {
             passes_.accumulate(starts_of(reference), nullptr, false);
     }
 
-    // The offsets of this pass, and the least and the most of the others of each cluster.
-    void set_offsets() {
-        const std::vector<double>& own = weighting_.offsets;
-        double least = INF, less = INF, most = -INF, more = -INF;
-        for (const double offset : own) {
-            less = std::min(less, std::max(least, offset));
-            least = std::min(least, offset);
-            more = std::max(more, std::min(most, offset));
-            most = std::max(most, offset);
-        }
-        other_offsets_.resize(2 * k_);
-        for (index j = 0; j < k_; ++j) {
-            other_offsets_[j] = own[j] == least ? less : least;
-            other_offsets_[k_ + j] = own[j] == most ? more : most;
-        }
-        offsets_ = {own.data(), other_offsets_.data(), other_offsets_.data() + k_, least, most};
-    }
-
-    // What the bounds of the last pass must be multiplied by, and what is added, to hold for the centers
-    // and weights of this one; a little more, for all that is rounded.
     Bounds moved_bounds() {
-        float *grow = tables_.data(), *add = grow + k_, *shrink = add + k_, *subtract = shrink + k_;
-        const bool has_offsets = problem_.rule.has_offsets();
-        if (has_offsets) set_offsets();
-        const Bounds bounds{upper_.data(), lower_.data(), grow, add, shrink, subtract, unit_,
-                            has_offsets ? &offsets_ : nullptr, nullptr};
-        if (bound_centers_.empty()) {  // the first pass: nothing is known
-            for (index j = 0; j < k_; ++j) grow[j] = shrink[j] = 1, add[j] = subtract[j] = 0;
-            return bounds;
-        }
-        // the lowest and second lowest shrinking, the largest and second largest step
-        double least = INF, less = INF, most = 0, more = 0;
-        shrinking_.resize(k_);
-        steps_.resize(k_);
-        for (index j = 0; j < k_; ++j) {
-            const index own = rule_.n_own() == 1 ? 0 : j * m_;
-            const Change change = elementwise().change(
-                bound_weights_.data() + own, weighting_.effective.data() + own,
-                bound_centers_.data() + j * m_, centers_.data() + j * m_, m_);
-            // a weight that leaves zero: nothing is known
-            const double alpha = change.leaves_zero ? INF : change.most;
-            steps_[j] = std::sqrt(change.step) * unit_ * (1 + 1e-6) + 1e-30;
-            shrinking_[j] = std::sqrt(change.least) * (1 - 1e-6);
-            grow[j] = float(std::sqrt(alpha) * (1 + 1e-6));
-            add[j] = float(steps_[j] * (1 + 1e-6));
-            if (shrinking_[j] < least) less = least, least = shrinking_[j];
-            else less = std::min(less, shrinking_[j]);
-            if (steps_[j] > most) more = most, most = steps_[j];
-            else more = std::max(more, steps_[j]);
-        }
-        for (index j = 0; j < k_; ++j) {
-            shrink[j] = float((shrinking_[j] == least ? less : least) * (1 - 1e-6));
-            subtract[j] = float((steps_[j] == most ? more : most) * (1 + 1e-6));
-        }
-        return bounds;
+        const double* offsets = problem_.rule.has_offsets() ? weighting_.offsets.data() : nullptr;
+        const Deciding last{bound_centers_.data(), bound_weights_.data(), rule_.n_own(), nullptr};
+        const Deciding now{centers_.data(), weighting_.effective.data(), rule_.n_own(), offsets};
+        return moves_.from(bound_centers_.empty() ? nullptr : &last, now, upper_.data(), lower_.data(), unit_);
     }
 
     // Assigns and sums all rows, about the centers.
@@ -583,10 +529,9 @@ class Loop {
     Weighting weighting_, next_;
     std::vector<double> centers_, moved_, dispersion_, known_, reference_, mass_, sums_, squares_,
         observed_, peak_mass_, peak_squares_;
-    std::vector<double> bound_centers_, bound_weights_, shrinking_, steps_;
-    std::vector<float> upper_, lower_, tables_;
-    std::vector<double> other_offsets_;
-    Offsets offsets_{};
+    std::vector<double> bound_centers_, bound_weights_;
+    std::vector<float> upper_, lower_;
+    MovedBounds moves_;
     double unit_ = 1;
     std::vector<std::int64_t> rows_;
     std::vector<std::int32_t> labels_;

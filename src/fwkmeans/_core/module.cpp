@@ -215,6 +215,122 @@ std::vector<char> prepare_all(const Starts& starts, int n_threads) {
     return prepared;
 }
 
+// What row memory has of the starts of a pass, and where the pass writes it anew: (span, centers and
+// weights of the last pass, labels, upper and lower bounds it left, the place of each start among these,
+// upper and lower bounds OUT). Centers, weights and bounds are None if labels are all that is known.
+struct Remembered {
+    In<double> span;
+    std::optional<In<double>> centers, weights;
+    Known labels;
+    std::optional<nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>> upper, lower;
+    In<std::int64_t> kept;
+    Out<float> new_upper, new_lower;
+
+    explicit Remembered(const nb::tuple& given)
+        : span(nb::cast<In<double>>(given[0])),
+          centers(maybe<In<double>>(given[1])),
+          weights(maybe<In<double>>(given[2])),
+          labels(nb::cast<Known>(given[3])),
+          upper(maybe<nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>>(given[4])),
+          lower(maybe<nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>>(given[5])),
+          kept(nb::cast<In<std::int64_t>>(given[6])),
+          new_upper(nb::cast<Out<float>>(given[7])),
+          new_lower(nb::cast<Out<float>>(given[8])) {}
+
+    // Copies what is known of some rows to where the pass changes it.
+    void copy(index start, index begin, index end, std::int32_t* to_labels) const {
+        const index place = kept.data()[start], n = end - begin, at = start * new_upper.stride(0) + begin;
+        std::copy_n(labels.data() + place * labels.stride(0) + begin, n, to_labels + begin);
+        if (upper) {
+            std::copy_n(upper->data() + place * upper->stride(0) + begin, n, new_upper.data() + at);
+            std::copy_n(lower->data() + place * lower->stride(0) + begin, n, new_lower.data() + at);
+        } else {
+            std::fill_n(new_upper.data() + at, n, std::numeric_limits<float>::infinity());
+            std::fill_n(new_lower.data() + at, n, 0.0f);
+        }
+    }
+};
+
+// The pass of one block by bounds, start for start; its sums are those of the plain pass, to the bit, but
+// its fingerprints are the changes of them.
+template <class T>
+class BoundedPass {
+   public:
+    BoundedPass(const Rows<T>& rows, const Starts& starts, const Remembered& known, const LastLabels& last)
+        : rows_(rows), starts_(starts), known_(known), last_(last),
+          unit_(unit_of(known.span.data(), starts.n_features)), prepared_(prepare_all<T>(starts, 1)),
+          doubtful_(2 * starts.n_starts) {
+        const index r = starts.n_starts, k = starts.n_clusters, m = starts.n_features;
+        const index n_own = starts.shared ? 1 : k;
+        double widest = 0;
+        for (index v = 0; v < m; ++v) widest = std::max(widest, known.span.data()[v]);
+        // double rows race in float; what is doubtful then is decided again
+        if (sizeof(T) == 8 && fits_single(widest)) single_ = prepare_all<float>(starts, 1);
+        const bool by_products = races_by_products(m, k, starts.shared) && fits_single(widest) && !rows.gaps;
+        if (by_products) products_.resize(r, std::vector<char>(kernels<T>().products_bytes(starts)));
+        for (index start = 0; start < r; ++start) {
+            moves_.emplace_back(new MovedBounds(k, m));
+            Starts one = starts;
+            one.n_starts = 1;
+            one.centers += start * k * m;
+            one.weights += start * n_own * m;
+            one.offsets += start * k;
+            one.reference += start * k * m;
+            ones_.push_back(one);
+            const bool has_offsets = std::any_of(one.offsets, one.offsets + k, [](double x) { return x != 0; });
+            const Deciding now{one.centers, one.weights, n_own, has_offsets ? one.offsets : nullptr};
+            Deciding before{};
+            if (known.centers)
+                before = {known.centers->data() + start * k * m, known.weights->data() + start * n_own * m, n_own, nullptr};
+            bounds_.push_back(moves_[start]->from(known.centers ? &before : nullptr, now,
+                                                  known.new_upper.data() + start * known.new_upper.stride(0),
+                                                  known.new_lower.data() + start * known.new_lower.stride(0), unit_));
+            if (by_products) kernels<T>().prepare_products(one, products_[start].data());
+        }
+    }
+
+    void sum(index start, index begin, index end, void* scratch, const Sums& out, Cancel cancel) {
+        const index k = starts_.n_clusters, m = starts_.n_features;
+        std::int32_t* labels = last_.labels + start * last_.stride;
+        known_.copy(start, begin, end, labels);
+        const unsigned char update = last_.update[start];
+        std::int64_t doubtful[2] = {0, 0};
+        Bounds bounds = bounds_[start];
+        bounds.doubtful = doubtful;
+        const Sums own{out.mass + start * k,
+                       out.rows + start * k,
+                       out.sums + start * k * m,
+                       out.squares + start * k * m,
+                       out.observed ? out.observed + start * k * m : nullptr,
+                       nullptr,
+                       out.fingerprint + start,
+                       out.changed + start};
+        const bool decides = sizeof(T) == 4 || doubtful_[2 * start].load() <= rows_.n_rows / 50;
+        const bool single = !single_.empty() && decides;
+        const bool by_products =
+            !products_.empty() && decides && doubtful_[2 * start + 1].load() <= rows_.n_rows / 4;
+        const char* prepared = single ? single_.data() + start * kernels<float>().prepared_bytes(starts_)
+                                      : prepared_.data() + start * kernels<T>().prepared_bytes(starts_);
+        kernels<T>().accumulate_bounded(rows_, begin, end, ones_[start], prepared, single,
+                                        by_products ? products_[start].data() : nullptr, scratch,
+                                        {labels, rows_.n_rows, &update}, bounds, own, cancel);
+        for (int i = 0; i < 2; ++i) doubtful_[2 * start + i] += doubtful[i];
+    }
+
+   private:
+    const Rows<T>& rows_;
+    const Starts& starts_;
+    const Remembered& known_;
+    const LastLabels& last_;
+    double unit_;
+    std::vector<char> prepared_, single_;
+    std::vector<std::unique_ptr<MovedBounds>> moves_;  // their tables are what the bounds point to
+    std::vector<Starts> ones_;
+    std::vector<Bounds> bounds_;
+    std::vector<std::vector<char>> products_;  // of each start, if rows race by them
+    std::vector<std::atomic<std::int64_t>> doubtful_;  // rows that a race could not decide, and products
+};
+
 // ---- what Python calls --------------------------------------------------------------------------
 
 template <class T>
@@ -223,7 +339,7 @@ void assign_and_accumulate(Table<T> X, nb::tuple block, nb::tuple assigning, In<
                            Out<double> mass, Out<std::int64_t> rows, Out<double> sums,
                            Out<double> squares, std::optional<Out<double>> observed,
                            std::optional<Out<double>> counts, Out<std::uint64_t> fingerprint,
-                           Out<std::int64_t> changed) {
+                           Out<std::int64_t> changed, std::optional<nb::tuple> remembered) {
     const Input<T> input(X, block);
     Assigning by(assigning, input.rows.gaps);
     Starts& starts = by.starts;
@@ -271,12 +387,22 @@ void assign_and_accumulate(Table<T> X, nb::tuple block, nb::tuple assigning, In<
         std::fill(part.fingerprint + first, part.fingerprint + last, 0u);
         std::fill(part.changed + first, part.changed + last, 0);
     };
-    Scratch scratch(n_threads, kernels<T>().scratch_bytes(input.rows, k, starts.power));
+    std::optional<Remembered> memory;
+    std::optional<BoundedPass<T>> bounded;
+    if (remembered) {
+        memory.emplace(*remembered);
+        bounded.emplace(input.rows, starts, *memory, known);
+    }
+    Scratch scratch(n_threads, bounded ? kernels<T>().bounded_bytes(input.rows, k)
+                                       : kernels<T>().scratch_bytes(input.rows, k, starts.power));
     for_each_task(r, segments, n_rows, n_threads,
                   [&](index first, index last, index segment, index begin, index end, int worker,
                       Cancel cancel) {
                       const Sums part = of_segment(segment);
                       clear(part, first, last);
+                      for (index start = first; bounded && start < last; ++start)
+                          bounded->sum(start, begin, end, scratch.of(worker), part, cancel);
+                      if (bounded) return;
                       kernels<T>().accumulate(input.rows, begin, end, starts, first, last,
                                               prepared.data(), scratch.of(worker), known, part,
                                               cancel);
@@ -710,7 +836,7 @@ void define(nb::module_& m) {
           nb::arg(), nb::arg(), nb::arg(), nb::arg());
     m.def("assign_and_accumulate", &assign_and_accumulate<T>, nb::arg().noconvert(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
+          nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg().none());
     m.def("farthest", &farthest<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg());
     m.def("assign", &assign<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fwkmeans._core import kernels_for
 from fwkmeans._core.twin import Slopes, join_slopes
+from fwkmeans._support.slabs import new_array
 from fwkmeans.typing import (
     Block,
     BlockReduction,
@@ -20,6 +21,7 @@ from fwkmeans.typing import (
     FloatArray,
     IntArray,
     KeptLabels,
+    KnownRows,
     LabelArray,
     LastLabels,
     Pass,
@@ -27,14 +29,36 @@ from fwkmeans.typing import (
     Statistics,
 )
 
+_MANY_NUMBERS = 100  # of the centers of a start; with fewer, bounds beside offsets do not pay
+
 
 @dataclass(frozen=True)
 class Accumulation(BlockReduction[Statistics]):
-    """Assign rows and return `Statistics`; with `labels`, keep the labels in row memory."""
+    """Assign rows and return `Statistics`; with `labels`, keep the labels in row memory.
+
+    A pass by bounds keeps bounds of distances there, too. They tell which rows have the label of
+    the last pass, so that these need not be read. All results are those of the plain pass, to the
+    bit, but the fingerprint, which is the change since the last pass.
+    """
 
     assigning: Pass
     reference: FloatArray
     labels: KeptLabels | None
+    span: FloatArray | None = None  # (Mn,) range of each feature, the unit of bounds
+    bounded: bool = False
+    last: Pass | None = None  # whose bounds row memory has; None if it has none yet
+
+    @property
+    def can_bound(self) -> bool:
+        """Whether there are such bounds: for squared distances of numbers, if it pays."""
+        centers, _, offsets, _, power, costs, _, rescale = self.assigning
+        if self.span is None or power is not None or costs is not None or rescale:
+            return False
+        return offsets.shape[1] > 1 and (centers[0].size >= _MANY_NUMBERS or not offsets.any())
+
+    def by_bounds(self, last: Pass | None) -> Accumulation:
+        """Return the pass that uses the bounds that the last one left, if there was one."""
+        return replace(self, bounded=True, last=last)
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Statistics, RowMemory]:
         """Return the statistics of one block."""
@@ -42,14 +66,37 @@ class Accumulation(BlockReduction[Statistics]):
         accumulate: Callable[..., Statistics] = kernels.assign_and_accumulate
         if self.labels is None:
             return accumulate(block, self.assigning, self.reference, None), memory
+        if self.bounded:
+            return self._by_bounds(block, memory)
         kept, update, starts = self.labels
         known = memory.get("labels")
         all_labels = kernels.no_labels(block, kept.size) if known is None else known[kept]  # a copy
         labels = all_labels if starts is None else all_labels[starts]
         part = accumulate(block, self.assigning, self.reference, LastLabels(labels, update))
+        memory = {**memory, "labels": all_labels}
         if starts is not None:
             all_labels[starts] = labels
-        return part, {**memory, "labels": all_labels}
+            for name, nothing in (("upper", np.inf), ("lower", 0.0)):
+                if name in memory:
+                    memory[name] = memory[name][kept]
+                    memory[name][starts] = nothing
+        return part, memory
+
+    def _by_bounds(self, block: Block, memory: RowMemory) -> tuple[Statistics, RowMemory]:
+        assert self.labels is not None
+        assert self.span is not None
+        kept, update, _ = self.labels
+        shape = len(kept), len(block.rows)
+        labels = new_array(shape, np.int32)
+        upper, lower = (new_array(shape, np.float32) for _ in range(2))
+        bounds: Any = (None, None) if self.last is None else (memory["upper"], memory["lower"])
+        known = KnownRows(
+            self.span, self.last, memory["labels"], bounds[0], bounds[1], kept, upper, lower
+        )
+        accumulate: Callable[..., Statistics] = kernels_for(block.rows).assign_and_accumulate
+        last = LastLabels(labels, update)
+        part = accumulate(block, self.assigning, self.reference, last, known)
+        return part, {**memory, "labels": labels, "upper": upper, "lower": lower}
 
     def join(self, before: Statistics, after: Statistics) -> Statistics:
         """Add the parts."""

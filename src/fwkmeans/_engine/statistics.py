@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from fwkmeans._core.passes import Accumulation
 from fwkmeans.typing import (
     Assignment,
     BoolArray,
@@ -11,6 +14,7 @@ from fwkmeans.typing import (
     FloatArray,
     IntArray,
     KeptLabels,
+    Pass,
     Source,
     Statistics,
 )
@@ -31,7 +35,8 @@ def updates(source: Source) -> bool:
     # if cells are missing, the mass of a few cells would be lost in the rounding of the total
     # sums of wide sparse rows cost less than what an update does with (K, M) numbers
     few = source.sparse and source.n_rows < _LONG * source.layout.n_features
-    return source.resident and source.n_rows >= _WORTHWHILE and not source.gaps and not few
+    cheap = source.resident or source.remembers
+    return cheap and source.n_rows >= _WORTHWHILE and not source.gaps and not few
 
 
 class RunningStatistics:
@@ -47,6 +52,7 @@ class RunningStatistics:
         self._keeps_labels = keeps_labels(source, dissimilarity)
         self._kept: IntArray = np.arange(n_starts)  # indices of the starts among the labels kept
         self._total: Statistics | None = None
+        self._last: Pass | None = None  # whose bounds of distances are in row memory
         # largest mass and squares since the last full count
         self._peaks: list[FloatArray] = [np.zeros((n_starts, 1, 1)), np.zeros((n_starts, 1, 1))]
         self._age: IntArray = np.zeros(n_starts, dtype=np.int64)
@@ -90,6 +96,9 @@ class RunningStatistics:
         """Drop all starts but these."""
         self._age = self._age[going]
         self._kept = self._kept[going]
+        if self._last is not None:
+            centers, weights = self._last.centers[going], self._last.weights[going]
+            self._last = self._last._replace(centers=centers, weights=weights)
         self._peaks = [peak[going] for peak in self._peaks]
         if self._total is not None:
             self._total = self._total.take(going)
@@ -98,10 +107,33 @@ class RunningStatistics:
         self, assignment: Assignment, reference: FloatArray | None, labels: KeptLabels | None
     ) -> Statistics:
         """Assign rows; row memory then has the labels of the current starts."""
-        counting = self._dissimilarity.accumulation(assignment, reference, labels)
+        counting: Any = self._dissimilarity.accumulation(assignment, reference, labels)
+        bounded = labels is not None and labels.starts is None and self._bounds_pay(counting)
+        if bounded:
+            counting = counting.by_bounds(self._last)
+        statistics: Statistics
         statistics, self.source = self.source.run(counting)
         self._kept = np.arange(self._kept.size)
+        if bounded:
+            assert self._total is not None
+            self._last = counting.assigning
+            fingerprint = self._total.fingerprint + statistics.fingerprint
+            statistics = statistics._replace(fingerprint=fingerprint)
         return statistics
+
+    def _bounds_pay(self, counting: Any) -> bool:
+        """Tell whether bounds of distances save more than they cost; no result depends on it.
+
+        They do as soon as few rows change their cluster. (The loop in the core has its own.)
+        """
+        kept = self.source.remembers and "bounds" in self.source.operations
+        if self._total is None or not kept:
+            return False
+        few = self._last is not None or self._few_change(self._total).all()
+        return bool(few) and isinstance(counting, Accumulation) and counting.can_bound
+
+    def _few_change(self, total: Statistics) -> BoolArray:
+        return total.changed <= _MANY * self.source.n_rows
 
     def _lost_digits(self, statistics: Statistics, update: BoolArray) -> BoolArray:
         """Tell in which starts a cluster has lost so much that the rest is mostly rounding."""
@@ -116,7 +148,7 @@ class RunningStatistics:
     def _can_update(self, assignment: Assignment) -> BoolArray:
         if self._total is None or not updates(self.source):
             return np.zeros(self._age.size, dtype=np.bool_)
-        few = self._total.changed <= _MANY * self.source.n_rows
+        few = self._few_change(self._total)
         # a center three standard deviations from its reference costs a digit: count all rows again
         points = self.source.layout.points(assignment.centers)
         moved = (points - self._total.reference) ** 2 * self._total.mass[..., None]

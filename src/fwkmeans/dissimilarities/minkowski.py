@@ -123,7 +123,8 @@ class Minkowski(BaseEstimator):
         """Return the pass that assigns rows and sums relative to the reference or the centers."""
         assigning = self._pass(assignment)
         reference = assigning.centers if reference is None else reference
-        return Accumulation(assigning, reference, labels)
+        span = self.table.layout.numbers_of(self.table.span)
+        return Accumulation(assigning, reference, labels, span)
 
     def labeling(self, assignment: Assignment) -> Labeling:
         """Return the pass that writes the labels of the only start and sums its objective."""

@@ -59,6 +59,8 @@ class Problem(NamedTuple):
         if not keeps_labels(source, dissimilarity):
             return max(1, by_state)
         table = n_rows * layout.n_features * source.dtype.itemsize
+        if source.remembers:  # labels and two bounds, beside rows that are elsewhere
+            return max(1, min(by_state, table // 2 // (12 * n_rows)))
         by_labels = min(4 * BATCH_BYTES, table // 16) // (4 * n_rows)
         if dissimilarity.needs_labels:  # many starts are fine for small tables
             by_labels = max(by_labels, BATCH_BYTES // (4 * n_rows))

@@ -48,6 +48,9 @@ class BlockSource(ABC):
         sample weights must have been multiplied already; see `fwkmeans.sources.weigh_gaps`.
     resident : bool
         Whether the rows are in the memory of this process, so that row memory costs little.
+    remembers : bool
+        Whether row memory may have some numbers for each row, although the rows are elsewhere:
+        labels, and bounds of distances that tell which rows need not be read again.
     operations : frozenset of str
         The operations that the kernels of this kind of block offer.
     sparse : bool
@@ -59,6 +62,7 @@ class BlockSource(ABC):
     gaps: bool = False
     stretch: bool = False
     resident: bool = False
+    remembers: bool = False
     operations: frozenset[str] = OPERATIONS
     sparse: bool = False
     _memory: Sequence[RowMemory] | None = None  # one per block; None means all are empty

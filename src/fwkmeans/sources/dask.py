@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -29,6 +30,7 @@ from dask.sizeof import sizeof
 from fwkmeans._core import OPERATIONS
 from fwkmeans._core.sparse import OPERATIONS as SPARSE_OPERATIONS
 from fwkmeans._core.sparse import SparseRows
+from fwkmeans._support.slabs import release_slabs
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.sources.base import BlockSource, join_neighbors, join_rest, on_block
 from fwkmeans.sources.memory import in_whole_steps
@@ -45,11 +47,13 @@ from fwkmeans.typing import (
 )
 
 _FAN = 16  # tasks whose parts another task joins
-_TASKS_A_THREAD = 2  # with fewer, a slow worker could not be helped by others
-_TASK_BYTES = 256 * 2**20  # of the blocks that a task takes together, which must be in memory
+_TASK_BYTES = 512 * 2**20  # of the blocks that a task takes together, which must be in memory
 _SECONDS = 5.0  # until the scheduler is asked again where the blocks are
 _SENT_BYTES = 2**18  # of reductions that the scheduler passes on to the workers
 _LIST_BYTES = 64 * 2**20  # of parts that a worker may have to hold before they are joined
+_BYTES_A_ROW = 24  # labels and two bounds of a start, those of the last pass and the new ones
+_MEMORY_BYTES = 256 * 2**20  # of row memory in this process, where there is no cluster
+_LEFT_SECONDS = 60.0  # until row memory that nobody has asked for is dropped
 
 
 def cluster_client() -> Any:
@@ -90,7 +94,11 @@ class Pieces(NamedTuple):
 
     def computed(self) -> Pieces:
         """Let the values be computed, and kept where they are."""
-        return Pieces.of(dask.persist(*self.delayed(), optimize_graph=False))
+        client = cluster_client()
+        if client is None:
+            return Pieces.of(dask.persist(*self.delayed(), optimize_graph=False))
+        futures = client.get(_layered(self.graph), list(self.keys), sync=False)
+        return Pieces(dict(zip(self.keys, futures, strict=True)), self.keys)
 
     def joined(self, join: Callable[[Any, Any], Any]) -> Any:
         """Return all values joined, in a tree that depends only on their number."""
@@ -99,8 +107,8 @@ class Pieces(NamedTuple):
             (name, at): (_join_values, join, list(run), [self.keys[i] for i in run])
             for at, run in enumerate(runs)
         }
-        tree, whole = _tree(list(some), join)
-        return _result({**self.graph, **some, **tree}, whole)
+        tree, tops = _tree(list(some), join)
+        return _joined(join, Pieces({**self.graph, **some, **tree}, tops).fetched())
 
     def delayed(self) -> list[Delayed]:
         """Return the values as Dask's own objects."""
@@ -109,11 +117,38 @@ class Pieces(NamedTuple):
 
     def fetched(self) -> list[Any]:
         """Return the values themselves, in this process."""
-        return list(dask.compute(*self.delayed(), optimize_graph=False))
+        client = cluster_client()
+        if client is None:
+            return list(dask.compute(*self.delayed(), optimize_graph=False))
+        return list(client.get(_layered(self.graph), list(self.keys)))
+
+    def awaited(self) -> list[Any]:
+        """Return values that `computed` has asked for, in this process."""
+        client = cluster_client()
+        if client is None:
+            return self.fetched()
+        with _seceded():
+            return list(client.gather([self.graph[key] for key in self.keys]))
 
     def take(self, places: Sequence[int]) -> Pieces:
         """Return the values at these places."""
         return self._replace(keys=[self.keys[at] for at in places])
+
+
+class _Kept:
+    """The row memory of all blocks: a `_Memories` for each group of blocks."""
+
+    def __init__(self, memory: Pieces, groups: list[list[int]]) -> None:
+        self.memory, self.groups = memory, groups
+        self._places = {
+            block: (key, place)
+            for key, group in zip(memory.keys, groups, strict=True)
+            for place, block in enumerate(group)
+        }
+
+    def place(self, block: int) -> tuple[Hashable, int]:
+        """Return the key of the group of a block, and the number of the block there."""
+        return self._places[block]
 
 
 class Cells(NamedTuple):
@@ -163,7 +198,7 @@ class DaskSource(BlockSource):
         self._first_rows: list[int] = [before[at] for at in self._places]
         self._cells = cells.take(self._places)
         self._weight = None if sample_weight is None else sample_weight.take(self._places)
-        self._kept: Pieces | None = None  # a `_Kept` for each block, if there is row memory
+        self._kept: _Kept | None = None  # row memory, if there is any
         self._grouped: tuple[float, list[list[int]]] | None = None  # until when, and how
         self._dtype = np.dtype(dtype)
         self.layout, self.n_threads, self.sparse = layout, n_threads, sparse
@@ -196,23 +231,35 @@ class DaskSource(BlockSource):
         cells = self._cells.mapped(_Transform(transform)).held()
         return self._with(_cells=cells, _grouped=None)
 
+    @property
+    def remembers(self) -> bool:  # type: ignore[override]
+        """Whether row memory may have some numbers for each row.
+
+        The workers of a cluster keep them. Without a cluster they are in this process, which has
+        room for those of some million rows.
+        """
+        if self.sparse or not self.layout.is_numeric:
+            return False
+        return cluster_client() is not None or self.n_rows * _BYTES_A_ROW <= _MEMORY_BYTES
+
     def run(self, reduction: Reduction[Part, Whole]) -> tuple[Whole, Self]:
         """Return the result of a reduction, and the source with the new row memory."""
-        graph, job = self._carry(reduction)
+        size = _size(reduction)
+        groups = self._groups(size, self.n_blocks)
+        graph, job = self._carry(reduction, size, len(groups))
         name = _new_name(reduction)
-        kept: list[Hashable] = [(f"kept-{name}", at) for at in range(self.n_blocks)]
-        for at, key in enumerate(kept):
-            graph[key] = (_keep, job, *self._block(at))
-        groups = self._groups(reduction, self.n_blocks)
         parts: list[Hashable] = [(name, at) for at in range(len(groups))]
-        for key, group in zip(parts, groups, strict=True):
-            graph[key] = (_join_kept, job, group, [kept[at] for at in group])
-        tree, whole = _tree(parts, job)
-        # the tasks of all blocks begin at once, those of the next pass will depend on them
-        results = Pieces({**graph, **tree}, [whole, *kept]).computed()
+        kept: list[Hashable] = [(f"kept-{name}", at) for at in range(len(groups))]
+        for at, group in enumerate(groups):
+            given = (job, f"left-{name}-{at}", group, *self._blocks(group))
+            graph[parts[at]] = (_join_and_leave, *given)
+            graph[kept[at]] = (_take_what_is_left, parts[at], *given)
+        tree, tops = _tree(parts, job)
+        # row memory is not waited for: the tasks of the next pass will depend on it
+        results = Pieces({**graph, **tree}, [*tops, *kept]).computed()
+        whole = _joined(reduction.join, results.take(range(len(tops))).awaited())
         memory = Pieces({key: results.graph[key] for key in kept}, kept)
-        joined: Part = _result({whole: results.graph[whole]}, whole)
-        return reduction.finish(joined), self._with(_kept=memory)
+        return reduction.finish(whole), self._with(_kept=_Kept(memory, groups))
 
     def reduce(self, reduction: Reduction[Part, Whole]) -> Whole:
         """Return the result of a reduction; the new row memory is dropped."""
@@ -223,25 +270,29 @@ class DaskSource(BlockSource):
 
     def _join(self, reduction: Reduction[Part, Any], n_blocks: int) -> Part:
         """Return the parts of the first blocks, joined."""
-        groups = self._groups(reduction, n_blocks)
-        graph, job = self._carry(reduction, len(groups))
+        size = _size(reduction)
+        groups = self._groups(size, n_blocks)
+        graph, job = self._carry(reduction, size, len(groups))
         name = _new_name(reduction)
         parts: list[Hashable] = [(name, at) for at in range(len(groups))]
         for key, group in zip(parts, groups, strict=True):
-            graph[key] = (_join_blocks, job, group, [list(self._block(at)) for at in group])
-        tree, whole = _tree(parts, job)
-        joined: Part = _result({**graph, **tree}, whole)
-        return joined
+            graph[key] = (_join_blocks, job, group, *self._blocks(group))
+        tree, tops = _tree(parts, job)
+        whole: Part = _joined(reduction.join, Pieces({**graph, **tree}, tops).fetched())
+        return whole
 
-    def _groups(self, reduction: Reduction[Any, Any], n_blocks: int) -> list[list[int]]:
+    def _groups(self, size: int, n_blocks: int) -> list[list[int]]:
         """Return which of the first blocks are for the same task; no result depends on it.
 
-        Only blocks that lie on the same worker are, and only if their parts are small: of blocks
-        that are no neighbors they remain apart until the tree joins them with others.
+        Only blocks that lie on the same worker are, and only if their parts are small (a part has
+        about the size of its reduction): of blocks that are no neighbors they remain apart until
+        the tree joins them with others. Blocks whose row memory lies together stay together.
         """
         client = cluster_client()
-        if client is None or n_blocks == 1 or n_blocks * _size(reduction) > _LIST_BYTES:
+        if client is None or n_blocks == 1 or n_blocks * size > _LIST_BYTES:
             return [[at] for at in range(n_blocks)]
+        if self._kept is not None and len(self._kept.groups) < n_blocks:
+            return self._kept.groups
         if self._grouped is None or time.monotonic() > self._grouped[0]:
             groups = self._groups_by_worker(client)
             if groups is None:  # some are still to be computed
@@ -260,13 +311,14 @@ class DaskSource(BlockSource):
                 return None
             worker = min(there, key=lambda holder: len(where.get(holder, ())))
             where.setdefault(worker, []).append(at)
-        most = max(1, _TASK_BYTES // (max(self._lengths) * self.n_features * self.dtype.itemsize))
-        n_tasks = _TASKS_A_THREAD * sum(client.nthreads().values())
-        most = min(most, -(-self.n_blocks // n_tasks))
+        threads = client.nthreads()
+        lengths = [self._lengths[at] for at in self._places]
+        _balance(where, threads, lengths)
+        most = max(1, _TASK_BYTES // (max(lengths) * self.n_features * self.dtype.itemsize))
         groups: list[Any] = []
-        for places in where.values():
-            n_tasks = -(-len(places) // most)
-            groups += _runs(places, -(-len(places) // n_tasks))
+        for worker, places in where.items():
+            n_tasks = max(threads.get(worker, 1), -(-len(places) // most))
+            groups += _runs(sorted(places), -(-len(places) // n_tasks))
         return sorted(groups)
 
     def gather(self, name: str, axis: int = 0) -> Any:
@@ -276,15 +328,19 @@ class DaskSource(BlockSource):
         """
         assert self._kept is not None
         token = _new_name(name)
-        graph: dict[Hashable, Any] = dict(self._kept.graph)
-        first = (partial(_no_rows_in, name=name, axis=axis), self._kept.keys[0])
-        empty = _result(graph | {token: first}, token)
+        graph: dict[Hashable, Any] = dict(self._kept.memory.graph)
+        key, place = self._kept.place(0)
+        first = (partial(_no_rows_in, at=place, name=name, axis=axis), key)
+        (empty,) = Pieces(graph | {token: first}, [token]).fetched()
         chunks = [self._lengths if a == axis else (n,) for a, n in enumerate(empty.shape)]
-        kept = dict(zip(self._places, self._kept.keys, strict=True))
-        read = partial(_array_in, name=name)
+        blocks = dict(zip(self._places, range(self.n_blocks), strict=True))
         for at in range(len(self._lengths)):
-            key = (token, *(at if a == axis else 0 for a in range(empty.ndim)))
-            graph[key] = (read, kept[at]) if at in kept else (np.copy, empty)
+            chunk = (token, *(at if a == axis else 0 for a in range(empty.ndim)))
+            if at in blocks:
+                key, place = self._kept.place(blocks[at])
+                graph[chunk] = (partial(_array_in, at=place, name=name), key)
+            else:
+                graph[chunk] = (np.copy, empty)
         return da.Array(_layered(graph, token), token, chunks, meta=empty)
 
     def forget(self, name: str) -> Self:
@@ -292,27 +348,33 @@ class DaskSource(BlockSource):
         return self if self._kept is None else self.run(_Forget(name))[1]
 
     def _carry(
-        self, reduction: Reduction[Any, Any], n_tasks: int | None = None
+        self, reduction: Reduction[Any, Any], size: int, n_tasks: int
     ) -> tuple[dict[Hashable, Any], Any]:
         """Return all that tasks need: the rows and, apart, the reduction or the key of a task.
 
         A few tasks are sent the reduction itself. Many fetch it from each other: it is then the
         result of a task, because data that is merely scattered would be lost with its worker.
         """
-        some = (self._cells, self._weight, self._kept)
-        graph = _merged(*(pieces for pieces in some if pieces is not None))
+        memory = None if self._kept is None else self._kept.memory
+        several = (self._cells, self._weight, memory)
+        graph = _merged(*(pieces for pieces in several if pieces is not None))
         job = _Job(reduction, self.n_threads, self.gaps, self.stretch)
-        if n_tasks is not None and n_tasks * _size(reduction) <= _SENT_BYTES:
+        if n_tasks * size <= _SENT_BYTES:
             return graph, job
         key = f"carry-{_new_name(reduction)}"
         graph[key] = (_itself, job)
         return graph, key
 
-    def _block(self, at: int) -> tuple[Any, ...]:
-        """Return what the task of a block gets beside the reduction."""
-        weight = None if self._weight is None else self._weight.keys[at]
-        kept = None if self._kept is None else self._kept.keys[at]
-        return self._cells.keys[at], weight, self._first_rows[at], kept
+    def _blocks(self, group: Sequence[int]) -> tuple[Any, ...]:
+        """Return what the task of some blocks gets of each: rows, weights, where, row memory."""
+        cells = [self._cells.keys[at] for at in group]
+        weights = [None if self._weight is None else self._weight.keys[at] for at in group]
+        first_rows = [self._first_rows[at] for at in group]
+        if self._kept is None:
+            return cells, weights, first_rows, [], []
+        where = [self._kept.place(at) for at in group]
+        keys = list(dict.fromkeys(key for key, _ in where))
+        return cells, weights, first_rows, keys, [[keys.index(k), place] for k, place in where]
 
 
 # ---- what the tasks do ---------------------------------------------------------------------------
@@ -330,14 +392,14 @@ class _Job:
     stretch: bool
 
 
-class _Kept:
-    """The part of a block and its row memory."""
+class _Memories:
+    """The row memory of some blocks."""
 
-    def __init__(self, part: Any, memory: RowMemory) -> None:
-        self.part, self.memory = part, memory
+    def __init__(self, memories: list[RowMemory]) -> None:
+        self.memories = memories
 
     def __sizeof__(self) -> int:  # Dask asks
-        return 1000 + sum(array.nbytes for array in self.memory.values())
+        return 1000 + sum(array.nbytes for memory in self.memories for array in memory.values())
 
 
 class _Parts:
@@ -367,14 +429,28 @@ class _Forget(BlockReduction[None]):
         return None, {name: kept for name, kept in memory.items() if name != self.name}
 
 
-def _keep(
-    job: _Job, cells: Any, weight: FloatArray | None, first_row: int, kept: _Kept | None
-) -> _Kept:
-    rows, levels = cells if isinstance(cells, Cells) else (cells, None)
-    rows, weight, levels = map(_aligned, (rows, weight, levels))
-    block = Block(rows, weight, first_row, job.n_threads, levels, job.gaps, job.stretch)
-    memory = {} if kept is None else {name: _aligned(a) for name, a in kept.memory.items()}
-    return _Kept(*on_block(job.reduction, block, memory))
+def _on_blocks(
+    job: _Job,
+    cells: Sequence[Any],
+    weights: Sequence[FloatArray | None],
+    first_rows: Sequence[int],
+    kept: Sequence[_Memories],
+    places: Sequence[Sequence[int]],
+) -> Iterator[tuple[Any, RowMemory]]:
+    """Yield the part of each block and its new row memory.
+
+    Row memory is in `kept`, at the places that are given for each block: which, and where in it.
+    """
+    if not getattr(job.reduction, "bounded", False):
+        release_slabs()  # the loop that used them may be over
+    memories: Iterable[RowMemory] = (kept[which].memories[at] for which, at in places)
+    for one, weight, first_row, memory in zip(
+        cells, weights, first_rows, memories if places else repeat({}), strict=False
+    ):
+        rows, levels = one if isinstance(one, Cells) else (one, None)
+        rows, weight, levels = map(_aligned, (rows, weight, levels))
+        block = Block(rows, weight, first_row, job.n_threads, levels, job.gaps, job.stretch)
+        yield on_block(job.reduction, block, {name: _aligned(a) for name, a in memory.items()})
 
 
 def _aligned(array: Any) -> Any:
@@ -385,12 +461,12 @@ def _aligned(array: Any) -> Any:
     return array if array is None else in_whole_steps(array)
 
 
-def _array_in(kept: _Kept, name: str) -> Any:
-    return kept.memory[name]
+def _array_in(kept: _Memories, at: int, name: str) -> Any:
+    return kept.memories[at][name]
 
 
-def _no_rows_in(kept: _Kept, name: str, axis: int) -> Any:
-    return np.take(kept.memory[name], [], axis=axis)
+def _no_rows_in(kept: _Memories, at: int, name: str, axis: int) -> Any:
+    return np.take(kept.memories[at][name], [], axis=axis)
 
 
 def _itself(value: Any) -> Any:
@@ -405,12 +481,40 @@ def _join_values(by: Any, places: Sequence[int], values: Iterable[Any]) -> _Part
     return _Parts(join_neighbors(zip(places, repeat(1), values, strict=False), _join_of(by)))
 
 
-def _join_blocks(job: _Job, places: Sequence[int], blocks: Sequence[Sequence[Any]]) -> _Parts:
-    return _join_values(job, places, (_keep(job, *block).part for block in blocks))
+def _join_blocks(job: _Job, places: Sequence[int], *blocks: Any) -> _Parts:
+    return _join_values(job, places, (part for part, _ in _on_blocks(job, *blocks)))
 
 
-def _join_kept(job: _Job, places: Sequence[int], kept: Sequence[_Kept]) -> _Parts:
-    return _join_values(job, places, [one.part for one in kept])
+# Row memory that tasks of this process have left for the tasks that return it, and since when.
+_LEFT: dict[str, tuple[float, _Memories]] = {}
+
+
+def _join_and_leave(job: _Job, token: str, places: Sequence[int], *blocks: Any) -> _Parts:
+    """Join the parts of some blocks; `_take_what_is_left` is then asked for their row memory.
+
+    A task has one result. That of this one is small, and on its way to the client at once.
+    """
+    memories: list[RowMemory] = []
+
+    def parts() -> Iterator[Any]:
+        for part, memory in _on_blocks(job, *blocks):
+            memories.append(memory)
+            yield part
+
+    joined = _join_values(job, places, parts())
+    now = time.monotonic()
+    for stale in [key for key, (since, _) in list(_LEFT.items()) if now - since > _LEFT_SECONDS]:
+        _LEFT.pop(stale, None)  # its task has run elsewhere
+    _LEFT[token] = now, _Memories(memories)
+    return joined
+
+
+def _take_what_is_left(
+    parts: _Parts, job: _Job, token: str, places: Sequence[int], *blocks: Any
+) -> _Memories:
+    """Return the row memory of some blocks: what the first task has left, or the same anew."""
+    _, left = _LEFT.pop(token, (0.0, None))
+    return left or _Memories([memory for _, memory in _on_blocks(job, *blocks)])
 
 
 def _join_parts(by: Any, several: Sequence[_Parts]) -> _Parts:
@@ -418,9 +522,9 @@ def _join_parts(by: Any, several: Sequence[_Parts]) -> _Parts:
     return _Parts(join_neighbors(ordered, _join_of(by)))
 
 
-def _join_last(by: Any, several: Sequence[_Parts]) -> _Parts:
-    """Join what is left: falling powers of two blocks."""
-    return _Parts([(0, 0, join_rest(_join_parts(by, several).parts, _join_of(by)))])
+def _joined(join: Callable[[Any, Any], Any], several: Sequence[_Parts]) -> Any:
+    """Join all that is left: falling powers of two blocks."""
+    return join_rest(_join_parts(join, several).parts, join)
 
 
 def _first_block(part: tuple[int, int, Any]) -> int:
@@ -435,8 +539,8 @@ def _join_of(by: Any) -> Callable[[Any, Any], Any]:
 # ---- graphs --------------------------------------------------------------------------------------
 
 
-def _tree(parts: Sequence[Hashable], by: Any) -> tuple[dict[Hashable, Any], Hashable]:
-    """Return tasks that join the parts of tasks, and the key of the last.
+def _tree(parts: Sequence[Hashable], by: Any) -> tuple[dict[Hashable, Any], Sequence[Hashable]]:
+    """Return tasks that join the parts of tasks, and the keys of a few whose parts are left.
 
     `by` is a function of two parts, a `_Job`, or the key of one.
     """
@@ -449,19 +553,54 @@ def _tree(parts: Sequence[Hashable], by: Any) -> tuple[dict[Hashable, Any], Hash
         for key, group in zip(parts, groups, strict=True):
             tasks[key] = (_join_parts, by, list(group))
         level += 1
-    tasks[name] = (_join_last, by, list(parts))
-    return tasks, name
+    return tasks, parts
+
+
+def _balance(
+    where: dict[str, list[int]], threads: Mapping[str, int], lengths: Sequence[int]
+) -> None:
+    """Give blocks of workers that have too many rows for their threads to others.
+
+    A worker keeps a copy of a block that it was sent, so this costs one transfer.
+    """
+    for worker in threads:
+        where.setdefault(worker, [])
+    share = sum(lengths) / max(1, sum(threads.values()))
+    room = {
+        worker: threads.get(worker, 0) * share - sum(lengths[at] for at in places)
+        for worker, places in where.items()
+    }
+    for worker, places in where.items():
+        for at in reversed(places[:]):
+            idle = max(room, key=lambda one: room[one])
+            if room[worker] > -lengths[at] / 2 or room[idle] < lengths[at] / 2:
+                break
+            places.remove(at)
+            where[idle].append(at)
+            room[worker] += lengths[at]
+            room[idle] -= lengths[at]
+    for worker in [one for one, places in where.items() if not places]:
+        del where[worker]
 
 
 def _runs(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
     return [items[at : at + size] for at in range(0, len(items), size)]
 
 
-def _result(graph: Mapping[Hashable, Any], key: Hashable) -> Any:
-    """Compute a value of a graph and return it."""
-    task = Delayed(key, _layered(graph), layer="tasks")
-    value = task.compute(optimize_graph=False)
-    return value.parts[0][2] if isinstance(value, _Parts) else value
+@contextmanager
+def _seceded() -> Iterator[None]:
+    """Let the worker do something else while one of its tasks waits, if this is one."""
+    import distributed
+
+    try:
+        distributed.secede()
+    except (ValueError, KeyError, AttributeError):  # it is none, or has done so before
+        yield
+        return
+    try:
+        yield
+    finally:
+        distributed.rejoin()
 
 
 def _layered(graph: Mapping[Hashable, Any], name: str = "tasks") -> HighLevelGraph:
