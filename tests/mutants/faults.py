@@ -1410,8 +1410,8 @@ among(
     (
         "core-odd-row-twice",
         "off by one",
-        "const double weight = at + r < end && given > 0 ? given : 0;\n            if (weight > 0)",
-        "const double weight = given > 0 ? given : 0;\n            if (weight > 0)",
+        "for (int r = 0; r < both; ++r) {\n            const double weight",
+        "for (int r = 0; r < 2; ++r) {\n            const double weight",
         "tests/_core/test_slopes.py",
     ),
 )
@@ -1870,13 +1870,20 @@ among(
     (
         "mean-over-missing-cells",
         "forgotten case",
-        "const double mass = GAPS ? old.observed[v] : old.mass;",
-        "const double mass = old.mass;",
+        "mass = GAPS ? load<D>(old.observed + v) : D{} + old.mass;",
+        "mass = D{} + old.mass;",
         "tests/_engine/test_in_core.py",
     ),
 )
 among(
     "_core/rules.hpp",
+    (
+        "core-rule-constant-features-have-weight",
+        "forgotten case",
+        "if (!rule_.varying[v]) out[v] = -INF;",
+        "if (!rule_.varying[v]) out[v] = 0;",
+        "tests/_engine/test_in_core.py",
+    ),
     (
         "core-rule-constant-of-each-row",
         "forgotten factor",

@@ -203,8 +203,17 @@ inline bool any_within(Vector<double, L> y, Vector<double, L> low, Vector<double
     return any != 0;
 }
 
+// The cells of a row, L features from v on. Without weight they are as good as missing; plain rows have
+// weight one and every cell.
+template <class T, int L, bool PLAIN>
+inline Vector<double, L> cells_of(const Scratch<T>& block, index i, index v, double weight) {
+    using D = Vector<double, L>;
+    if (!PLAIN && !(weight > 0)) return D{} + __builtin_nan("");
+    return __builtin_convertvector(load<Vector<T, L>>(block.row(i) + v), D);
+}
+
 // L features from v on, of one cluster's rows about its point; points that are NaN are done with.
-template <class T, int L, Power P>
+template <class T, int L, Power P, bool PLAIN>
 inline void add_slopes(Scratch<T>& block, const double* sample_weight, index begin, index end,
                        index v, int done, const double* point, double p, const Slopes& out) {
     using D = Vector<double, L>;
@@ -220,19 +229,18 @@ inline void add_slopes(Scratch<T>& block, const double* sample_weight, index beg
     // two rows at a time: their powers do not wait for one another
     for (index at = begin; at < end; at += 2) {
         fetch_some(block, block.ahead_step);
-        const index i[2] = {block.order[at], block.order[at + 1 < end ? at + 1 : at]};
+        const int both = at + 1 < end ? 2 : 1;
+        const index i[2] = {block.order[at], block.order[at + both - 1]};
         D s[2], t[2], y[2], q[2];
         for (int r = 0; r < 2; ++r) {
-            const double given = sample_weight ? sample_weight[i[r]] : 1;
-            const double weight = at + r < end && given > 0 ? given : 0;
-            y[r] = zero + __builtin_nan("");  // without weight it is as good as missing
-            if (weight > 0) y[r] = __builtin_convertvector(load<Vector<T, L>>(block.row(i[r]) + v), D);
-            s[r] = y[r] == y[r] ? zero + weight : zero;
-            t[r] = y[r] == y[r] ? c - y[r] : zero;
+            const double weight = PLAIN || !sample_weight ? 1 : sample_weight[i[r]];
+            y[r] = cells_of<T, L, PLAIN>(block, i[r], v, weight);
+            s[r] = PLAIN ? zero + 1.0 : (y[r] == y[r] ? zero + weight : zero);
+            t[r] = PLAIN ? c - y[r] : (y[r] == y[r] ? c - y[r] : zero);
         }
         if constexpr (P == Power::general || P == Power::square)
             for (int r = 0; r < 2; ++r) q[r] = raise<L>(absolute<L>(t[r]), p - 2);
-        for (int r = 0; r < 2; ++r) {
+        for (int r = 0; r < both; ++r) {
             if constexpr (P == Power::general || P == Power::square) {
                 curvature += s[r] * q[r];
                 slope += s[r] * t[r] * q[r];
@@ -266,7 +274,7 @@ inline void add_slopes(Scratch<T>& block, const double* sample_weight, index beg
     store_from(done, out.high + v, high);
 }
 
-template <class T, int L, Power P>
+template <class T, int L, Power P, bool PLAIN>
 inline void add_powers(Scratch<T>& block, const double* sample_weight, index begin, index end,
                        index v, int done, const double* point, double p, double* out) {
     using D = Vector<double, L>;
@@ -274,15 +282,15 @@ inline void add_powers(Scratch<T>& block, const double* sample_weight, index beg
     D sum = load<D>(out + v);
     for (index at = begin; at < end; at += 2) {
         fetch_some(block, block.ahead_step);
-        const index i[2] = {block.order[at], block.order[at + 1 < end ? at + 1 : at]};
+        const int both = at + 1 < end ? 2 : 1;
+        const index i[2] = {block.order[at], block.order[at + both - 1]};
         D d[2];
         for (int r = 0; r < 2; ++r) {
             const D y = __builtin_convertvector(load<Vector<T, L>>(block.row(i[r]) + v), D);
-            d[r] = measure<P, L>(y == y ? y - c : zero, p);
+            d[r] = measure<P, L>(PLAIN ? y - c : (y == y ? y - c : zero), p);
         }
-        for (int r = 0; r < 2; ++r) {
-            const double given = sample_weight ? sample_weight[i[r]] : 1;
-            const double weight = at + r < end && given > 0 ? given : 0;
+        for (int r = 0; r < both; ++r) {
+            const double weight = PLAIN || !sample_weight ? 1 : sample_weight[i[r]];
             if (weight > 0) sum = gather<P>(sum, P == Power::largest ? d[r] : d[r] * weight);
         }
     }
@@ -330,6 +338,7 @@ template <class T>
 void slopes(const Rows<T>& table, index begin, index end, const Points& points, index first,
             index last, void* scratch, const Slopes& out, Cancel cancel) {
     const index k = points.n_clusters, m = points.n_features;
+    const bool plain = !table.sample_weight && !table.gaps;
     for (index i = first * k * m; i < last * k * m; ++i) {
         out.slope[i] = out.curvature[i] = out.equal[i] = out.below_mass[i] = out.above_mass[i] = 0;
         out.below[i] = out.high[i] = -__builtin_inf();
@@ -345,8 +354,13 @@ void slopes(const Rows<T>& table, index begin, index end, const Points& points, 
                          const double p = points.power[start];
                          with_kind(p, [&](auto kind) {
                              for_all_features(m, [&](auto lanes, index v, int done) {
-                                 add_slopes<T, decltype(lanes)::value, decltype(kind)::value>(
-                                     block, s, from, to, v, done, points.points + at, p, own);
+                                 constexpr int L = decltype(lanes)::value;
+                                 constexpr Power P = decltype(kind)::value;
+                                 const double* c = points.points + at;
+                                 if (plain)
+                                     add_slopes<T, L, P, true>(block, s, from, to, v, done, c, p, own);
+                                 else
+                                     add_slopes<T, L, P, false>(block, s, from, to, v, done, c, p, own);
                              });
                          });
                      });
@@ -356,6 +370,7 @@ template <class T>
 void powers(const Rows<T>& table, index begin, index end, const Points& points, index first,
             index last, void* scratch, double* out, Cancel cancel) {
     const index k = points.n_clusters, m = points.n_features;
+    const bool plain = !table.sample_weight && !table.gaps;
     for (index i = first * k * m; i < last * k * m; ++i) out[i] = 0;
     for_each_cluster(table, begin, end, points, first, last, scratch, cancel,
                      [&](Scratch<T>& block, index start, index j, index from, index to,
@@ -364,8 +379,13 @@ void powers(const Rows<T>& table, index begin, index end, const Points& points, 
                          const double p = points.power[start];
                          with_kind(p, [&](auto kind) {
                              for_all_features(m, [&](auto lanes, index v, int done) {
-                                 add_powers<T, decltype(lanes)::value, decltype(kind)::value>(
-                                     block, s, from, to, v, done, points.points + at, p, out + at);
+                                 constexpr int L = decltype(lanes)::value;
+                                 constexpr Power P = decltype(kind)::value;
+                                 const double* c = points.points + at;
+                                 if (plain)
+                                     add_powers<T, L, P, true>(block, s, from, to, v, done, c, p, out + at);
+                                 else
+                                     add_powers<T, L, P, false>(block, s, from, to, v, done, c, p, out + at);
                              });
                          });
                      });

@@ -26,9 +26,8 @@ def assignment_of(rule: WeightRuleProtocol, centers: FloatArray, weights: Weight
     _, exponent = np.frexp(values.max(axis=(-2, -1)))
     unit = np.ldexp(1.0, np.minimum(-exponent, 1023))  # products are faster than many ldexp
     scale = scale / unit
-    return Assignment(
-        centers, values * unit[:, None, None], rule.offsets(weights) / scale[:, None], scale
-    )
+    offsets = rule.offsets(weights) / scale[:, None]
+    return Assignment(centers, values * unit[:, None, None], offsets, scale)
 
 
 class Run(NamedTuple):

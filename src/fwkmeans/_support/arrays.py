@@ -29,16 +29,18 @@ def is_dask(collection: Any) -> bool:
 
 def is_foreign(array: Any) -> bool:
     """Tell whether an array is one of PyTorch or CuPy, wherever it is."""
-    return _is_tensor(array) or _is_cupy(array)
+    return type(array) is not np.ndarray and (_is_tensor(array) or _is_cupy(array))
 
 
 def is_on_device(array: Any) -> bool:
     """Tell whether an array of PyTorch or CuPy is in the memory of a device."""
-    return _is_cupy(array) or (_is_tensor(array) and array.device.type != "cpu")
+    return is_foreign(array) and (_is_cupy(array) or array.device.type != "cpu")
 
 
 def to_host(array: Any) -> NDArray[Any]:
     """Return an array of any library as one of NumPy."""
+    if type(array) is np.ndarray:
+        return array
     if _is_tensor(array):
         return np.asarray(array.detach().cpu().numpy())
     return np.asarray(array.get() if _is_cupy(array) else array)

@@ -24,9 +24,10 @@ def effective_n_threads(n_jobs: Any = None) -> int:
     JOBS.check("n_jobs", n_jobs)
     cores = _n_cores(_may_run_on(), os.environ.get("LOKY_MAX_CPU_COUNT"))
     if n_jobs is None:
+        limit = os.environ.get("OMP_NUM_THREADS")
         try:
-            return max(1, min(cores, int(os.environ["OMP_NUM_THREADS"].split(",")[0])))
-        except (KeyError, ValueError):
+            return cores if limit is None else max(1, min(cores, int(limit.split(",")[0])))
+        except ValueError:
             return cores
     wanted = int(n_jobs)
     return min(wanted, _MOST) if wanted > 0 else max(1, cores + 1 + wanted)

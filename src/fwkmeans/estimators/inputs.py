@@ -79,10 +79,8 @@ def open_rows(
         return open_collection(estimator, X, sample_weight, coding, reset=reset)
     if is_foreign(sample_weight):
         sample_weight = to_host(sample_weight)
-    if is_on_device(X):
-        X = DeviceSource(X)
-    elif is_foreign(X):
-        X = to_host(X)
+    if is_foreign(X):
+        X = DeviceSource(X) if is_on_device(X) else to_host(X)
     if device is None and not isinstance(X, DeviceSource | StreamedSource):
         return _open_rows(estimator, X, sample_weight, coding, reset=reset)
     if not getattr(estimator, "_runs_on_device", True):
@@ -196,9 +194,8 @@ def source_of_gaps(
     """Return the rows as the algorithm sees them; those with missing cells count M / m_i times."""
     refuse_infinite(estimator, source, faults)
     layout = source.layout
-    none = np.zeros(layout.categorical.size)
-    in_categories = none if layout.is_numeric else count_observed(source).missing
-    if not faults.missing.any() and not in_categories.any():
+    in_categories = np.zeros(0) if layout.is_numeric else count_observed(source).missing
+    if not faults.missing.any() and (layout.is_numeric or not in_categories.any()):
         seen = view(source, reset=reset)
         changed = seen is not source and count_faults(seen).missing.any()
         return seen.with_gaps(stretch=False) if changed else seen
