@@ -827,8 +827,8 @@ among(
     (
         "row-memory-of-dask-forgotten",
         "lost update",
-        "if self._kept is None:\n            return cells",
-        "if self._kept is not self:\n            return cells",
+        "if self._kept is None:\n            return graph, [",
+        "if self._kept is not self:\n            return graph, [",
     ),
     (
         "row-memory-of-another-block",
