@@ -8,6 +8,7 @@ center: one number per numeric feature and one frequency per category (see `Layo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from inspect import get_annotations
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
@@ -27,9 +28,7 @@ Shared = TypeVar("Shared")
 Whole = TypeVar("Whole", covariant=True)
 
 
-class Description(NamedTuple):
-    """What one pass over the table finds out about each feature; only rows with weight count."""
-
+class _Described(NamedTuple):
     n_rows: int
     mass: float  # sum of the sample weights
     mean: FloatArray  # (M,) zero for categories
@@ -42,21 +41,32 @@ class Description(NamedTuple):
     rescale: bool = False  # whether such rows are assigned by the observed share of the weights
     category_scale: FloatArray | None = None  # (Mc,) factor of their dissimilarities; None: all 1
 
-    @property
+
+class Description(_Described):
+    """What one pass over the table finds out about each feature; only rows with weight count."""
+
+    # computed once for each description: fits of small tables would ask for them often
+
+    @cached_property
     def varying(self) -> BoolArray:
         """Features that can have weight: those that are not constant (all, if all are constant)."""
         varying = self.maximum > self.minimum
-        return varying if varying.any() else np.ones_like(varying)
+        return _read_only(varying if varying.any() else np.ones_like(varying))
 
-    @property
+    @cached_property
     def span(self) -> FloatArray:
         """Range of each feature."""
-        return self.maximum - self.minimum
+        return _read_only(self.maximum - self.minimum)
 
-    @property
+    @cached_property
     def magnitude(self) -> FloatArray:
         """Largest absolute value of each feature; rounding errors are relative to it."""
-        return np.maximum(np.abs(self.minimum), np.abs(self.maximum))
+        return _read_only(np.maximum(np.abs(self.minimum), np.abs(self.maximum)))
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
 
 
 #: Arrays that are kept with a block, by name; one axis is the rows. Never changed in place.

@@ -257,7 +257,7 @@ def test_labels_are_exact_for_rows_almost_between_two_centers(dtype, shared, gap
         assert labels[i] == 2
 
 
-@pytest.mark.parametrize("power", [1.05, 1.7, 3.0, 7.5, 60.0])
+@pytest.mark.parametrize("power", [1.05, 1.7, 3.0, 4.0, 7.5, 60.0])
 @pytest.mark.parametrize("gap", [1e-11, 1e-8, 1e-6, 1e-5, 1e-4])
 def test_labels_of_powers_are_exact_for_rows_almost_between_two_centers(power, gap):
     # the race in single precision is 1e-6 to 1e-4 off
@@ -275,7 +275,7 @@ def test_labels_of_powers_are_exact_for_rows_almost_between_two_centers(power, g
         assert labels[i] == 2
 
 
-@pytest.mark.parametrize("power", [1.1, 1.7, 3.0, 4.6])
+@pytest.mark.parametrize("power", [1.1, 1.7, 3.0, 4.0, 4.6])
 @pytest.mark.parametrize("scale", [1e-35, 1e-18, 1e-8, 1.0, 1e8, 1e30])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_labels_of_powers_are_exact_in_any_units(dtype, scale, power):

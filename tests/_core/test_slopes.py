@@ -15,7 +15,7 @@ compiled = pytest.importorskip("fwkmeans._core.compiled")
 
 DTYPES = [np.float32, np.float64]
 KERNELS = {"compiled": compiled, "twin": twin}
-POWERS = np.asarray([1.0, 1.1, 1.7, 2.0, 3.0, 4.6, 20.0, np.inf])
+POWERS = np.asarray([1.0, 1.1, 1.7, 2.0, 3.0, 4.0, 4.6, 20.0, np.inf])
 N_STARTS = len(POWERS)
 
 

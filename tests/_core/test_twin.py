@@ -142,7 +142,9 @@ def test_compiled_core_counts_observed_cells_as_the_twin_does(rng):
     rows[rng.random(rows.shape) < 0.2] = np.nan
     levels = rng.integers(-1, 3, (9000, 2)).astype(np.int32)
     weight = rng.integers(0, 2, 9000).astype(np.float64)
-    for block in (Block(rows, None), Block(rows, weight, levels=levels)):
+    wide = np.asfortranarray(np.where(rng.random((9000, 70)) < 0.5, np.nan, 1.0))
+    blocks = (Block(rows, None), Block(rows, weight, levels=levels), Block(wide, weight, 0, 3))
+    for block in blocks:
         pairs = zip(compiled.observed_cells(block), twin.observed_cells(block), strict=True)
         for ours, theirs in pairs:
             np.testing.assert_array_equal(ours, theirs)

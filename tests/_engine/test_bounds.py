@@ -100,6 +100,37 @@ def test_bounds_change_nothing_where_cells_are_missing(rule, name):
     _assert_same(alternate(*problem, **stop), alternate_in_python(*problem, **stop))
 
 
+# enough features and clusters for a race by products, where the processor has tile registers
+MISLEADING = ["noise", "duplicates", "bisectors", "offset", "units", "outlier", "single", "close"]
+
+
+def _wide_table(name: str, rng: np.random.Generator) -> np.ndarray:
+    n, m = int(rng.integers(150, 400)), int(rng.integers(41, 90))
+    blobs = rng.normal(size=(n, m)) + 3.0 * rng.integers(0, 3, (n, m))
+    return {
+        "noise": rng.normal(size=(n, m)),
+        "duplicates": rng.integers(0, 2, (n, m))[rng.integers(0, 90, n)].astype(np.float64),
+        "bisectors": rng.integers(-1, 2, (n, m)) / 2.0,
+        "offset": blobs + 1e8,
+        "units": blobs * 10.0 ** rng.integers(-8, 9, m),
+        "outlier": np.vstack([blobs, np.full((1, m), 1e9)]),
+        "single": blobs.astype(np.float32),
+        "close": blobs[rng.integers(0, 60, n)] + 1e-7 * rng.normal(size=(n, m)),
+    }[name]
+
+
+@pytest.mark.thinned
+@pytest.mark.parametrize("name", MISLEADING)
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_bounds_change_nothing_for_many_features_and_clusters(rule, name):
+    rng = np.random.default_rng(7)
+    X = _wide_table(name, rng)
+    weight = rng.integers(0, 3, len(X)).astype(np.float64) if name in ("noise", "units") else None
+    problem = _problem(X, rule, 40, 1, weight)
+    stop = {"max_iter": 8, "tol": 0.0}
+    _assert_same(alternate(*problem, **stop), alternate_in_python(*problem, **stop))
+
+
 def test_rows_on_the_bisector_go_to_the_first_center():
     X = np.asarray([[-1.0], [1.0], [0.0]] * 50)
     source, recipe, table, centers, weights = _problem(X, UniformWeights(), 2, 1)

@@ -155,6 +155,22 @@ def test_same_bits_where_cells_are_missing(rule, name):
     )
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "rule",
+    [UniformWeights(), EntropyWeights(dispersion="mean"), ClusterPowerWeights()],
+    ids=repr,
+)
+def test_same_bits_where_few_wide_rows_race_in_single_precision(rule, dtype):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(150, 120)) + 3.0 * rng.integers(0, 3, (150, 120))
+    X[::10] = X[1::10]  # ties: rows that are their own center
+    problem = _problem(X.astype(dtype), rule, 35, 2)
+    stop = {"max_iter": 15, "tol": 1e-7}
+    assert alternate_in_core(*problem, **stop) is not None
+    _assert_same(alternate(*problem, **stop), alternate_in_python(*problem, **stop))
+
+
 @pytest.mark.parametrize(
     "rule", [UniformWeights(), EntropyWeights(), ClusterPowerWeights()], ids=repr
 )

@@ -466,6 +466,38 @@ inline void leave_bounds(const Scratch<T>& block, index i, index m, V<T> value, 
     }
 }
 
+// Labels, and bounds if wanted, of a vector of rows from i on after their race; nearest(i) decides where
+// the race could not, and how often is returned.
+template <class T, bool SHARED, class Nearest>
+inline index settle(Scratch<T>& block, const Prepared& bound, index i, index m, V<T> value, V<T> second,
+                    V<T> label, double unit, Nearest nearest) {
+    const V<T> scale = SHARED ? load<V<T>>(block.norms + i) : second - T(bound.lowest_offset);
+    const V<T> slack = T(bound.absolute) + T(bound.linear) * square_root<T, WIDTH<T>>(scale) +
+                       T(bound.relative) * scale;
+    const auto certain = second - value > slack;
+    const index n = block.n_rows - i < WIDTH<T> ? block.n_rows - i : WIDTH<T>;
+    std::int32_t* labels = block.labels + i;
+    if (block.upper)
+        leave_bounds<T, SHARED>(block, i, m, value, second, slack, label, certain, n, unit);
+    const auto found = __builtin_convertvector(label, Vector<std::int32_t, WIDTH<T>>);
+    if (n == WIDTH<T>)
+        store(labels, found);
+    else
+        for (index j = 0; j < n; ++j) labels[j] = found[j];
+    std::uint64_t words[BYTES / 8];
+    store(words, certain);
+    bool doubtful = false;
+    for (const std::uint64_t word : words) doubtful |= ~word != 0;
+    index n_doubtful = 0;
+    if (doubtful)
+        for (index j = 0; j < n; ++j)
+            if (certain[j] == 0) {
+                labels[j] = nearest(i + j);
+                ++n_doubtful;
+            }
+    return n_doubtful;
+}
+
 // Labels of the packed block for one start; nearest(i) decides where the race cannot, and how often is
 // returned.
 template <class T, bool SHARED, class Nearest>
@@ -474,8 +506,6 @@ index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, 
     index n_doubtful = 0;
     const index k = starts.n_clusters, m = starts.n_features;
     const Prepared& bound = *static_cast<const Prepared*>(prepared);
-    const T absolute = T(bound.absolute), linear = T(bound.linear), relative = T(bound.relative);
-    const T lowest = T(bound.lowest_offset);
     // A tile of clusters races several tiles of rows while its factors are in the first cache.
     constexpr index GROUP = 4;
     const index group = block.levels ? 1 : GROUP;
@@ -510,33 +540,9 @@ index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, 
         for (index i0 = g0; i0 < g1; i0 += TILE_ROWS<T>) {
             const Best<T>& best = bests[(i0 - g0) / TILE_ROWS<T>];
             const index left = block.n_rows - i0;
-            for (int r = 0; r < ROW_VECTORS && r * WIDTH<T> < left; ++r) {
-                const V<T> scale =
-                    SHARED ? load<V<T>>(block.norms + i0 + r * WIDTH<T>) : best.second[r] - lowest;
-                const V<T> slack =
-                    absolute + linear * square_root<T, WIDTH<T>>(scale) + relative * scale;
-                const auto certain = best.second[r] - best.value[r] > slack;
-                const index n = left - r * WIDTH<T> < WIDTH<T> ? left - r * WIDTH<T> : WIDTH<T>;
-                std::int32_t* labels = block.labels + i0 + r * WIDTH<T>;
-                if (block.upper)
-                    leave_bounds<T, SHARED>(block, i0 + r * WIDTH<T>, m, best.value[r], best.second[r], slack,
-                                            best.label[r], certain, n, unit);
-                const auto found = __builtin_convertvector(best.label[r], Vector<std::int32_t, WIDTH<T>>);
-                if (n == WIDTH<T>)
-                    store(labels, found);
-                else
-                    for (index j = 0; j < n; ++j) labels[j] = found[j];
-                std::uint64_t words[BYTES / 8];
-                store(words, certain);
-                bool doubtful = false;
-                for (const std::uint64_t word : words) doubtful |= ~word != 0;
-                if (doubtful)
-                    for (index j = 0; j < n; ++j)
-                        if (certain[j] == 0) {
-                            labels[j] = nearest(i0 + r * WIDTH<T> + j);
-                            ++n_doubtful;
-                        }
-            }
+            for (int r = 0; r < ROW_VECTORS && r * WIDTH<T> < left; ++r)
+                n_doubtful += settle<T, SHARED>(block, bound, i0 + r * WIDTH<T>, m, best.value[r],
+                                                best.second[r], best.label[r], unit, nearest);
         }
     }
     return n_doubtful;

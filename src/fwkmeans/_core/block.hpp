@@ -36,6 +36,7 @@ struct Scratch {
     index row_stride, n_rows, first;
     const char* ahead;  // what the next block will read, if that is known
     index ahead_bytes;
+    index ahead_step = 0;  // bytes that `fetch_some` asks for at a time
     float *upper = nullptr, *lower = nullptr;  // (block) bounds that an assignment leaves, if wanted
     T* lengths = nullptr;                      // (block) weighted squares of the rows, for these
     const Offsets* offsets = nullptr;          // the same
@@ -106,6 +107,16 @@ inline void fetch_ahead(const Scratch<T>& block, index from, index to, index who
     const char* begin = block.ahead + block.ahead_bytes * from / whole;
     const char* end = block.ahead + block.ahead_bytes * (to < whole ? to : whole) / whole;
     for (; begin < end; begin += 64) __builtin_prefetch(begin, 0, 2);
+}
+
+// The same from where it stopped the last time. All at once would wait for memory.
+template <class T>
+inline void fetch_some(Scratch<T>& block, index bytes) {
+    if (!block.ahead || block.ahead_bytes <= 0) return;
+    for (index at = 0; at < bytes && at < block.ahead_bytes; at += 64)
+        __builtin_prefetch(block.ahead + at, 0, 2);
+    block.ahead += bytes;
+    block.ahead_bytes -= bytes;
 }
 
 // splitmix64 of the row's index: the fingerprint of a labeling is the sum of key x (label + 1).

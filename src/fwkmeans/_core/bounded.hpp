@@ -16,6 +16,10 @@ struct Undecided {
     Scratch<F> rows;
     std::int32_t* places;  // (block) where they are in the block
     F* zeros;              // (M)
+    // for a race by products: split rows, and what it found
+    char* split;
+    std::int32_t *again, *labels;  // (block)
+    float *upper, *lower;          // (block)
 
     Undecided(std::uintptr_t memory, index m, index k, index most, bool gaps)
         : rows(reinterpret_cast<void*>(memory), m, k, false, gaps) {
@@ -30,6 +34,11 @@ struct Undecided {
         rows.lower = reinterpret_cast<float*>(take(most * 4));
         rows.lengths = reinterpret_cast<F*>(take(block_rows<F>(m) * index(sizeof(F))));
         zeros = reinterpret_cast<F*>(take(m * index(sizeof(F))));
+        split = reinterpret_cast<char*>(take(split_bytes(m)));
+        again = reinterpret_cast<std::int32_t*>(take(HAS_PRODUCTS ? most * 4 : 0));
+        labels = reinterpret_cast<std::int32_t*>(take(HAS_PRODUCTS ? most * 4 : 0));
+        upper = reinterpret_cast<float*>(take(HAS_PRODUCTS ? most * 4 : 0));
+        lower = reinterpret_cast<float*>(take(HAS_PRODUCTS ? most * 4 : 0));
         end = cursor;
     }
     std::uintptr_t end;
@@ -126,6 +135,42 @@ index race_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, 
     return race_block<F, true>(open.rows, starts, prepared, unit, nearest);
 }
 
+// The same by products first; rows that these leave open race again, and `n_again` is their number.
+template <class T>
+index race_undecided(const Scratch<T>& block, Undecided<float>& open, index n_open, const Start<T>& exactly,
+                     const Starts& starts, const char* prepared, const Products& products, double unit,
+                     index& n_again) {
+    Scratch<float>& rows = open.rows;
+    n_again = 0;
+    const auto later = [&](index p) {
+        open.again[n_again++] = std::int32_t(p);
+        return 0;
+    };
+    race_products(block, open.places, n_open, rows, starts, products, open.split, unit, later);
+    if (n_again == 0) return 0;
+    // the second race has its rows, and what it finds, in the places of the first
+    const std::size_t bytes = std::size_t(n_open) * 4;
+    std::int32_t* places = open.places;
+    __builtin_memcpy(open.labels, rows.labels, bytes);
+    if (rows.upper) __builtin_memcpy(open.upper, rows.upper, bytes);
+    if (rows.lower) __builtin_memcpy(open.lower, rows.lower, bytes);
+    std::int32_t kept[MAX_BLOCK];
+    __builtin_memcpy(kept, places, bytes);
+    for (index q = 0; q < n_again; ++q) places[q] = kept[open.again[q]];
+    const index doubtful = race_undecided(block, open, n_again, exactly, starts, prepared, unit);
+    for (index q = 0; q < n_again; ++q) {
+        const index p = open.again[q];
+        open.labels[p] = rows.labels[q];
+        if (rows.upper) open.upper[p] = rows.upper[q], open.lower[p] = rows.lower[q];
+    }
+    __builtin_memcpy(places, kept, bytes);
+    __builtin_memcpy(rows.labels, open.labels, bytes);
+    if (rows.upper) __builtin_memcpy(rows.upper, open.upper, bytes);
+    if (rows.upper) __builtin_memcpy(rows.lower, open.lower, bytes);
+    rows.n_rows = n_open;
+    return doubtful;
+}
+
 // New labels go to block.labels, the rows that have changed to block.chosen; returns their number.
 template <class T, class F>
 index find_changes(const Rows<T>& table, Scratch<T>& block, const Undecided<F>& open,
@@ -165,9 +210,10 @@ void sum_changes(Scratch<T>& block, const double* sample_weight, const Starts& s
 
 template <class T, class F>
 void accumulate_bounded(const Rows<T>& table, index begin, index end, const Starts& starts,
-                        const char* prepared, void* scratch, const LastLabels& known,
-                        const Bounds& bounds, const Sums& out, Cancel cancel) {
+                        const char* prepared, const char* products, void* scratch,
+                        const LastLabels& known, const Bounds& bounds, const Sums& out, Cancel cancel) {
     const index k = starts.n_clusters, m = starts.n_features;
+    const TileRegisters registers(products);
     Scratch<T> block(scratch, m, k, false, table.gaps);
     Undecided<F> open(block.end, m, k, block_rows<T>(m), table.gaps);
     for (index v = 0; v < m; ++v) open.zeros[v] = 0;
@@ -180,7 +226,16 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
             bounds.upper ? move_bounds(bounds, block.first, block.n_rows, labels, open.places) : 0;
         index n_changed = 0;
         if (n_open > 0) {
-            *bounds.doubtful += race_undecided(block, open, n_open, exactly, starts, prepared, bounds.unit);
+            index n_again = 0;
+            if constexpr (sizeof(F) == sizeof(float))
+                if (products)
+                    bounds.doubtful[0] +=
+                        race_undecided(block, open, n_open, exactly, starts, prepared,
+                                       *reinterpret_cast<const Products*>(products), bounds.unit, n_again);
+            if (!products)
+                bounds.doubtful[0] +=
+                    race_undecided(block, open, n_open, exactly, starts, prepared, bounds.unit);
+            bounds.doubtful[1] += n_again;
             n_changed = find_changes(table, block, open, labels, bounds, out);
         }
         if (table.gaps)
@@ -194,13 +249,14 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
 
 template <class T>
 void accumulate_bounded(const Rows<T>& table, index begin, index end, const Starts& starts,
-                        const char* prepared, bool single, void* scratch, const LastLabels& known,
-                        const Bounds& bounds, const Sums& out, Cancel cancel) {
+                        const char* prepared, bool single, const char* products, void* scratch,
+                        const LastLabels& known, const Bounds& bounds, const Sums& out, Cancel cancel) {
     if (single)
-        accumulate_bounded<T, float>(table, begin, end, starts, prepared, scratch, known, bounds, out,
-                                     cancel);
+        accumulate_bounded<T, float>(table, begin, end, starts, prepared, products, scratch, known, bounds,
+                                     out, cancel);
     else
-        accumulate_bounded<T, T>(table, begin, end, starts, prepared, scratch, known, bounds, out, cancel);
+        accumulate_bounded<T, T>(table, begin, end, starts, prepared, products, scratch, known, bounds, out,
+                                 cancel);
 }
 
 }  // namespace

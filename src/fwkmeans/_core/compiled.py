@@ -57,7 +57,6 @@ n_segments = _kernels.n_segments
 _SMALL = 1 << 19
 _POWER = 16  # cost of a power in multiply-adds
 _PIECE = 8192  # rows whose missing cells are counted together
-_NO_GROUPS = np.zeros(0, dtype=np.int64)
 _ITERATIONS = 10  # of a start, to tell small problems from large ones
 
 
@@ -144,7 +143,7 @@ def observed_cells(block: Block) -> Observed:
     n_rows, n_numeric = block.rows.shape
     in_row = np.empty(n_rows, dtype=np.int64)
     in_number = np.zeros(n_numeric, dtype=np.int64)
-    _kernels.observed(block.rows, _block(block, 0), in_row, in_number)
+    _kernels.observed(block.rows, _block(block, block.rows.size), in_row, in_number)
     if block.levels is None:
         return Observed(in_row, in_number, np.zeros(0, dtype=np.int64))
     in_category = np.zeros(block.levels.shape[1], dtype=np.int64)
@@ -222,34 +221,15 @@ def roots(block: Block, points: FloatArray, power: FloatArray, labels: LabelArra
 def describe(block: Block, reference: FloatArray) -> Moments:
     """See `fwkmeans._core.twin.describe`."""
     n_features = block.rows.shape[1]
-    mass, n_rows = np.empty(1), np.empty(1, dtype=np.int64)
-    sums, squares, minimum, maximum, observed = (np.empty(n_features) for _ in range(5))
-    nonfinite, missing = (np.empty(n_features, dtype=np.int64) for _ in range(2))
-    _kernels.describe(
+    numbers, counts = np.empty((5, n_features)), np.empty((2, n_features), dtype=np.int64)
+    mass, n_rows = _kernels.describe(
         block.rows,
         _block(block, block.rows.size),
         np.ascontiguousarray(reference),
-        mass,
-        n_rows,
-        sums,
-        squares,
-        minimum,
-        maximum,
-        observed,
-        nonfinite,
-        missing,
+        numbers,
+        counts,
     )
-    return Moments(
-        float(mass[0]),
-        int(n_rows[0]),
-        sums,
-        squares,
-        minimum,
-        maximum,
-        observed,
-        nonfinite,
-        missing,
-    )
+    return Moments(mass, n_rows, *numbers, *counts)
 
 
 def alternate(
@@ -280,13 +260,13 @@ def alternate(
     parameters = np.empty((3, n_starts))
     for row, values in zip(parameters, (rule.parameter, rule.second, guards), strict=True):
         row[:] = values if isinstance(values, float) else np.ravel(values)
-    partition = (_NO_GROUPS, _NO_GROUPS, _NO_GROUPS)
+    partition = None
     if rule.groups is not None:
         order = np.argsort(rule.groups, kind="stable")
         firsts = np.searchsorted(rule.groups[order], np.arange(initial_groups.size + 1))
         partition = (order, firsts, np.ascontiguousarray(rule.groups))
     objective, n_iter = np.empty(n_starts), np.empty(n_starts, dtype=np.int64)
-    converged, has_empty, given_up = (np.empty(n_starts, dtype=np.bool_) for _ in range(3))
+    flags = np.empty((3, n_starts), dtype=np.bool_)  # converged, has_empty, given_up
     history = _kernels.alternate(
         block.rows,
         _block(block, block.rows.shape[0] * centers.size * _ITERATIONS),
@@ -303,9 +283,9 @@ def alternate(
         group_weights,
         objective,
         n_iter,
-        *(flags.view(np.uint8) for flags in (converged, has_empty, given_up)),
+        flags.view(np.uint8),
     )
-    return CoreOutcome(objective, history, n_iter, converged, has_empty, given_up)
+    return CoreOutcome(objective, history, n_iter, *flags)
 
 
 def spread(

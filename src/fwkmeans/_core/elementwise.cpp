@@ -90,38 +90,86 @@ inline void apply(const double* x, double* out, index n, Function function) {
 }
 void exp(const double* x, double* out, index n) { apply(x, out, n, exp_of); }
 void log(const double* x, double* out, index n) { apply(x, out, n, log_of); }
+Range range(const double* x, index n) {
+    D low = D{} + __builtin_inf(), high = -low;
+    index i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const D y = load<D>(x + i);
+        low = y < low ? y : low;
+        high = y > high ? y : high;
+    }
+    Range all = {__builtin_inf(), -__builtin_inf()};
+    const auto cover = [&](double least, double most) {
+        all.low = least < all.low ? least : all.low;
+        all.high = most > all.high ? most : all.high;
+    };
+    for (; i < n; ++i) cover(x[i], x[i]);
+    for (int j = 0; j < LANES; ++j) cover(low[j], high[j]);
+    return all;
+}
+void divide(const double* x, double minus, double by, double* out, index n) {
+    apply(x, out, n, [=](D y) { return (y - minus) / by; });
+}
 
-// New centers of a cluster, the dispersions about them and what these are known to (Minkowski.dispersion);
-// whether digits cancel in one, so that rows must be summed about the new center.
+// L features of a cluster from v on: new centers, the dispersions about them and what these are known to
+// (Minkowski.dispersion); whether digits cancel in one, so that rows must be summed about the new center.
+template <bool GAPS, int L>
+inline bool move_features(const Cluster& old, index v, const double* magnitude, double* moved, double* dispersion,
+                          double* known) {
+    using D = Vector<double, L>;
+    const double rows = double(old.rows);
+    const D center = load<D>(old.center + v), reference = load<D>(old.reference + v);
+    const D sums = load<D>(old.sums + v), mass = GAPS ? load<D>(old.observed + v) : D{} + old.mass;
+    const auto any = mass > 0.0;
+    const D mean = reference + sums / (any ? mass : D{} + 1.0);
+    // steps of a few ulps are undone
+    const auto moves = any & ~(absolute<L>(mean - center) <= 1e-15 * load<D>(magnitude + v));
+    const D next = moves ? mean : center;
+    const D step = next - reference, cancels = step * step * mass;
+    const D ulps = 2e-15 * absolute<L>(next) + 1.2e-16 * rows * absolute<L>(step);
+    const D level = mass * (ulps * ulps), less = load<D>(old.squares + v) - cancels;
+    const D residue = 2.0 * step * (sums - mass * step);
+    const D about = absolute<L>(residue) > 1e-13 * absolute<L>(less) ? less - residue : less;
+    const auto lost = (cancels > 1e5 * about) & (1e-14 * cancels > level);
+    store(moved + v, next);
+    store(dispersion + v, about);
+    store(known + v, level);
+    std::int64_t one = 0;
+    for (int j = 0; j < L; ++j) one |= lost[j];
+    return one != 0;
+}
 template <bool GAPS>
 bool move_center(const Cluster& old, index m, const double* magnitude, double* moved, double* dispersion,
                  double* known) {
-    const double rows = double(old.rows);
-    int lost = 0;
-    for (index v = 0; v < m; ++v) {
-        const double center = old.center[v], reference = old.reference[v];
-        const double mass = GAPS ? old.observed[v] : old.mass;
-        const double mean = reference + old.sums[v] / (mass > 0 ? mass : 1.0);
-        const double apart = __builtin_fabs(mean - center);
-        // steps of a few ulps are undone
-        const double next = !(mass > 0) || apart <= 1e-15 * magnitude[v] ? center : mean;
-        const double step = next - reference, cancels = step * step * mass;
-        const double ulps = 2e-15 * __builtin_fabs(next) + 1.2e-16 * rows * __builtin_fabs(step);
-        const double level = mass * (ulps * ulps), less = old.squares[v] - cancels;
-        const double residue = 2.0 * step * (old.sums[v] - mass * step);
-        const bool beyond = __builtin_fabs(residue) > 1e-13 * __builtin_fabs(less);
-        const double about = beyond ? less - residue : less;
-        lost |= (cancels > 1e5 * about) & (1e-14 * cancels > level);
-        moved[v] = next;
-        dispersion[v] = about;
-        known[v] = level;
-    }
-    return lost != 0;
+    bool lost = false;
+    index v = 0;
+    for (; v + LANES <= m; v += LANES)
+        lost |= move_features<GAPS, LANES>(old, v, magnitude, moved, dispersion, known);
+    for (; v < m; ++v) lost |= move_features<GAPS, 1>(old, v, magnitude, moved, dispersion, known);
+    return lost;
 }
 bool move(const Cluster& old, index m, const double* magnitude, double* moved, double* dispersion,
           double* known) {
     return old.observed ? move_center<true>(old, m, magnitude, moved, dispersion, known)
                         : move_center<false>(old, m, magnitude, moved, dispersion, known);
+}
+
+template <int L>
+inline bool settle_some(double* dispersion, const double* known) {
+    using D = Vector<double, L>;
+    const D given = load<D>(dispersion), settled = given <= load<D>(known) ? D{} : given;
+    store(dispersion, settled);
+    const auto odd = settled - settled != D{};
+    std::int64_t one = 0;
+    for (int j = 0; j < L; ++j) one |= odd[j];
+    return one == 0;
+}
+bool settle(double* dispersion, const double* known, index n) {
+    bool finite = true;
+    index i = 0;
+    for (; i + LANES <= n; i += LANES) finite &= settle_some<LANES>(dispersion + i, known + i);
+    for (; i < n; ++i) finite &= settle_some<1>(dispersion + i, known + i);
+    return finite;
 }
 
 // The largest and the lowest ratio of weights that were not zero, the square of the step in the new
@@ -157,7 +205,7 @@ Change change(const double* before, const double* now, const double* center, con
 }  // namespace
 
 extern const Elementwise elementwise;
-const Elementwise elementwise = {exp, log, move, change};
+const Elementwise elementwise = {exp, log, range, divide, move, settle, change};
 
 }  // namespace FWK_ISA
 }  // namespace fwk

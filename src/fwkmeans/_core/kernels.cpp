@@ -45,17 +45,25 @@ void farthest(const Rows<T>& table, index begin, index end, const Starts& starts
 // Labels of complete rows without categories by a race in float; false if that decides too few.
 template <class T>
 bool assign_in_single(Scratch<T>& block, Undecided<float>& open, const Start<T>& exactly,
-                      const Starts& starts, const char* single) {
+                      const Starts& starts, const char* single, const char*& products) {
     for (index i = 0; i < block.n_rows; ++i) open.places[i] = std::int32_t(i);
-    const index doubtful = race_undecided(block, open, block.n_rows, exactly, starts, single, 0);
+    index doubtful, n_again = 0;
+    if (products)
+        doubtful = race_undecided(block, open, block.n_rows, exactly, starts, single,
+                                  *reinterpret_cast<const Products*>(products), 0, n_again);
+    else
+        doubtful = race_undecided(block, open, block.n_rows, exactly, starts, single, 0);
     for (index i = 0; i < block.n_rows; ++i) block.labels[i] = open.rows.labels[i];
+    if (n_again > block.n_rows / 4) products = nullptr;
     return doubtful <= block.n_rows / 8;
 }
 
 // `single`: prepared by the kernels of float, null if not; its scratch is that of bounded passes.
+// `products`: what is raced before, null if nothing.
 template <class T>
 void assign(const Rows<T>& table, index begin, index end, const Starts& starts, const char* prepared,
-            const char* single, void* scratch, const Labels& out, Cancel cancel) {
+            const char* single, const char* products, void* scratch, const Labels& out, Cancel cancel) {
+    const TileRegisters registers(products);
     const Start<T> exactly(table, starts, 0);
     Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps);
     const bool largest = exactly.p == __builtin_inf();
@@ -67,7 +75,7 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
         for (index v = 0; v < m; ++v) open.zeros[v] = 0;
     for_each_block(table, begin, end, block, cancel, [&] {
         if (single) {
-            if (!assign_in_single(block, open, exactly, starts, single)) single = nullptr;
+            if (!assign_in_single(block, open, exactly, starts, single, products)) single = nullptr;
         } else {
             pack_block(table, starts, prepared, block);
             assign_block(block, exactly, starts, 0, prepared);
@@ -245,7 +253,7 @@ bool finite(const Rows<T>& table, index begin, index end, void* scratch, Cancel 
 template <class T>
 constexpr Kernels<T> table_of() {
     return {FWK_NAME,     prepared_bytes<T>, prepare<T>,   scratch_bytes<T>, accumulate<T>,
-            bounded_bytes<T>, accumulate_bounded<T>,
+            bounded_bytes<T>, accumulate_bounded<T>, products_bytes, prepare_products,
             farthest<T>,  assign<T>,         distances<T>, slopes<T>,        powers<T>,
             roots_bytes,  roots<T>,          describe<T>,  finite<T>, seeding_rows,     pack_for_seeding,
             nearest_candidates};

@@ -65,7 +65,7 @@ struct Bounds {
     const float *grow, *add, *shrink, *subtract;  // (K)
     double unit;
     const Offsets* offsets;  // null: none
-    std::int64_t* doubtful;  // (1) rows that a race could not decide are added
+    std::int64_t* doubtful;  // (2) rows that a race could not decide are added, and those that products could not
 };
 
 // Sums over one segment of rows for all starts; each pointer has leading axis R.
@@ -153,13 +153,17 @@ struct Kernels {
     // whose bounds decide are not read, unless all are summed. fingerprint is the change of it.
     std::size_t (*bounded_bytes)(const Rows<T>&, index n_clusters);
     // `single`: prepared by the kernels of float, which race; what they cannot decide, double does.
+    // `products`, for float or single: what `prepare_products` wrote for a race before; null: none.
     void (*accumulate_bounded)(const Rows<T>&, index begin, index end, const Starts&,
-                               const char* prepared, bool single, void* scratch, const LastLabels&, const Bounds&,
-                               const Sums&, Cancel);
+                               const char* prepared, bool single, const char* products, void* scratch,
+                               const LastLabels&, const Bounds&, const Sums&, Cancel);
+    // Races by products in tile registers, for complete rows; no bytes: there are none.
+    std::size_t (*products_bytes)(const Starts&);
+    void (*prepare_products)(const Starts&, void* products);
     void (*farthest)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                      const char* prepared, void* scratch, const Farthest&, Cancel);
     void (*assign)(const Rows<T>&, index begin, index end, const Starts&, const char* prepared,
-                   const char* single, void* scratch, const Labels&, Cancel);
+                   const char* single, const char* products, void* scratch, const Labels&, Cancel);
     void (*distances)(const Rows<T>&, index begin, index end, const Starts&, void* scratch, T* out,
                       Cancel);
     void (*slopes)(const Rows<T>&, index begin, index end, const Points&, index first, index last,
@@ -186,6 +190,9 @@ struct Cluster {
     double mass;
     std::int64_t rows;
 };
+struct Range {
+    double low, high;
+};
 // How weights and center of a cluster have changed.
 struct Change {
     double most, least, step;
@@ -196,8 +203,12 @@ struct Change {
 struct Elementwise {
     void (*exp)(const double* x, double* out, index n);
     void (*log)(const double* x, double* out, index n);
+    Range (*range)(const double* x, index n);  // leaves NaN out; of nothing it is (inf, -inf)
+    void (*divide)(const double* x, double minus, double by, double* out, index n);  // (x - minus) / by
     bool (*move)(const Cluster&, index m, const double* magnitude, double* moved, double* dispersion,
                  double* known);
+    // dispersions that are not known to be more than nothing are nothing; whether all are finite
+    bool (*settle)(double* dispersion, const double* known, index n);
     Change (*change)(const double* before, const double* now, const double* center, const double* moved,
                      index m);
 };

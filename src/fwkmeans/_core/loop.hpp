@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "dispatch.hpp"
+#include "memory.hpp"
 #include "moves.hpp"
 #include "pool.hpp"
 #include "rules.hpp"
@@ -31,10 +32,12 @@ struct Problem {
     double tol;
     bool updates;  // sum only the rows that change, where few do
 
-    // Whether bounds tell which rows keep their label: a small race is faster than bounds.
+    // Whether bounds tell which rows keep their label: a small race is faster than bounds. Rows in double
+    // precision race in single with them.
     bool bounded() const {
-        const bool worthwhile = rows.n_rows >= 512 && n_clusters * rows.n_features >= 32;
-        const bool simple = !rule.has_offsets() || n_clusters * rows.n_features >= 100;
+        const index each = n_clusters * rows.n_features, race = (rule.shared ? 1 : 2) * each;  // of a row
+        const bool worthwhile = each >= 32 && rows.n_rows >= (sizeof(T) == 8 && race >= 4000 ? 128 : 512);
+        const bool simple = !rule.has_offsets() || each >= 100;
         return (updates || worthwhile) && simple && n_clusters > 1;
     }
 };
@@ -62,13 +65,13 @@ class Passes {
                  64 * 64),
           size_(2 * k_ + (problem.rows.gaps ? 3 : 2) * k_ * m_ + 2),
           n_parts_(n_threads > 1 ? problem.n_segments : 1),
-          scratch_(new char[bytes_ * n_threads + 64]), parts_(size_ * n_parts_), total_(size_),
-          doubtful_(problem.n_segments) {}
+          scratch_(bytes_ * n_threads), parts_(size_ * n_parts_), total_(size_),
+          doubtful_(2 * problem.n_segments) {}
 
     // Sums of the rows (or of those that change); the labels are replaced if they are kept.
     // With bounds the fingerprint is the change of it.
     void accumulate(const Starts& starts, std::int32_t* labels, bool update, const Bounds* bounds = nullptr) {
-        prepare(starts, bounds && single_);
+        prepare(starts, bounds && single_, bounds && bounds->upper && products_);
         std::fill(doubtful_.begin(), doubtful_.end(), 0);
         const unsigned char flag = update;
         const LastLabels known{labels, problem_.rows.n_rows, &flag};
@@ -112,11 +115,14 @@ class Passes {
         return row;
     }
 
-    // In single precision as long as that decides most rows, see `accumulate_bounded`.
+    // In single precision as long as that decides most rows, and by products before, see
+    // `accumulate_bounded`.
     void race_in_single(bool single) { single_ = single; }
-    std::int64_t n_doubtful() const {
+    void race_by_products(bool products) { products_ = products; }
+    // Rows that the race could not decide, or that products could not.
+    std::int64_t n_doubtful(bool products = false) const {
         std::int64_t sum = 0;
-        for (const std::int64_t n : doubtful_) sum += n;
+        for (std::size_t i = products; i < doubtful_.size(); i += 2) sum += doubtful_[i];
         return sum;
     }
 
@@ -138,11 +144,10 @@ class Passes {
                 reinterpret_cast<std::uint64_t*>(ones),
                 reinterpret_cast<std::int64_t*>(ones + 1)};
     }
-    void* scratch(int place) {
-        const auto address = reinterpret_cast<std::uintptr_t>(scratch_.get());
-        return reinterpret_cast<void*>((address + 63) / 64 * 64 + bytes_ * place);
-    }
-    void prepare(const Starts& starts, bool single = false) {
+    void* scratch(int place) { return scratch_.data() + bytes_ * place; }
+    void prepare(const Starts& starts, bool single = false, bool products = false) {
+        prepared_products_.resize(products ? kernels<T>().products_bytes(starts) : 0);
+        if (products) kernels<T>().prepare_products(starts, prepared_products_.data());
         const std::size_t bytes = kernels<T>().prepared_bytes(starts);
         if (prepared_.size() < bytes) prepared_.resize(bytes);
         if (single)
@@ -157,8 +162,9 @@ class Passes {
                     end = n * (segment + 1) / problem_.n_segments;
         if (bounds) {
             Bounds own = *bounds;
-            own.doubtful = &doubtful_[segment];
+            own.doubtful = &doubtful_[2 * segment];
             kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, prepared_.data(), single_,
+                                            prepared_products_.empty() ? nullptr : prepared_products_.data(),
                                             scratch(place), known, own, of(memory), cancel_of_(worker));
         } else {
             Rows<T> rows = problem_.rows;
@@ -182,11 +188,12 @@ class Passes {
     const CancelOf& cancel_of_;
     std::size_t bytes_;
     index size_, n_parts_;
-    std::unique_ptr<char[]> scratch_;
+    Lent scratch_;
     std::vector<char> prepared_;
     std::vector<double> parts_, total_;
-    std::vector<std::int64_t> doubtful_;  // rows of each segment that a race could not decide
-    bool single_ = false;
+    std::vector<char> prepared_products_;
+    std::vector<std::int64_t> doubtful_;  // rows of each segment that a race could not decide, nor products
+    bool single_ = false, products_ = false;
     bool packed_ = false;  // whether all rows are in the scratch memory
 };
 
@@ -278,6 +285,8 @@ class Loop {
         double widest = 0;
         for (index v = 0; v < m_; ++v) widest = std::max(widest, problem_.span[v]);
         passes_.race_in_single(sizeof(T) == 8 && fits_single(widest));
+        passes_.race_by_products(races_by_products(m_, k_, rule_.n_own() != k_) &&
+                                 fits_single(widest) && !problem_.rows.gaps);
         fingerprint_ = 0;
         prints_.clear();
         has_print_ = has_total_ = false;
@@ -336,7 +345,10 @@ class Loop {
             const Bounds bounds = moved_bounds();
             passes_.accumulate(starts, labels_.data(), update, &bounds);
             fingerprint_ += *passes_.total().fingerprint;
-            if (passes_.n_doubtful() > problem_.rows.n_rows / 50) passes_.race_in_single(false);
+            const index n_rows = problem_.rows.n_rows;
+            const bool too_doubtful = sizeof(T) == 8 && passes_.n_doubtful() > n_rows / 50;
+            if (too_doubtful) passes_.race_in_single(false);
+            if (too_doubtful || passes_.n_doubtful(true) > n_rows / 4) passes_.race_by_products(false);
             bound_centers_ = centers_;
             bound_weights_ = weighting_.effective;
         }
@@ -468,13 +480,9 @@ class Loop {
             if (cancels > 1e5 * dispersion_[i] && 1e-14 * cancels > known_[i])
                 dispersion_[i] = passes_.total().squares[i];
         }
-        bool finite = true;
-        for (index j = 0; j < k_; ++j)
-            for (index v = 0; v < m_; ++v) {
-                double& dispersion = dispersion_[j * m_ + v];
-                if (dispersion <= known_[j * m_ + v] || !problem_.rule.varying[v]) dispersion = 0;
-                finite &= std::isfinite(dispersion);
-            }
+        for (index v = 0; v < m_; ++v)
+            for (index j = 0; !problem_.rule.varying[v] && j < k_; ++j) dispersion_[j * m_ + v] = 0;
+        const bool finite = elementwise().settle(dispersion_.data(), known_.data(), k_ * m_);
         return finite && !(lost && passes_.cancelled());
     }
 
@@ -553,7 +561,7 @@ std::vector<Ended> run_starts(const Problem<T>& problem, int n_threads,
         return ended;
     }
     std::vector<std::unique_ptr<Loop<T>>> loops;  // made before threads start: none of them may throw
-    for (int worker = 0; worker < n_threads; ++worker)
+    for (int worker = 0; worker < std::min<index>(n_threads, r); ++worker)
         loops.emplace_back(new Loop<T>(problem, 1, worker, cancel_of));
     Pool::of_this_process().run(r, n_threads, [&](index start, int worker) { run(*loops[worker], start); });
     return ended;

@@ -71,22 +71,12 @@ class Interruption {
     std::vector<Clock> clocks_;
 };
 
-// Memory for partial sums, kept by the calling thread from pass to pass: fresh pages cost more than
-// the additions they are for.
+// Memory for partial sums, number by number of eight bytes.
 class Workspace {
    public:
-    explicit Workspace(std::size_t bytes) {
-        if (bytes > KEPT) {
-            own_.reset(new char[bytes + 64]);
-        } else if (bytes > size_) {
-            kept_.reset(new char[bytes + 64]);
-            size_ = bytes;
-        }
-        const auto address = reinterpret_cast<std::uintptr_t>((own_ ? own_ : kept_).get());
-        cursor_ = (address + 63) / 64 * 64;
-    }
+    explicit Workspace(std::size_t bytes) : memory_(bytes), cursor_(memory_.data()) {}
     static std::size_t bytes_for(std::size_t n) { return (8 * n + 63) / 64 * 64; }
-    template <class Number>  // of eight bytes
+    template <class Number>
     Number* take(std::size_t n) {
         Number* taken = reinterpret_cast<Number*>(cursor_);
         cursor_ += bytes_for(n);
@@ -94,33 +84,19 @@ class Workspace {
     }
 
    private:
-    static constexpr std::size_t KEPT = std::size_t(16) << 20;
-    static thread_local std::unique_ptr<char[]> kept_;
-    static thread_local std::size_t size_;
-    std::unique_ptr<char[]> own_;
-    std::uintptr_t cursor_;
+    Lent memory_;
+    char* cursor_;
 };
-thread_local std::unique_ptr<char[]> Workspace::kept_;
-thread_local std::size_t Workspace::size_ = 0;
 
-// Aligned scratch for each worker, taken before the threads start: none of them may throw.
+// Scratch for each worker, taken before the threads start: none of them may throw.
 class Scratch {
    public:
-    Scratch(int n_workers, std::size_t bytes) : bytes_((bytes + 63) / 64 * 64) {
-        memory_.resize(bytes_ * n_workers + 64);
-    }
-    void* of(int worker) {
-        const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
-        return reinterpret_cast<void*>((address + 63) / 64 * 64 + bytes_ * worker);
-    }
+    Scratch(int n_workers, std::size_t bytes) : bytes_((bytes + 63) / 64 * 64), memory_(bytes_ * n_workers) {}
+    void* of(int worker) { return memory_.data() + bytes_ * worker; }
 
    private:
-    struct Uninitialized {
-        char byte;
-        Uninitialized() {}  // leaves the byte alone: pages nobody uses are never touched
-    };
     std::size_t bytes_;
-    std::vector<Uninitialized> memory_;
+    Lent memory_;
 };
 
 // body(first start, last start, segment, rows begin, rows end, worker, cancel) over all starts and
@@ -283,13 +259,15 @@ class BoundedPass {
     BoundedPass(const Rows<T>& rows, const Starts& starts, const Remembered& known, const LastLabels& last)
         : rows_(rows), starts_(starts), known_(known), last_(last),
           unit_(unit_of(known.span.data(), starts.n_features)), prepared_(prepare_all<T>(starts, 1)),
-          doubtful_(starts.n_starts) {
+          doubtful_(2 * starts.n_starts) {
         const index r = starts.n_starts, k = starts.n_clusters, m = starts.n_features;
         const index n_own = starts.shared ? 1 : k;
         double widest = 0;
         for (index v = 0; v < m; ++v) widest = std::max(widest, known.span.data()[v]);
         // double rows race in float; what is doubtful then is decided again
         if (sizeof(T) == 8 && fits_single(widest)) single_ = prepare_all<float>(starts, 1);
+        const bool by_products = races_by_products(m, k, starts.shared) && fits_single(widest) && !rows.gaps;
+        if (by_products) products_.resize(r, std::vector<char>(kernels<T>().products_bytes(starts)));
         for (index start = 0; start < r; ++start) {
             moves_.emplace_back(new MovedBounds(k, m));
             Starts one = starts;
@@ -307,6 +285,7 @@ class BoundedPass {
             bounds_.push_back(moves_[start]->from(known.centers ? &before : nullptr, now,
                                                   known.new_upper.data() + start * known.new_upper.stride(0),
                                                   known.new_lower.data() + start * known.new_lower.stride(0), unit_));
+            if (by_products) kernels<T>().prepare_products(one, products_[start].data());
         }
     }
 
@@ -315,9 +294,9 @@ class BoundedPass {
         std::int32_t* labels = last_.labels + start * last_.stride;
         known_.copy(start, begin, end, labels);
         const unsigned char update = last_.update[start];
-        std::int64_t doubtful = 0;
+        std::int64_t doubtful[2] = {0, 0};
         Bounds bounds = bounds_[start];
-        bounds.doubtful = &doubtful;
+        bounds.doubtful = doubtful;
         const Sums own{out.mass + start * k,
                        out.rows + start * k,
                        out.sums + start * k * m,
@@ -326,12 +305,16 @@ class BoundedPass {
                        nullptr,
                        out.fingerprint + start,
                        out.changed + start};
-        const bool single = !single_.empty() && doubtful_[start].load() <= rows_.n_rows / 50;
+        const bool decides = sizeof(T) == 4 || doubtful_[2 * start].load() <= rows_.n_rows / 50;
+        const bool single = !single_.empty() && decides;
+        const bool by_products =
+            !products_.empty() && decides && doubtful_[2 * start + 1].load() <= rows_.n_rows / 4;
         const char* prepared = single ? single_.data() + start * kernels<float>().prepared_bytes(starts_)
                                       : prepared_.data() + start * kernels<T>().prepared_bytes(starts_);
-        kernels<T>().accumulate_bounded(rows_, begin, end, ones_[start], prepared, single, scratch,
+        kernels<T>().accumulate_bounded(rows_, begin, end, ones_[start], prepared, single,
+                                        by_products ? products_[start].data() : nullptr, scratch,
                                         {labels, rows_.n_rows, &update}, bounds, own, cancel);
-        doubtful_[start] += doubtful;
+        for (int i = 0; i < 2; ++i) doubtful_[2 * start + i] += doubtful[i];
     }
 
    private:
@@ -344,7 +327,8 @@ class BoundedPass {
     std::vector<std::unique_ptr<MovedBounds>> moves_;  // their tables are what the bounds point to
     std::vector<Starts> ones_;
     std::vector<Bounds> bounds_;
-    std::vector<std::atomic<std::int64_t>> doubtful_;  // rows that the race in float could not decide
+    std::vector<std::vector<char>> products_;  // of each start, if rows race by them
+    std::vector<std::atomic<std::int64_t>> doubtful_;  // rows that a race could not decide, and products
 };
 
 // ---- what Python calls --------------------------------------------------------------------------
@@ -476,9 +460,14 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
     double far = 0;
     for (index i = 0; i < starts.n_clusters * starts.n_features; ++i)
         far = std::max(far, std::fabs(starts.centers[i] - starts.shift[i % starts.n_features]));
-    const bool races = sizeof(T) == 8 && !starts.power && !starts.costs && !input.rows.gaps &&
-                       starts.n_clusters > 1 && fits_single(far);
+    const bool can_race = !starts.power && !starts.costs && !input.rows.gaps && starts.n_clusters > 1 &&
+                          fits_single(far);
+    // by products, what is left in float, and what that leaves in double
+    const bool by_products = can_race && races_by_products(starts.n_features, starts.n_clusters, starts.expanded);
+    const bool races = can_race && (sizeof(T) == 8 || by_products);
     const std::vector<char> single = races ? prepare_all<float>(starts, 1) : std::vector<char>();
+    std::vector<char> products(by_products ? kernels<T>().products_bytes(starts) : 0);
+    if (by_products) kernels<T>().prepare_products(starts, products.data());
     std::vector<double> objective(segments, 0.0);
     Scratch scratch(input.n_threads,
                     races ? kernels<T>().bounded_bytes(input.rows, starts.n_clusters)
@@ -487,8 +476,9 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
                   [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
                       const Labels part{labels.data() + begin, summed ? &objective[segment] : nullptr};
                       kernels<T>().assign(input.rows, begin, end, starts, prepared.data(),
-                                          races ? single.data() : nullptr, scratch.of(worker), part,
-                                          cancel);
+                                          races ? single.data() : nullptr,
+                                          by_products ? products.data() : nullptr, scratch.of(worker),
+                                          part, cancel);
                   });
     const bool largest = starts.power && starts.power[0] > 1e300;
     double total = 0;
@@ -614,11 +604,11 @@ void roots(Table<T> X, nb::tuple block, In<double> points, In<double> power, Kno
                   });
 }
 
+// numbers: sums, squares, minimum, maximum, observed; counts: nonfinite, missing; each (M). Returns the mass
+// and the number of the rows with weight.
 template <class T>
-void describe(Table<T> X, nb::tuple block, In<double> reference, Out<double> mass,
-              Out<std::int64_t> rows, Out<double> sums, Out<double> squares, Out<double> minimum,
-              Out<double> maximum, Out<double> observed, Out<std::int64_t> nonfinite,
-              Out<std::int64_t> missing) {
+nb::tuple describe(Table<T> X, nb::tuple block, In<double> reference, Out<double> numbers_out,
+                   Out<std::int64_t> counts_out) {
     const Input<T> input(X, block);
     const index m = input.rows.n_features, segments = n_segments(input.rows.n_rows, 1, m);
     std::vector<double> numbers(segments * (5 * m + 1), 0.0);
@@ -634,40 +624,45 @@ void describe(Table<T> X, nb::tuple block, In<double> reference, Out<double> mas
                       kernels<T>().describe(input.rows, begin, end, reference.data(),
                                             scratch.of(worker), of_segment(segment), cancel);
                   });
-    for (index segment = 0; segment < segments; ++segment) {
+    const Moments all = of_segment(0);
+    for (index segment = 1; segment < segments; ++segment) {
         const Moments part = of_segment(segment);
-        const bool first = segment == 0;
-        *mass.data() = (first ? 0 : *mass.data()) + *part.mass;
-        *rows.data() = (first ? 0 : *rows.data()) + *part.rows;
+        *all.mass += *part.mass;
+        *all.rows += *part.rows;
         for (index v = 0; v < m; ++v) {
-            sums.data()[v] = (first ? 0 : sums.data()[v]) + part.sums[v];
-            squares.data()[v] = (first ? 0 : squares.data()[v]) + part.squares[v];
-            observed.data()[v] = (first ? 0 : observed.data()[v]) + part.observed[v];
-            nonfinite.data()[v] = (first ? 0 : nonfinite.data()[v]) + part.nonfinite[v];
-            missing.data()[v] = (first ? 0 : missing.data()[v]) + part.missing[v];
-            minimum.data()[v] = first ? part.minimum[v] : std::min(minimum.data()[v], part.minimum[v]);
-            maximum.data()[v] = first ? part.maximum[v] : std::max(maximum.data()[v], part.maximum[v]);
+            all.sums[v] += part.sums[v];
+            all.squares[v] += part.squares[v];
+            all.observed[v] += part.observed[v];
+            all.nonfinite[v] += part.nonfinite[v];
+            all.missing[v] += part.missing[v];
+            all.minimum[v] = std::min(all.minimum[v], part.minimum[v]);
+            all.maximum[v] = std::max(all.maximum[v], part.maximum[v]);
         }
     }
+    std::copy_n(all.sums, 5 * m, numbers_out.data());
+    std::copy_n(all.nonfinite, 2 * m, counts_out.data());
+    return nb::make_tuple(*all.mass, *all.rows);
 }
 
 // rule: (kind, smoothing, shared, monotone, memoryless, option), see rules.hpp; parameters: (3, R) its two
-// parameters and the guard; partition: (order, firsts, group of each feature); table: (varying, scatter,
-// shift, magnitude, span, initial weights), each (M), and those of groups. centers, weights, constants and
-// groups are IN and OUT. Returns the history, (R, most iterations), NaN where a start has ended.
+// parameters and the guard; partition: (order, firsts, group of each feature), None without groups; table:
+// (varying, scatter, shift, magnitude, span, initial weights), each (M), and those of groups. centers, weights,
+// constants and groups are IN and OUT; flags: (3, R) converged, has_empty, given_up. Returns the history,
+// (R, most iterations), NaN where a start has ended.
 template <class T>
 nb::ndarray<nb::numpy, double, nb::ndim<2>> alternate(
-    Table<T> X, nb::tuple block, nb::tuple rule, In<double> parameters, nb::tuple partition,
+    Table<T> X, nb::tuple block, nb::tuple rule, In<double> parameters, std::optional<nb::tuple> partition,
     nb::tuple table, index max_iter, double tol, bool updates, Out<double> centers, Out<double> weights,
     Out<double> constants, Out<double> groups,
-    Out<double> objective, Out<std::int64_t> n_iter, Out<std::uint8_t> converged,
-    Out<std::uint8_t> has_empty, Out<std::uint8_t> given_up) {
+    Out<double> objective, Out<std::int64_t> n_iter, Out<std::uint8_t> flags) {
     const Input<T> input(X, block);
     const auto varying = nb::cast<In<std::uint8_t>>(table[0]);
     std::vector<In<double>> numbers;
     for (int i = 1; i < 7; ++i) numbers.push_back(nb::cast<In<double>>(table[i]));
     std::vector<In<std::int64_t>> of_groups;
-    for (int i = 0; i < 3; ++i) of_groups.push_back(nb::cast<In<std::int64_t>>(partition[i]));
+    for (int i = 0; partition && i < 3; ++i)
+        of_groups.push_back(nb::cast<In<std::int64_t>>((*partition)[i]));
+    const auto group = [&](int i) { return partition ? of_groups[i].data() : nullptr; };
     const index r = centers.shape(0), k = centers.shape(1);
     const Problem<T> problem{
         input.rows,
@@ -677,7 +672,7 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> alternate(
         {RuleKind(nb::cast<int>(rule[0])), Smoothing(nb::cast<int>(rule[1])), nb::cast<bool>(rule[2]),
          nb::cast<bool>(rule[3]), nb::cast<bool>(rule[4]), nb::cast<bool>(rule[5]), parameters.data(),
          parameters.data() + r, parameters.data() + 2 * r, varying.data(), numbers[0].data(),
-         index(numbers[5].size()), of_groups[0].data(), of_groups[1].data(), of_groups[2].data()},
+         index(numbers[5].size()), group(0), group(1), group(2)},
         numbers[1].data(),
         numbers[2].data(),
         numbers[3].data(),
@@ -705,9 +700,9 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> alternate(
         std::copy(run.history.begin(), run.history.end(), history + start * longest);
         objective.data()[start] = run.objective;
         n_iter.data()[start] = std::int64_t(run.history.size());
-        converged.data()[start] = run.converged;
-        has_empty.data()[start] = run.has_empty;
-        given_up.data()[start] = run.given_up;
+        flags.data()[start] = run.converged;
+        flags.data()[r + start] = run.has_empty;
+        flags.data()[2 * r + start] = run.given_up;
     }
     return nb::ndarray<nb::numpy, double, nb::ndim<2>>(history, {std::size_t(r), longest}, owner);
 }
@@ -717,30 +712,34 @@ template <class T>
 void observed(Table<T> X, nb::tuple block, Out<std::int64_t> in_row, Out<std::int64_t> in_column) {
     const Input<T> input(X, block);
     const Rows<T>& rows = input.rows;
-    const index m = rows.n_features;
-    std::vector<std::int32_t> counts(m);
-    const nb::gil_scoped_release release;
-    const auto settle = [&] {
-        for (index v = 0; v < m; ++v) in_column.data()[v] += counts[v], counts[v] = 0;
-    };
-    for (index i = 0; i < rows.n_rows; ++i) {
-        const T* row = rows.data + i * rows.row_stride;
-        const std::int32_t weighs = !rows.sample_weight || rows.sample_weight[i] > 0;
-        std::int32_t sum = 0;
-        const auto count = [&](index stride) {
-            for (index v = 0; v < m; ++v) {
-                const T y = row[v * stride];
-                const std::int32_t there = y == y;
-                sum += there;
-                counts[v] += there & weighs;
+    const index m = rows.n_features, segments = n_segments(rows.n_rows, 1, m);
+    std::vector<std::int64_t> parts(segments * m, 0);
+    std::vector<std::int32_t> counts(segments * m, 0);  // of some rows, twice as fast to count
+    for_each_task(1, segments, rows.n_rows, input.n_threads,
+                  [&](index, index, index segment, index begin, index end, int, Cancel cancel) {
+        std::int32_t* few = counts.data() + segment * m;
+        for (index first = begin; first < end && !cancel.poll(cancel.state); first += 4096) {
+            for (index i = first; i < std::min(first + 4096, end); ++i) {
+                const T* row = rows.data + i * rows.row_stride;
+                const std::int32_t weighs = !rows.sample_weight || rows.sample_weight[i] > 0;
+                std::int32_t sum = 0;
+                const auto count = [&](index stride) {
+                    for (index v = 0; v < m; ++v) {
+                        const T y = row[v * stride];
+                        const std::int32_t there = y == y;
+                        sum += there;
+                        few[v] += there & weighs;
+                    }
+                };
+                if (rows.column_stride == 1) count(1);
+                else count(rows.column_stride);
+                in_row.data()[i] = sum;
             }
-        };
-        if (rows.column_stride == 1) count(1);
-        else count(rows.column_stride);
-        in_row.data()[i] = sum;
-        if (i % (1 << 30) == (1 << 30) - 1) settle();
-    }
-    settle();
+            for (index v = 0; v < m; ++v) parts[segment * m + v] += few[v], few[v] = 0;
+        }
+    });
+    for (index segment = 0; segment < segments; ++segment)
+        for (index v = 0; v < m; ++v) in_column.data()[v] += parts[segment * m + v];
 }
 
 // The numbers of std::mt19937, made one by one: a start needs a few of the 624 that are made at once there.
@@ -832,9 +831,9 @@ void log(In<double> x, Out<double> out) { elementwise().log(x.data(), out.data()
 
 template <class T>
 void define(nb::module_& m) {
-    m.def("alternate", &alternate<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+    m.def("alternate", &alternate<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg(), nb::arg());
     m.def("assign_and_accumulate", &assign_and_accumulate<T>, nb::arg().noconvert(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg().none());
@@ -850,8 +849,7 @@ void define(nb::module_& m) {
           nb::arg());
     m.def("roots", &roots<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg());
-    m.def("describe", &describe<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+    m.def("describe", &describe<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
 }
 
 }  // namespace
@@ -868,9 +866,10 @@ NB_MODULE(_kernels, m) {
     m.def("exp", &fwk::exp);
     m.def("log", &fwk::log);
     m.def("n_segments", &fwk::n_segments);
-    m.def("instruction_set", [] { return fwk::kernels<double>().name; });
+    m.def("instruction_set", fwk::name_of_instruction_set);
     m.def("x86_level", [](std::uint32_t leaf1_ecx, std::uint32_t leaf7_ebx,
-                          std::uint32_t extended1_ecx, std::uint32_t saved_registers) {
-        return fwk::x86_level({leaf1_ecx, leaf7_ebx, extended1_ecx, saved_registers});
+                          std::uint32_t extended1_ecx, std::uint32_t saved_registers,
+                          std::uint32_t leaf7_edx) {
+        return fwk::x86_level({leaf1_ecx, leaf7_ebx, extended1_ecx, saved_registers, leaf7_edx});
     });
 }

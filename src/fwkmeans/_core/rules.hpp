@@ -122,7 +122,7 @@ class RuleOfStart {
         }
         set_offsets(w);
         int exponent;
-        std::frexp(*std::max_element(w.effective.begin(), w.effective.end()), &exponent);
+        std::frexp(elementwise().range(w.effective.data(), n).high, &exponent);
         w.scale = std::ldexp(scale, exponent);
         const double unit = std::ldexp(1.0, -exponent);
         for (double& value : w.effective) value *= unit;
@@ -289,12 +289,9 @@ class RuleOfStart {
 
     // exp(out) normalized; -inf gives zero.
     void softmax(double* out) const {
-        double largest = -INF;
-        for (index v = 0; v < m_; ++v) largest = std::max(largest, out[v]);
-        for (index v = 0; v < m_; ++v) out[v] = out[v] - largest;
+        elementwise().divide(out, elementwise().range(out, m_).high, 1.0, out, m_);
         elementwise().exp(out, out, m_);
-        const double total = sum_of(out, m_);
-        for (index v = 0; v < m_; ++v) out[v] = out[v] / total;
+        elementwise().divide(out, 0.0, sum_of(out, m_), out, m_);
     }
 
     template <class Marked>
@@ -305,6 +302,7 @@ class RuleOfStart {
     }
 
     double lowest(const double* dispersion) const {
+        if (n_varying_ == m_) return elementwise().range(dispersion, m_).low;
         double lowest = INF;
         for (index v = 0; v < m_; ++v)
             if (rule_.varying[v]) lowest = std::min(lowest, dispersion[v]);
@@ -319,8 +317,9 @@ class RuleOfStart {
     void entropy(const double* dispersion, double gamma, double* out) const {
         if (!(gamma > 0)) return vertex(dispersion, out);
         const double least = lowest(dispersion);
-        for (index v = 0; v < m_; ++v)
-            out[v] = (least - (rule_.varying[v] ? dispersion[v] : INF)) / gamma;
+        elementwise().divide(dispersion, least, -gamma, out, m_);
+        for (index v = 0; n_varying_ < m_ && v < m_; ++v)
+            if (!rule_.varying[v]) out[v] = -INF;
         softmax(out);
     }
 

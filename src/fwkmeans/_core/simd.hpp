@@ -107,10 +107,15 @@ struct Exponent<8> {
 #endif
 
 // x^p for finite x >= 0, lane by lane the same whatever the other lanes hold; about 2e-16 (3 + |p|)
-// off. Zero, and what is too small to have a logarithm, gives zero for every p.
+// off. Zero, and what is too small to have a logarithm, gives zero for every p. Whole powers up to 4 are
+// products.
 template <int L>
 inline Vector<double, L> raise(Vector<double, L> x, double p) {
     using D = Vector<double, L>;
+    if (p == 1) return x;
+    if (p == 2) return x * x;
+    if (p == 3) return x * x * x;
+    if (p == 4) return (x * x) * (x * x);
     D m;
     const D e = Exponent<L>::split(x, m);
     // log2 m = f times a polynomial of f^2 for 2 / ln 2 * artanh(f) / f, 2e-17 off
@@ -183,6 +188,8 @@ struct SingleExponent<16> {
 template <int L>
 inline Vector<float, L> raise_in_single(Vector<float, L> x, float p) {
     using F = Vector<float, L>;
+    if (p == 3) return x * x * x;
+    if (p == 4) return (x * x) * (x * x);
     F m;
     const F e = SingleExponent<L>::split(x, m), u = m - 1.0f;
     F log = F{} - 0.11083245277404785f;  // log2(1 + u) / u, 1e-7 off

@@ -1,6 +1,6 @@
 // Sums of each cluster, over all rows or over those that changed.
 #pragma once
-#include "assignment.hpp"
+#include "products.hpp"
 
 namespace fwk {
 namespace FWK_ISA {
@@ -205,7 +205,7 @@ inline bool any_within(Vector<double, L> y, Vector<double, L> low, Vector<double
 
 // L features from v on, of one cluster's rows about its point; points that are NaN are done with.
 template <class T, int L, Power P>
-inline void add_slopes(const Scratch<T>& block, const double* sample_weight, index begin, index end,
+inline void add_slopes(Scratch<T>& block, const double* sample_weight, index begin, index end,
                        index v, int done, const double* point, double p, const Slopes& out) {
     using D = Vector<double, L>;
     const D c = load<D>(point + v), zero = {};
@@ -219,6 +219,7 @@ inline void add_slopes(const Scratch<T>& block, const double* sample_weight, ind
     below = c == c ? below : c;  // no row is between points that ask nothing
     // two rows at a time: their powers do not wait for one another
     for (index at = begin; at < end; at += 2) {
+        fetch_some(block, block.ahead_step);
         const index i[2] = {block.order[at], block.order[at + 1 < end ? at + 1 : at]};
         D s[2], t[2], y[2], q[2];
         for (int r = 0; r < 2; ++r) {
@@ -266,12 +267,13 @@ inline void add_slopes(const Scratch<T>& block, const double* sample_weight, ind
 }
 
 template <class T, int L, Power P>
-inline void add_powers(const Scratch<T>& block, const double* sample_weight, index begin, index end,
+inline void add_powers(Scratch<T>& block, const double* sample_weight, index begin, index end,
                        index v, int done, const double* point, double p, double* out) {
     using D = Vector<double, L>;
     const D c = load<D>(point + v), zero = {};
     D sum = load<D>(out + v);
     for (index at = begin; at < end; at += 2) {
+        fetch_some(block, block.ahead_step);
         const index i[2] = {block.order[at], block.order[at + 1 < end ? at + 1 : at]};
         D d[2];
         for (int r = 0; r < 2; ++r) {
@@ -313,12 +315,13 @@ inline void for_each_cluster(const Rows<T>& table, index begin, index end, const
         for (index start = first; start < last; ++start) {
             const std::int32_t* labels = points.labels + start * points.stride + block.first;
             sort_by_label(block, points.n_clusters, labels, block.n_rows, false);
-            for (index j = 0; j < points.n_clusters; ++j) {
-                fetch_ahead(block, j, j + 1, points.n_clusters);
+            // pairs of rows, and vectors of their features, are computed one after the other
+            const index pairs = (block.n_rows + 1) / 2, vectors = (points.n_features + WIDE - 1) / WIDE;
+            block.ahead_step = round_up(block.ahead_bytes / (pairs * vectors + 1), 64);
+            for (index j = 0; j < points.n_clusters; ++j)
                 if (block.position[j] < block.position[j + 1])
                     body(block, start, j, block.position[j], block.position[j + 1], s);
-            }
-            block.ahead = nullptr;  // asked for once
+            fetch_some(block, block.ahead_bytes);  // asked for once
         }
     });
 }
@@ -333,7 +336,7 @@ void slopes(const Rows<T>& table, index begin, index end, const Points& points, 
         out.above[i] = out.low[i] = __builtin_inf();
     }
     for_each_cluster(table, begin, end, points, first, last, scratch, cancel,
-                     [&](const Scratch<T>& block, index start, index j, index from, index to,
+                     [&](Scratch<T>& block, index start, index j, index from, index to,
                          const double* s) {
                          const index at = (start * k + j) * m;
                          const Slopes own{out.slope + at, out.curvature + at,  out.equal + at,
@@ -355,7 +358,7 @@ void powers(const Rows<T>& table, index begin, index end, const Points& points, 
     const index k = points.n_clusters, m = points.n_features;
     for (index i = first * k * m; i < last * k * m; ++i) out[i] = 0;
     for_each_cluster(table, begin, end, points, first, last, scratch, cancel,
-                     [&](const Scratch<T>& block, index start, index j, index from, index to,
+                     [&](Scratch<T>& block, index start, index j, index from, index to,
                          const double* s) {
                          const index at = (start * k + j) * m;
                          const double p = points.power[start];

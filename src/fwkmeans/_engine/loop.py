@@ -75,14 +75,13 @@ def alternate(
     """
     stop: dict[str, Any] = {"max_iter": max_iter, "tol": tol}
     found = alternate_in_core(source, recipe, table, centers, weights, **stop)
+    if found is not None and not found[1].any():
+        return found[0]
     if found is None or found[1].all():
         return alternate_in_python(source, recipe, table, centers, weights, **stop)
     outcome, given_up = found
-    if given_up.any():
-        some = (recipe.take(given_up), table, centers[given_up], weights.take(given_up))
-        again = alternate_in_python(source, *some, **stop)
-        outcome = outcome.put(given_up, again)
-    return outcome
+    some = (recipe.take(given_up), table, centers[given_up], weights.take(given_up))
+    return outcome.put(given_up, alternate_in_python(source, *some, **stop))
 
 
 def alternate_in_python(

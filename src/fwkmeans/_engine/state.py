@@ -24,9 +24,11 @@ def assignment_of(rule: WeightRuleProtocol, centers: FloatArray, weights: Weight
     """
     values, scale = rule.effective(weights)
     _, exponent = np.frexp(values.max(axis=(-2, -1)))
-    scale = np.ldexp(scale, exponent)
-    offsets = rule.offsets(weights) / scale[:, None]
-    return Assignment(centers, np.ldexp(values, -exponent[:, None, None]), offsets, scale)
+    unit = np.ldexp(1.0, np.minimum(-exponent, 1023))  # products are faster than many ldexp
+    scale = scale / unit
+    return Assignment(
+        centers, values * unit[:, None, None], rule.offsets(weights) / scale[:, None], scale
+    )
 
 
 class Run(NamedTuple):

@@ -33,8 +33,10 @@ class Seeds:
     """
 
     def __init__(self, random_state: Any) -> None:
-        whole = isinstance(random_state, Integral)
-        self._entropy = _words_of(int(random_state)) if whole else _draw_words(random_state)
+        self._random_state = random_state
+        self._words: tuple[int, ...] | None = None  # drawn when they are needed
+        if isinstance(random_state, np.random.RandomState):  # such a generator always moves on
+            self._words = _draw_words(random_state)
 
     def uniform(self, purpose: str, starts: range, n: int) -> FloatArray:
         """Return n numbers in [0, 1) for each of the starts: (R, n)."""
@@ -50,4 +52,8 @@ class Seeds:
         return np.random.Generator(np.random.PCG64(self._sequence(purpose)))
 
     def _sequence(self, purpose: str) -> np.random.SeedSequence:
-        return _sequence_of(self._entropy, purpose)
+        if self._words is None:
+            whole = isinstance(self._random_state, Integral)
+            draw = _words_of if whole else _draw_words
+            self._words = draw(int(self._random_state) if whole else self._random_state)
+        return _sequence_of(self._words, purpose)

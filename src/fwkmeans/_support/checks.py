@@ -11,6 +11,8 @@ import numpy as np
 
 from fwkmeans.exceptions import InvalidParameterError
 
+_ABSENT: Any = object()  # a parameter that a part does not have
+
 
 class Constraint(NamedTuple):
     """What a parameter may be. Alternatives are joined by ``|``."""
@@ -45,8 +47,9 @@ class Constraint(NamedTuple):
 def check_parameters(part: Any, constraints: Mapping[str, Constraint]) -> None:
     """Check the parameters of an estimator or part that are in the table."""
     for name, constraint in constraints.items():
-        if hasattr(part, name):
-            constraint.check(name, getattr(part, name), type(part).__name__)
+        value = getattr(part, name, _ABSENT)
+        if value is not _ABSENT and not constraint.holds(value):
+            constraint.check(name, value, type(part).__name__)
 
 
 def one_of(*values: str) -> Constraint:

@@ -452,9 +452,10 @@ class BaseFeatureWeightedKMeans(
         """Bind the parts to the table; raise if its powers overflow or underflow."""
         with np.errstate(over="ignore", invalid="ignore"):
             recipe, table = bind_parts(recipe, source, table)
+        if table.scatter.min() > _TINY and table.scatter.max() < np.inf:
+            return recipe, table  # the usual case
         lost = ~((table.scatter > _TINY) & np.isfinite(table.scatter))
-        if lost.any():  # less is rounding: the column is constant
-            lost &= table.span > 1e-13 * table.magnitude
+        lost &= table.span > 1e-13 * table.magnitude  # less is rounding: the column is constant
         if lost.any():
             squares = not recipe.dissimilarity.needs_labels
             names = getattr(self, "feature_names_in_", None)

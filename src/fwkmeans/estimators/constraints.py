@@ -7,6 +7,7 @@ they depend on the table, and are checked when it is read.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Mapping
 from typing import Any
@@ -49,13 +50,14 @@ SHARED: Mapping[str, Constraint] = {
 
 def check_parameters(estimator: Any) -> None:
     """Raise an error that says which parameter is wrong, what is expected and what to do."""
-    check_against(estimator, {**SHARED, **_own(type(estimator))})
+    kind: Any = type(estimator)
+    check_against(estimator, _known(kind))
     _check_number_of_clusters(estimator)
 
 
 def accepts(estimator: type, name: str, value: Any) -> bool:
     """Tell whether an estimator has a parameter, and this value is allowed for it."""
-    known = {**SHARED, **_own(estimator)}
+    known = _known(estimator)
     has_it = name in inspect.signature(estimator).parameters
     return has_it and (name not in known or known[name].holds(value))
 
@@ -72,6 +74,6 @@ def _check_number_of_clusters(estimator: Any) -> None:
         )
 
 
-def _own(estimator: type) -> Mapping[str, Constraint]:
-    own: Mapping[str, Constraint] = getattr(estimator, "_constraints", {})
-    return own
+@functools.cache
+def _known(estimator: Any) -> Mapping[str, Constraint]:
+    return {**SHARED, **getattr(estimator, "_constraints", {})}

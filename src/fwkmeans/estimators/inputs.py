@@ -106,22 +106,23 @@ def _open_rows(
     scikit-learn's `validate_data` remembers the names and the number of the columns.
     """
     n_threads = effective_n_threads(estimator.n_jobs)
-    if _is_outside(X):
-        X = ChunkedSource(X)
-    if isinstance(X, MemorySource) and X.layout.is_numeric:
-        sample_weight = X.sample_weight if sample_weight is None else sample_weight
-        X = X.rows
-    if isinstance(X, SparseSource):
-        sample_weight = X.sample_weight if sample_weight is None else sample_weight
-        X = to_scipy(X.rows)
-    if isinstance(X, ChunkedSource) and X.coding is None:
-        return _open_blocks(estimator, X, sample_weight, n_threads, coding, reset=reset)
-    if isinstance(X, BlockSource):
-        return _open_source(estimator, X, sample_weight, n_threads, coding, reset=reset)
-    if issparse(X):
-        return _open_sparse(estimator, X, sample_weight, n_threads, coding, reset=reset)
-    _refuse_others(X)
-    refuse_repeated_names(X)
+    if not _is_plain(X):
+        if _is_outside(X):
+            X = ChunkedSource(X)
+        if isinstance(X, MemorySource) and X.layout.is_numeric:
+            sample_weight = X.sample_weight if sample_weight is None else sample_weight
+            X = X.rows
+        if isinstance(X, SparseSource):
+            sample_weight = X.sample_weight if sample_weight is None else sample_weight
+            X = to_scipy(X.rows)
+        if isinstance(X, ChunkedSource) and X.coding is None:
+            return _open_blocks(estimator, X, sample_weight, n_threads, coding, reset=reset)
+        if isinstance(X, BlockSource):
+            return _open_source(estimator, X, sample_weight, n_threads, coding, reset=reset)
+        if issparse(X):
+            return _open_sparse(estimator, X, sample_weight, n_threads, coding, reset=reset)
+        _refuse_others(X)
+        refuse_repeated_names(X)
     if hasattr(estimator, "categorical_features"):
         if not _is_plain(X):
             X = as_table(X, estimator=estimator, input_name="X", ensure_min_samples=0)

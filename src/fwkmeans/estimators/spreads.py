@@ -39,10 +39,8 @@ def warn_of_unequal_spreads(estimator: Any, table: Description) -> None:
     how = getattr(estimator, "weight_init", "uniform")
     if not isinstance(how, str) or how == "inverse-variance":
         return
-    span = table.span
-    wide_enough = span[span > 0]
-    if not wide_enough.size or wide_enough.max() <= MOST * wide_enough.min():
-        return  # whichever columns count
+    if table.span.max() <= MOST * table.span.min():
+        return  # the usual case
     numeric = np.zeros(table.scatter.size, dtype=np.bool_)
     numeric[table.layout.numeric] = True
     for columns in getattr(estimator, "_unit_spaces", ()):  # only directions count there

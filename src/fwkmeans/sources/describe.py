@@ -41,7 +41,7 @@ class _FirstRow:
         first = 0 if weight is None else int(np.argmax(weight > 0))
         if weight is not None and not weight[first] > 0:
             return None, memory
-        return kernels_for(block.rows).take_rows(block, np.asarray([first])).numbers[0], memory
+        return kernels_for(block.rows).take_rows(block, np.array([first])).numbers[0], memory
 
     def enough(self, part: FloatArray | None) -> bool:
         return part is not None
@@ -92,6 +92,11 @@ def _faults(moments: Moments) -> Faults:
     return Faults(moments.nonfinite - moments.missing, moments.missing)
 
 
+def _finite(point: FloatArray) -> FloatArray:
+    finite = np.isfinite(point)
+    return point if finite.all() else np.where(finite, point, 0.0)
+
+
 def describe(source: Source) -> tuple[Description, Faults]:
     """Describe the rows with weight, and count the cells that are not finite numbers.
 
@@ -99,22 +104,21 @@ def describe(source: Source) -> tuple[Description, Faults]:
     squares would cancel, and a second pass relative to the mean is made. Categorical columns are
     described later.
     """
-    reference = source.reduce(_FirstRow())
-    reference = np.where(np.isfinite(reference), reference, 0.0)
+    reference = _finite(source.reduce(_FirstRow()))
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         moments = source.reduce(_MomentsAbout(reference))
         drift = moments.sums / moments.observed
-        scatter = moments.squares - moments.sums * drift
-        if np.any(moments.squares > 100.0 * np.maximum(scatter, 0.0)):
+        scatter = np.maximum(moments.squares - moments.sums * drift, 0.0)
+        if (moments.squares > 100.0 * scatter).any():
             reference = reference + drift
-            moments = source.reduce(_MomentsAbout(np.where(np.isfinite(reference), reference, 0.0)))
+            moments = source.reduce(_MomentsAbout(_finite(reference)))
             drift = moments.sums / moments.observed
-            scatter = moments.squares - moments.sums * drift
+            scatter = np.maximum(moments.squares - moments.sums * drift, 0.0)
+        mean = reference + drift
     minimum, maximum = moments.minimum, moments.maximum
     known = moments.observed > 0
     if not known.all():  # a column may be missing in all of these rows
         minimum, maximum = np.where(known, minimum, 0.0), np.where(known, maximum, 0.0)
-    mean, scatter = reference + drift, np.maximum(scatter, 0.0)
     constant = maximum <= minimum
     if constant.any():
         mean, scatter = np.where(constant, minimum, mean), np.where(constant, 0.0, scatter)

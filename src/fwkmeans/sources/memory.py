@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from fwkmeans._tabular.layout import Layout, numeric_layout
-from fwkmeans.sources.base import BlockSource
-from fwkmeans.typing import Block, FloatArray, LabelArray, RowArray
+from fwkmeans.sources.base import BlockSource, on_block
+from fwkmeans.typing import Block, FloatArray, LabelArray, Part, Reduction, RowArray, Whole
 
 
 def in_whole_steps(rows: RowArray) -> RowArray:
@@ -87,6 +87,17 @@ class MemorySource(BlockSource):
                 self.stretch,
             )
         ]
+
+    def run(self, reduction: Reduction[Part, Whole]) -> tuple[Whole, Self]:
+        """Return the result of a reduction, and the source with the new row memory."""
+        (known,) = self._memory or ({},)
+        part, memory = on_block(reduction, self.blocks()[0], known)  # nothing is there to join
+        return reduction.finish(part), self._with(_memory=(memory,))
+
+    def reduce(self, reduction: Reduction[Part, Whole]) -> Whole:
+        """Return the result of a reduction; the new row memory is dropped."""
+        (known,) = self._memory or ({},)
+        return reduction.finish(on_block(reduction, self.blocks()[0], known)[0])
 
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
         """Return the source with a function applied to the rows, which are copied."""

@@ -100,9 +100,12 @@ class WeightRule(BaseEstimator, ABC):
 
     def normalize(self, values: FloatArray, table: Description) -> FloatArray:
         """Scale non-negative values to sum to one the way the rule's weights do."""
-        values = np.where(table.varying, values, 0.0)
+        if not table.varying.all():
+            values = np.where(table.varying, values, 0.0)
         total = values.sum(axis=-1, keepdims=True)
-        normalized: FloatArray = values / np.where(total > 0, total, 1.0)
+        if not total.all():
+            total = np.where(total > 0, total, 1.0)
+        normalized: FloatArray = values / total
         return normalized
 
     def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:

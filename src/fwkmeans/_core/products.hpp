@@ -1,0 +1,450 @@
+// A race by matrix products in the tile registers of AMX, where the processor has them: ten times the
+// multiply-adds of float a second. Numbers are sums of two bfloat16 there, x = h + l + r. What three of
+// four products, h h' + h l' + l h', leave out is bounded, and rows that this bound does not decide race
+// again in float: labels are those of the plain pass.
+#pragma once
+#include "assignment.hpp"
+
+namespace fwk {
+namespace FWK_ISA {
+namespace {
+
+#if defined(FWK_AMX) && defined(__AVX512F__)
+constexpr bool HAS_PRODUCTS = true;
+#else
+constexpr bool HAS_PRODUCTS = false;
+#endif
+
+constexpr index TILE = 16;               // rows, or clusters, of a tile register
+constexpr index TILE_BYTES = TILE * 64;  // it has 32 bfloat16 or 16 float for each
+constexpr index GROUP_TILES = 4;         // tiles of rows that are split at a time
+constexpr double LONGEST = 1e30;         // squared length of rows whose sums cannot overflow
+
+// A step of a product takes 32 columns: as many features, or 16 and their squares.
+inline index features_a_step(const Starts& starts) { return starts.expanded ? 32 : 16; }
+inline index n_steps(const Starts& starts) {
+    return (starts.n_features + features_a_step(starts) - 1) / features_a_step(starts);
+}
+
+// What `prepare_products` writes: bounds, as for other races, then floats and tiles of factors.
+struct Products {
+    Prepared bound;
+    double limit;  // rows of a larger squared length are left alone
+    index steps, n_tiles;
+    const double* wide_shift;      // (features of all steps), zeros behind the last
+    const float *shift, *weights;  // the same
+    const float* constants;        // (clusters of all tiles), infinite behind the last
+    const char* factors;           // (tiles, steps, high and low parts), TILE_BYTES each
+};
+
+// The memory for the rows of a group, split; steps of own weights are the most.
+inline index split_bytes(index n_features) {
+    return HAS_PRODUCTS ? GROUP_TILES * ((n_features + 15) / 16) * 2 * TILE_BYTES : 0;
+}
+
+inline std::size_t products_bytes(const Starts& starts) {
+    if (!HAS_PRODUCTS) return 0;
+    const index tiles = (starts.n_clusters + TILE - 1) / TILE, steps = n_steps(starts);
+    return std::size_t(round_up(sizeof(Products), 64) + steps * 32 * 16 + tiles * 64 +
+                       tiles * steps * 2 * TILE_BYTES + 64);
+}
+
+// The nearest number of eight binary digits, as the upper half of a float.
+inline std::uint32_t upper_half(float x) {
+    std::uint32_t bits;
+    __builtin_memcpy(&bits, &x, 4);
+    return (bits + 0x8000u) & 0xffff0000u;
+}
+inline float as_float(std::uint32_t bits) {
+    float x;
+    __builtin_memcpy(&x, &bits, 4);
+    return x;
+}
+
+// Lays out the factor of a column for a cluster of a tile. An instruction takes columns in pairs, and
+// `store_split` writes column 16 + i before column i.
+inline void lay_factor(double factor, index column, index cluster, char* tiles) {
+    const float x = __builtin_fabs(factor) < SMALLEST<float> ? 0.0f : float(factor);
+    const std::uint32_t high = upper_half(x), low = upper_half(x - as_float(high));
+    char* to = tiles + column % TILE * 64 + cluster * 4 + (column < TILE ? 2 : 0);
+    const std::uint16_t h = std::uint16_t(high >> 16), l = std::uint16_t(low >> 16);
+    __builtin_memcpy(to, &h, 2);
+    __builtin_memcpy(to + TILE_BYTES, &l, 2);
+}
+
+// How far a sum may be off. Half a unit in the last of eight digits is at most 2^-8 of a number, so |l|
+// <= 2^-8 |x| and |r| <= 2^-16 |x|, and a product of two numbers loses l l', r x' and x r': 3.02 x 2^-16
+// of it, and 2^-21 for what is rounded to float before (the row less the shift, its square, the factor).
+// Products of bfloat16 are exact in float. An instruction adds 16 to each of two sums, these, and that
+// to the result (Intel's manual, TDPBF16PS): a product goes through 17 additions and those of
+// all instructions, three a step, after it. So a sum of products p is at most e sum |p| off with e below.
+// What underflows is flushed to zero: a part, or a partial sum, below the smallest normal number.
+//
+// Shared weights: sum |p| <= |y| |g| with g = -2 w c. Own weights: the products are w y^2 and -2 w c y,
+// and sum |p| <= 2 A + C with A = sum w y^2 and C = sum w c^2, since 2 |c y| <= c^2 + y^2; A <= 2 d + 2 C
+// for the distance d without its offset, so sum |p| <= 4 d + 5 C, and each dissimilarity is at most
+// a + b z off, where z is how much it exceeds the lowest offset. Then the lowest is certain if the second
+// exceeds it by more than 2 a + 2 b z with its own z, and both are off by less than that.
+inline void prepare_products(const Starts& starts, void* memory) {
+    const index k_total = starts.n_clusters, m = starts.n_features, steps = n_steps(starts);
+    const index each = features_a_step(starts), tiles = (k_total + TILE - 1) / TILE;
+    Products& out = *static_cast<Products*>(memory);
+    char* cursor = static_cast<char*>(memory) + round_up(sizeof(Products), 64);
+    cursor += (64 - reinterpret_cast<std::uintptr_t>(cursor) % 64) % 64;
+    double* wide_shift = reinterpret_cast<double*>(cursor);
+    float* shift = reinterpret_cast<float*>(wide_shift + steps * 32);
+    float* weights = shift + steps * 32;
+    float* constants = weights + steps * 32;
+    char* factors = reinterpret_cast<char*>(constants + tiles * TILE);
+    __builtin_memset(cursor, 0, std::size_t(factors - cursor + tiles * steps * 2 * TILE_BYTES));
+    double longest = 0, largest_constant = 0, largest_offset = 0, heaviest = 0, farthest = 0;
+    double lowest_offset = __builtin_inf();
+    for (index v = 0; v < m; ++v) {
+        wide_shift[v] = shift[v] = float(starts.shift[v]);
+        weights[v] = float(starts.weights[v]);
+    }
+    for (index k = 0; k < tiles * TILE; ++k) {
+        constants[k] = __builtin_inff();
+        if (k >= k_total) continue;
+        const double *c = starts.centers + k * m, *w = starts.weights + (starts.shared ? 0 : k * m);
+        char* tile = factors + k / TILE * steps * 2 * TILE_BYTES;
+        double constant = 0, squares = 0, distance = 0;
+        for (index v = 0; v < m; ++v) {
+            const double moved = c[v] - double(shift[v]), factor = -2 * w[v] * moved;
+            char* step = tile + v / each * 2 * TILE_BYTES;
+            lay_factor(factor, v % each, k % TILE, step);
+            if (!starts.expanded) lay_factor(w[v], TILE + v % TILE, k % TILE, step);
+            constant += w[v] * moved * moved;
+            squares += factor * factor;
+            distance += moved * moved;
+            heaviest = w[v] > heaviest ? w[v] : heaviest;
+        }
+        const double offset = starts.offsets[k];
+        constants[k] = float(constant + offset);
+        longest = squares > longest ? squares : longest;
+        farthest = distance > farthest ? distance : farthest;
+        largest_constant = constant > largest_constant ? constant : largest_constant;
+        largest_offset = __builtin_fabs(offset) > largest_offset ? __builtin_fabs(offset) : largest_offset;
+        lowest_offset = offset < lowest_offset ? offset : lowest_offset;
+    }
+    longest = square_root(longest);
+    const double u = UNIT_ROUNDOFF<float>, products = double(3 * steps);
+    const double e = 3.02 * 0x1p-16 + 0x1p-21 + 1.02 * (17 + products) * u;
+    // what is flushed: a partial sum, a part of a row times its factor, a part of a factor times the row
+    const double flushed = 4 * double(32 * steps) * SMALLEST<float>;
+    out.limit = 0x1p40 * farthest < LONGEST ? 0x1p40 * farthest : LONGEST;
+    const double added = 1.02 * (products + 2) * u * (largest_constant + largest_offset) +
+                         flushed * (2 + longest + heaviest);
+    if (starts.expanded)
+        out.bound = {2.02 * added, 2.02 * (e * longest + flushed), 0, 0};
+    else
+        out.bound = {2.02 * (5 * e * largest_constant + added + flushed * (square_root(out.limit) + out.limit)),
+                     0, 2.02 * 4 * e, lowest_offset};
+    const double largest_sum = largest_constant + largest_offset + square_root(LONGEST) * longest +
+                               (starts.expanded ? 0 : LONGEST * heaviest);
+    if (!(largest_sum <= LARGEST<float> / 16)) out.bound.absolute = __builtin_inf();
+    out.steps = steps;
+    out.n_tiles = tiles;
+    out.wide_shift = wide_shift;
+    out.shift = shift;
+    out.weights = weights;
+    out.constants = constants;
+    out.factors = factors;
+}
+
+#if defined(FWK_AMX) && defined(__AVX512F__)
+
+// The tile registers of this thread, all of 16 rows of 64 bytes, while it lives.
+class TileRegisters {
+   public:
+    explicit TileRegisters(bool wanted) : used_(wanted) {
+        if (!used_) return;
+        struct alignas(64) {
+            std::uint8_t palette, start, unused[14];
+            std::uint16_t bytes[16];
+            std::uint8_t rows[16];
+        } shape = {};
+        shape.palette = 1;
+        for (int i = 0; i < 8; ++i) shape.bytes[i] = 64, shape.rows[i] = TILE;
+        __asm__ volatile("ldtilecfg %0" : : "m"(shape));
+    }
+    ~TileRegisters() {
+        if (used_) __asm__ volatile("tilerelease");
+    }
+    TileRegisters(const TileRegisters&) = delete;
+    TileRegisters& operator=(const TileRegisters&) = delete;
+
+   private:
+    bool used_;
+};
+
+#define FWK_TILE_LOAD(tile, from, stride) \
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile : : "r"(from), "r"(index(stride)) : "memory")
+#define FWK_TILE_STORE(tile, to) \
+    __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" : : "r"(to), "r"(index(64)) : "memory")
+#define FWK_TILE_MULTIPLY(sum, rows, factors) \
+    __asm__ volatile("tdpbf16ps %%tmm" #factors ", %%tmm" #rows ", %%tmm" #sum : :)
+
+// Sums of R tiles of rows and C tiles of clusters, (R, C) tiles; the tiles of a row or a cluster are
+// `apart` bytes apart.
+template <int R, int C>
+inline void multiply(const char* rows, const char* factors, index apart, index steps,
+                     const float* constants, float* sums) {
+    static_assert(R * C <= 4 && (C == 1 || R <= 2));
+    constexpr index LOW = TILE_BYTES, size = TILE * TILE;
+    FWK_TILE_LOAD(0, constants, 0);
+    if (C == 2) FWK_TILE_LOAD(1, constants + TILE, 0);
+    if (C == 1 && R > 1) FWK_TILE_LOAD(1, constants, 0);
+    if (C == 2 && R == 2) FWK_TILE_LOAD(2, constants, 0);
+    if (C == 2 && R == 2) FWK_TILE_LOAD(3, constants + TILE, 0);
+    if (C == 1 && R == 4) FWK_TILE_LOAD(2, constants, 0);
+    if (C == 1 && R == 4) FWK_TILE_LOAD(3, constants, 0);
+    for (index step = 0; step < steps; ++step, rows += 2 * TILE_BYTES, factors += 2 * TILE_BYTES) {
+        if constexpr (C == 2) {
+            FWK_TILE_LOAD(4, rows, 64);
+            FWK_TILE_LOAD(6, factors + LOW, 64);
+            FWK_TILE_LOAD(7, factors + apart + LOW, 64);
+            FWK_TILE_MULTIPLY(0, 4, 6);
+            FWK_TILE_MULTIPLY(1, 4, 7);
+            if (R == 2) FWK_TILE_LOAD(5, rows + apart, 64);
+            if (R == 2) FWK_TILE_MULTIPLY(2, 5, 6);
+            if (R == 2) FWK_TILE_MULTIPLY(3, 5, 7);
+            FWK_TILE_LOAD(6, factors, 64);
+            FWK_TILE_LOAD(7, factors + apart, 64);
+            FWK_TILE_MULTIPLY(0, 4, 6);
+            FWK_TILE_MULTIPLY(1, 4, 7);
+            if (R == 2) FWK_TILE_MULTIPLY(2, 5, 6);
+            if (R == 2) FWK_TILE_MULTIPLY(3, 5, 7);
+            FWK_TILE_LOAD(4, rows + LOW, 64);
+            FWK_TILE_MULTIPLY(0, 4, 6);
+            FWK_TILE_MULTIPLY(1, 4, 7);
+            if (R == 2) FWK_TILE_LOAD(5, rows + apart + LOW, 64);
+            if (R == 2) FWK_TILE_MULTIPLY(2, 5, 6);
+            if (R == 2) FWK_TILE_MULTIPLY(3, 5, 7);
+        } else {
+            FWK_TILE_LOAD(4, factors, 64);
+            FWK_TILE_LOAD(5, factors + LOW, 64);
+            FWK_TILE_LOAD(6, rows, 64);
+            if (R > 1) FWK_TILE_LOAD(7, rows + apart, 64);
+            FWK_TILE_MULTIPLY(0, 6, 5);
+            if (R > 1) FWK_TILE_MULTIPLY(1, 7, 5);
+            FWK_TILE_MULTIPLY(0, 6, 4);
+            if (R > 1) FWK_TILE_MULTIPLY(1, 7, 4);
+            if (R == 4) FWK_TILE_LOAD(6, rows + 2 * apart, 64);
+            if (R == 4) FWK_TILE_LOAD(7, rows + 3 * apart, 64);
+            if (R == 4) FWK_TILE_MULTIPLY(2, 6, 5);
+            if (R == 4) FWK_TILE_MULTIPLY(3, 7, 5);
+            if (R == 4) FWK_TILE_MULTIPLY(2, 6, 4);
+            if (R == 4) FWK_TILE_MULTIPLY(3, 7, 4);
+            FWK_TILE_LOAD(6, rows + LOW, 64);
+            if (R > 1) FWK_TILE_LOAD(7, rows + apart + LOW, 64);
+            FWK_TILE_MULTIPLY(0, 6, 4);
+            if (R > 1) FWK_TILE_MULTIPLY(1, 7, 4);
+            if (R == 4) FWK_TILE_LOAD(6, rows + 2 * apart + LOW, 64);
+            if (R == 4) FWK_TILE_LOAD(7, rows + 3 * apart + LOW, 64);
+            if (R == 4) FWK_TILE_MULTIPLY(2, 6, 4);
+            if (R == 4) FWK_TILE_MULTIPLY(3, 7, 4);
+        }
+    }
+    FWK_TILE_STORE(0, sums);
+    if (R * C > 1) FWK_TILE_STORE(1, sums + size);
+    if (R * C > 2) FWK_TILE_STORE(2, sums + 2 * size);
+    if (R * C > 2) FWK_TILE_STORE(3, sums + 3 * size);
+}
+#undef FWK_TILE_LOAD
+#undef FWK_TILE_STORE
+#undef FWK_TILE_MULTIPLY
+
+using Floats = Vector<float, TILE>;
+
+// High parts of 32 numbers, and their low parts a tile behind; those of a and b alternate.
+inline void store_split(Floats a, Floats b, char* to) {
+    using Bits = Vector<std::uint32_t, TILE>;
+    const Bits a_round = (Bits)a + 0x8000u, b_round = (Bits)b + 0x8000u;
+    const Bits a_high = a_round & 0xffff0000u;
+    store(to, a_high | b_round >> 16);
+    const Floats a_low = a - (Floats)a_high, b_low = b - (Floats)(b_round & 0xffff0000u);
+    const Bits a_last = (Bits)a_low + 0x8000u, b_last = (Bits)b_low + 0x8000u;
+    store(to + TILE_BYTES, (a_last & 0xffff0000u) | b_last >> 16);
+}
+
+// 16 features less the shift, or the first `n` of them and zeros.
+inline std::uint32_t first_lanes(index n) { return n >= TILE ? 0xffffu : n > 0 ? (1u << n) - 1u : 0u; }
+inline Floats load_shifted(const float* row, const float* shift, const double*, index n) {
+    return (Floats)_mm512_maskz_loadu_ps(__mmask16(first_lanes(n)), row) - load<Floats>(shift);
+}
+inline Floats load_shifted(const double* row, const float*, const double* shift, index n) {
+    const std::uint32_t there = first_lanes(n);
+    const Wide a = (Wide)_mm512_maskz_loadu_pd(__mmask8(there), row) - load<Wide>(shift);
+    const Wide b = (Wide)_mm512_maskz_loadu_pd(__mmask8(there >> 8), row + 8) - load<Wide>(shift + 8);
+    const auto low = (Vector<float, 8>)_mm512_maskz_cvtpd_ps(0xff, (__m512d)a);
+    const auto high = (Vector<float, 8>)_mm512_maskz_cvtpd_ps(0xff, (__m512d)b);
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+// Splits up to 16 rows; squared lengths and, if asked for, weighted ones go to norms and lengths.
+template <class T, bool SHARED>
+void split_rows(const Scratch<T>& block, const std::int32_t* places, index n, index m,
+                const Products& products, char* to, float* norms, float* lengths) {
+    constexpr index EACH = SHARED ? 2 * TILE : TILE, ROWS = 4;
+    Floats norm[TILE] = {}, length[TILE] = {};
+    for (index i = 0; i < TILE; i += ROWS) {
+        char* at = to + i * 64;
+        if (i >= n) {
+            for (index step = 0; step < 2 * products.steps; ++step)
+                __builtin_memset(at + step * TILE_BYTES, 0, ROWS * 64);
+            continue;
+        }
+        const T* row[ROWS];
+        for (index r = 0; r < ROWS; ++r) row[r] = block.row(places[i + r < n ? i + r : i]);
+        Floats sum[ROWS] = {}, weighted[ROWS] = {};
+        const float *shift = products.shift, *weight = products.weights;
+        const double* wide_shift = products.wide_shift;
+        const auto split = [&](index r, Floats a, Floats b) __attribute__((always_inline)) {
+            sum[r] += a * a;
+            if (SHARED) sum[r] += b * b;
+            if (SHARED && lengths)
+                weighted[r] += a * a * load<Floats>(weight) + b * b * load<Floats>(weight + TILE);
+            store_split(a, b, at + r * 64);
+        };
+        index v = 0;
+        const auto split_step = [&](index n_a, index n_b) __attribute__((always_inline)) {
+            for (index r = 0; r < ROWS; ++r) {
+                const T* from = row[r] + v;
+                const Floats a = load_shifted(from, shift, wide_shift, n_a);
+                split(r, a, SHARED ? load_shifted(from + TILE, shift + TILE, wide_shift + TILE, n_b) : a * a);
+            }
+        };
+        for (; v + EACH <= m; v += EACH, at += 2 * TILE_BYTES) {
+            split_step(TILE, TILE);
+            shift += EACH, wide_shift += EACH, weight += EACH;
+        }
+        if (v < m) split_step(m - v, m - v - TILE);
+        for (index r = 0; r < ROWS; ++r) norm[i + r] = sum[r], length[i + r] = weighted[r];
+    }
+    const auto add_up = [](Floats(&of_rows)[TILE], float* sums) {
+        transpose<float, TILE>(of_rows);
+        Floats sum = {};
+        for (const Floats& part : of_rows) sum += part;
+        store(sums, sum);
+    };
+    add_up(norm, norms);
+    if (SHARED && lengths) add_up(length, lengths);
+}
+
+struct TileBest {
+    Floats value, second, label;
+};
+
+// 16 rows and `size` clusters from `first` on.
+inline void race_sums(const float* sums, index size, index first, TileBest& best) {
+    Floats sum[TILE];
+    for (index i = 0; i < TILE; ++i) sum[i] = load<Floats>(sums + i * TILE);
+    transpose<float, TILE>(sum);
+    for (index j = 0; j < TILE; ++j) {
+        if (j >= size) break;
+        const Floats d = sum[j], label = Floats{} + float(first + j);
+        const Floats loser = d < best.value ? best.value : d;
+        best.second = loser < best.second ? loser : best.second;
+        best.label = d < best.value ? label : best.label;
+        best.value = d < best.value ? d : best.value;
+    }
+}
+
+// Labels of the rows at `places` of a block, into those of `rows`; nearest(i) where the race cannot
+// decide, and how often is returned.
+template <class T, bool SHARED, class Nearest>
+index race_products(const Scratch<T>& block, const std::int32_t* places, index n, Scratch<float>& rows,
+                    const Starts& starts, const Products& products, char* memory, double unit,
+                    Nearest nearest) {
+    const index k = starts.n_clusters, m = starts.n_features, steps = products.steps;
+    const index apart = 2 * TILE_BYTES * steps;
+    // sums race while the next ones are multiplied
+    alignas(64) float memory_of_sums[2][4 * TILE * TILE];
+    struct {
+        index tile, n_tiles, cluster, n_clusters;
+    } last = {};
+    int turn = 0;
+    rows.n_rows = n;
+    index n_doubtful = 0;
+    const bool next_block = 2 * n > block.n_rows;  // most of its rows race as well
+    for (index g0 = 0; g0 < n; g0 += GROUP_TILES * TILE) {
+        const index left = (n - g0 + TILE - 1) / TILE, tiles = left < GROUP_TILES ? left : GROUP_TILES;
+        TileBest bests[GROUP_TILES];
+        for (index t = 0; t < tiles; ++t) {
+            const index i = g0 + t * TILE;
+            if (next_block) fetch_ahead(block, i, i + TILE, n);
+            split_rows<T, SHARED>(block, places + i, n - i < TILE ? n - i : TILE, m, products,
+                                  memory + t * apart, rows.norms + i,
+                                  SHARED && rows.upper ? rows.lengths + i : nullptr);
+            bests[t] = {Floats{} + INFINITE<float>, Floats{} + INFINITE<float>, Floats{}};
+        }
+        const auto race_last = [&] {
+            const float* sums = memory_of_sums[1 - turn];
+            for (index t = 0; t < last.n_tiles; ++t)
+                for (index c = last.cluster; c < last.cluster + last.n_clusters; ++c, sums += TILE * TILE)
+                    race_sums(sums, k - c * TILE, c * TILE, bests[last.tile + t]);
+        };
+        last.n_tiles = 0;
+        for (index c = 0; c < products.n_tiles;) {
+            const char* factors = products.factors + c * apart;
+            const float* constants = products.constants + c * TILE;
+            const index n_c = products.n_tiles - c > 1 ? 2 : 1;
+            for (index t = 0; t < tiles;) {
+                const char* from = memory + t * apart;
+                float* sums = memory_of_sums[turn];
+                const index n_t = tiles - t >= 4 && n_c == 1 ? 4 : tiles - t >= 2 ? 2 : 1;
+                if (n_c == 1 && n_t == 4)
+                    multiply<4, 1>(from, factors, apart, steps, constants, sums);
+                else if (n_c == 1 && n_t == 2)
+                    multiply<2, 1>(from, factors, apart, steps, constants, sums);
+                else if (n_c == 1)
+                    multiply<1, 1>(from, factors, apart, steps, constants, sums);
+                else if (n_t == 2)
+                    multiply<2, 2>(from, factors, apart, steps, constants, sums);
+                else
+                    multiply<1, 2>(from, factors, apart, steps, constants, sums);
+                race_last();
+                last = {t, n_t, c, n_c};
+                turn = 1 - turn;
+                t += n_t;
+            }
+            c += n_c;
+        }
+        race_last();
+        for (index t = 0; t < tiles; ++t) {
+            const index i = g0 + t * TILE;
+            const TileBest& best = bests[t];
+            const Floats norm = load<Floats>(rows.norms + i);
+            const Floats second = norm < float(products.limit) ? best.second : best.value;
+            n_doubtful += settle<float, SHARED>(rows, products.bound, i, m, best.value, second, best.label,
+                                                unit, nearest);
+        }
+    }
+    return n_doubtful;
+}
+
+template <class T, class Nearest>
+index race_products(const Scratch<T>& block, const std::int32_t* places, index n, Scratch<float>& rows,
+                    const Starts& starts, const Products& products, char* memory, double unit,
+                    Nearest nearest) {
+    if (!starts.expanded)
+        return race_products<T, false>(block, places, n, rows, starts, products, memory, unit, nearest);
+    return race_products<T, true>(block, places, n, rows, starts, products, memory, unit, nearest);
+}
+#else  // never called
+
+struct TileRegisters {
+    explicit TileRegisters(bool) {}
+};
+template <class T, class Nearest>
+index race_products(const Scratch<T>&, const std::int32_t*, index, Scratch<float>&, const Starts&,
+                    const Products&, char*, double, Nearest) {
+    return 0;
+}
+
+#endif
+
+}  // namespace
+}  // namespace FWK_ISA
+}  // namespace fwk

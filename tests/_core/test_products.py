@@ -1,0 +1,110 @@
+"""Wide rows race by products in tile registers where the processor has them; nobody can tell.
+
+Where it has none, these tests run the plain way: what they assert holds all the same.
+`test_kernels.cpp` looks at the bounds of such a race.
+"""
+
+import numpy as np
+import pytest
+
+from _core.problems import assert_bitwise, assert_labels_exact, make_problem, python, relaid
+
+compiled = pytest.importorskip("fwkmeans._core.compiled")
+
+CASES = [
+    pytest.param(dtype, shared, id=f"{np.dtype(dtype)}-{'shared' if shared else 'own'}")
+    for dtype in (np.float32, np.float64)
+    for shared in (False, True)
+]
+KINDS = {
+    "easy": lambda rows, centers, rng: rows,
+    "centers": lambda rows, centers, rng: centers[rng.integers(0, len(centers), len(rows))],
+    "bisectors": lambda rows, centers, rng: (
+        (
+            centers[rng.integers(0, len(centers), len(rows))]
+            + centers[rng.integers(0, len(centers), len(rows))]
+        )
+        / 2
+    ),
+    "close": lambda rows, centers, rng: (
+        centers[rng.integers(0, len(centers), len(rows))] + 1e-7 * rows
+    ),
+    "long": lambda rows, centers, rng: rows * 10.0 ** rng.integers(-40, 37, (len(rows), 1)),
+}
+
+
+def problems(dtype, shared, kind):
+    for seed, (n, m, k) in enumerate([(300, 40, 41), (130, 75, 23), (200, 161, 16), (90, 200, 3)]):
+        problem = make_problem(
+            seed, n, m, k, dtype=dtype, shared=shared, offsets=seed % 2 == 1, zero_weights=seed == 2
+        )
+        rng = np.random.default_rng(seed)
+        rows = KINDS[kind](np.asarray(problem.rows, dtype=float), problem.centers[0], rng)
+        yield problem._replace(rows=rows.astype(dtype))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("dtype", "shared"), CASES)
+def test_labels_are_exact(dtype, shared, kind):
+    for problem in problems(dtype, shared, kind):
+        assert_labels_exact(problem.assign(compiled, 2)[0], problem)
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e-8, 1e8, 1e17])
+@pytest.mark.parametrize(("dtype", "shared"), CASES)
+def test_labels_are_exact_in_any_unit(dtype, shared, unit):
+    for seed in range(2):
+        problem = make_problem(seed, 200, 60, 33, dtype=dtype, shared=shared, scale=unit)
+        assert_labels_exact(problem.assign(compiled)[0], problem)
+        rows, centers = np.array(problem.rows), np.array(problem.centers)
+        rows[:, ::2] /= dtype(unit)  # units differ
+        centers[..., ::2] /= unit
+        problem = problem._replace(rows=rows, centers=centers)
+        assert_labels_exact(problem.assign(compiled)[0], problem)
+
+
+@pytest.mark.parametrize(("dtype", "shared"), CASES)
+def test_labels_are_exact_far_from_the_shift(dtype, shared):
+    for origin in (1e3, 1e8):
+        problem = make_problem(1, 300, 50, 40, dtype=dtype, shared=shared, origin=origin)
+        assert_labels_exact(problem.assign(compiled)[0], problem)
+        problem = problem._replace(shift=np.zeros_like(problem.shift))
+        assert_labels_exact(problem.assign(compiled)[0], problem)
+
+
+@pytest.mark.parametrize("layout", ["Fortran", "every other row", "all backwards"])
+@pytest.mark.parametrize(("dtype", "shared"), CASES)
+def test_neither_the_layout_nor_the_other_rows_matter(dtype, shared, layout):
+    problem = make_problem(2, 333, 50, 40, dtype=dtype, shared=shared, sample_weight=True)
+    whole = problem.assign(compiled)
+    assert_bitwise(problem._replace(rows=relaid(problem.rows, layout)).assign(compiled, 3), whole)
+    for part in (slice(0, 1), slice(5, 22), slice(None, None, -1), slice(3, None, 7)):
+        rows = problem.rows[part]
+        labels = problem._replace(rows=rows, sample_weight=None).assign(compiled)[0]
+        np.testing.assert_array_equal(labels, whole[0][part])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 3e38])
+def test_a_bad_row_leaves_the_others_alone(bad):
+    problem = make_problem(3, 120, 50, 40, dtype=np.float32)
+    rows = np.array(problem.rows)
+    rows[[0, 17, 64], [0, 30, 49]] = bad
+    others = np.setdiff1d(np.arange(120), [0, 17, 64])
+    labels = problem._replace(rows=rows).assign(compiled)[0]
+    np.testing.assert_array_equal(labels[others], problem.assign(compiled)[0][others])
+
+
+CODE = """
+import numpy as np
+from fwkmeans._core import compiled
+from _core.test_products import CASES, KINDS, problems
+for case in CASES:
+    for kind in KINDS:
+        for problem in problems(*case.values, kind):
+            print(problem.assign(compiled)[0].tobytes().hex())
+"""
+
+
+@pytest.mark.long
+def test_labels_are_the_same_without_products():
+    assert python(CODE, FWKMEANS_ISA="x86_64_amx") == python(CODE, FWKMEANS_ISA="x86_64_v4")
