@@ -1121,8 +1121,8 @@ among(
     (
         "labels-not-replaced",
         "stale label",
-        'return part, {**memory, "labels": all_labels}',
-        'return part, {"labels": all_labels, **memory}',
+        'memory = {**memory, "labels": all_labels}',
+        'memory = {"labels": all_labels, **memory}',
         "tests/_engine/test_statistics.py tests/laws/test_hostile_source.py",
     ),
     (
