@@ -397,7 +397,7 @@ class DaskSource(BlockSource):
         It refers to the blocks, which therefore cannot leave memory: None if there is not plenty.
         """
         client = cluster_client()
-        if client is None or len(groups) == self.n_blocks or len(groups[0]) == self.n_blocks:
+        if client is None or len(groups) == self.n_blocks or sum(map(len, groups)) < self.n_blocks:
             return None
         if self._packed is None or self._packed[0] != groups:
             workers = client.scheduler_info()["workers"].values()
