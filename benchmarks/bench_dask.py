@@ -82,10 +82,10 @@ def report_messages(X: Any, centers: Any) -> None:
     sizes: dict[str, int] = {}
     jobs: list[Any] = []
 
-    def carry(self: Any, reduction: Any, *n_tasks: Any) -> Any:
+    def carry(self: Any, graph: Any, reduction: Any, *rest: Any) -> Any:
         if isinstance(reduction, Accumulation):
             jobs.append(reduction)
-        return original(self, reduction, *n_tasks)
+        return original(self, graph, reduction, *rest)
 
     original = dask_source.DaskSource._carry
     dask_source.DaskSource._carry = carry  # type: ignore[method-assign]

@@ -827,8 +827,8 @@ among(
     (
         "row-memory-of-dask-forgotten",
         "lost update",
-        "if self._kept is None:\n            return cells",
-        "if self._kept is not self:\n            return cells",
+        "if self._kept is None:\n            return graph, [",
+        "if self._kept is not self:\n            return graph, [",
     ),
     (
         "row-memory-of-another-block",
@@ -1121,8 +1121,8 @@ among(
     (
         "labels-not-replaced",
         "stale label",
-        'return part, {**memory, "labels": all_labels}',
-        'return part, {"labels": all_labels, **memory}',
+        'memory = {**memory, "labels": all_labels}',
+        'memory = {"labels": all_labels, **memory}',
         "tests/_engine/test_statistics.py tests/laws/test_hostile_source.py",
     ),
     (

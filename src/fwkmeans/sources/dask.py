@@ -53,6 +53,7 @@ _SENT_BYTES = 2**18  # of reductions that the scheduler passes on to the workers
 _LIST_BYTES = 64 * 2**20  # of parts that a worker may have to hold before they are joined
 _BYTES_A_ROW = 24  # labels and two bounds of a start, those of the last pass and the new ones
 _MEMORY_BYTES = 256 * 2**20  # of row memory in this process, where there is no cluster
+_PLENTY = 4  # times the rows of a worker must fit into its memory, so that they may be held there
 _LEFT_SECONDS = 60.0  # until row memory that nobody has asked for is dropped
 
 
@@ -200,6 +201,7 @@ class DaskSource(BlockSource):
         self._weight = None if sample_weight is None else sample_weight.take(self._places)
         self._kept: _Kept | None = None  # row memory, if there is any
         self._grouped: tuple[float, list[list[int]]] | None = None  # until when, and how
+        self._packed: tuple[list[list[int]], Pieces] | None = None  # the blocks of each group
         self._dtype = np.dtype(dtype)
         self.layout, self.n_threads, self.sparse = layout, n_threads, sparse
         self.operations = SPARSE_OPERATIONS if sparse else OPERATIONS
@@ -229,7 +231,7 @@ class DaskSource(BlockSource):
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
         """Return the source with a function applied to the numbers of each block."""
         cells = self._cells.mapped(_Transform(transform)).held()
-        return self._with(_cells=cells, _grouped=None)
+        return self._with(_cells=cells, _grouped=None, _packed=None)
 
     @property
     def remembers(self) -> bool:  # type: ignore[override]
@@ -246,12 +248,13 @@ class DaskSource(BlockSource):
         """Return the result of a reduction, and the source with the new row memory."""
         size = _size(reduction)
         groups = self._groups(size, self.n_blocks)
-        graph, job = self._carry(reduction, size, len(groups))
+        graph, blocks = self._blocks(groups)
+        job = self._carry(graph, reduction, size, len(groups))
         name = _new_name(reduction)
         parts: list[Hashable] = [(name, at) for at in range(len(groups))]
         kept: list[Hashable] = [(f"kept-{name}", at) for at in range(len(groups))]
         for at, group in enumerate(groups):
-            given = (job, f"left-{name}-{at}", group, *self._blocks(group))
+            given = (job, f"left-{name}-{at}", group, *blocks[at])
             graph[parts[at]] = (_join_and_leave, *given)
             graph[kept[at]] = (_take_what_is_left, parts[at], *given)
         tree, tops = _tree(parts, job)
@@ -272,11 +275,12 @@ class DaskSource(BlockSource):
         """Return the parts of the first blocks, joined."""
         size = _size(reduction)
         groups = self._groups(size, n_blocks)
-        graph, job = self._carry(reduction, size, len(groups))
+        graph, blocks = self._blocks(groups)
+        job = self._carry(graph, reduction, size, len(groups))
         name = _new_name(reduction)
         parts: list[Hashable] = [(name, at) for at in range(len(groups))]
-        for key, group in zip(parts, groups, strict=True):
-            graph[key] = (_join_blocks, job, group, *self._blocks(group))
+        for at, group in enumerate(groups):
+            graph[parts[at]] = (_join_blocks, job, group, *blocks[at])
         tree, tops = _tree(parts, job)
         whole: Part = _joined(reduction.join, Pieces({**graph, **tree}, tops).fetched())
         return whole
@@ -348,33 +352,63 @@ class DaskSource(BlockSource):
         return self if self._kept is None else self.run(_Forget(name))[1]
 
     def _carry(
-        self, reduction: Reduction[Any, Any], size: int, n_tasks: int
-    ) -> tuple[dict[Hashable, Any], Any]:
-        """Return all that tasks need: the rows and, apart, the reduction or the key of a task.
+        self, graph: dict[Hashable, Any], reduction: Reduction[Any, Any], size: int, n_tasks: int
+    ) -> Any:
+        """Return what tells tasks what to do: the reduction, or the key of a task in the graph.
 
         A few tasks are sent the reduction itself. Many fetch it from each other: it is then the
         result of a task, because data that is merely scattered would be lost with its worker.
         """
-        memory = None if self._kept is None else self._kept.memory
-        several = (self._cells, self._weight, memory)
-        graph = _merged(*(pieces for pieces in several if pieces is not None))
         job = _Job(reduction, self.n_threads, self.gaps, self.stretch)
         if n_tasks * size <= _SENT_BYTES:
-            return graph, job
+            return job
         key = f"carry-{_new_name(reduction)}"
         graph[key] = (_itself, job)
-        return graph, key
+        return key
 
-    def _blocks(self, group: Sequence[int]) -> tuple[Any, ...]:
-        """Return what the task of some blocks gets of each: rows, weights, where, row memory."""
+    def _blocks(self, groups: list[list[int]]) -> tuple[dict[Hashable, Any], list[Any]]:
+        """Return a graph, and what the tasks of groups get: rows and weights, where, row memory."""
+        first_rows = [[self._first_rows[at] for at in group] for group in groups]
+        packed = self._pack(groups)
+        if packed is None:
+            graph = _merged(self._cells, *([] if self._weight is None else [self._weight]))
+            rows: list[Any] = [self._rows(group) for group in groups]
+        else:
+            graph, rows = dict(packed.graph), list(packed.keys)
+        if self._kept is None:
+            return graph, [(*given, [], []) for given in zip(rows, first_rows, strict=True)]
+        graph.update(self._kept.memory.graph)
+        blocks: list[Any] = []
+        for group, *given in zip(groups, rows, first_rows, strict=True):
+            where = [self._kept.place(at) for at in group]
+            keys = list(dict.fromkeys(key for key, _ in where))
+            blocks.append((*given, keys, [[keys.index(key), place] for key, place in where]))
+        return graph, blocks
+
+    def _rows(self, group: Sequence[int]) -> Any:
+        """Return a task that has the rows and the weights of some blocks."""
         cells = [self._cells.keys[at] for at in group]
         weights = [None if self._weight is None else self._weight.keys[at] for at in group]
-        first_rows = [self._first_rows[at] for at in group]
-        if self._kept is None:
-            return cells, weights, first_rows, [], []
-        where = [self._kept.place(at) for at in group]
-        keys = list(dict.fromkeys(key for key, _ in where))
-        return cells, weights, first_rows, keys, [[keys.index(k), place] for k, place in where]
+        return (_Rows, cells, weights)
+
+    def _pack(self, groups: list[list[int]]) -> Pieces | None:
+        """Return the blocks of each group as one value, so that a task has few to wait for.
+
+        It refers to the blocks, which therefore cannot leave memory: None if there is not plenty.
+        """
+        client = cluster_client()
+        if client is None or len(groups) == self.n_blocks or sum(map(len, groups)) < self.n_blocks:
+            return None
+        if self._packed is None or self._packed[0] != groups:
+            workers = client.scheduler_info()["workers"].values()
+            rows = self.n_rows * self.n_features * self.dtype.itemsize / max(1, len(workers))
+            if any(0 < (one["memory_limit"] or 0) < _PLENTY * rows for one in workers):
+                return None
+            name = _new_name("rows")
+            tasks = {(name, at): self._rows(group) for at, group in enumerate(groups)}
+            several = (self._cells, *([] if self._weight is None else [self._weight]))
+            self._packed = groups, Pieces(_merged(*several) | tasks, list(tasks)).computed()
+        return self._packed[1]
 
 
 # ---- what the tasks do ---------------------------------------------------------------------------
@@ -390,6 +424,16 @@ class _Job:
     n_threads: int
     gaps: bool
     stretch: bool
+
+
+class _Rows:
+    """The rows of some blocks, and the weights of these."""
+
+    def __init__(self, cells: list[Any], weights: list[FloatArray | None]) -> None:
+        self.cells, self.weights = cells, weights
+
+    def __sizeof__(self) -> int:  # Dask asks
+        return 1000 + int(sum(map(sizeof, (*self.cells, *self.weights))))
 
 
 class _Memories:
@@ -431,8 +475,7 @@ class _Forget(BlockReduction[None]):
 
 def _on_blocks(
     job: _Job,
-    cells: Sequence[Any],
-    weights: Sequence[FloatArray | None],
+    rows: _Rows,
     first_rows: Sequence[int],
     kept: Sequence[_Memories],
     places: Sequence[Sequence[int]],
@@ -444,12 +487,11 @@ def _on_blocks(
     if not getattr(job.reduction, "bounded", False):
         release_slabs()  # the loop that used them may be over
     memories: Iterable[RowMemory] = (kept[which].memories[at] for which, at in places)
-    for one, weight, first_row, memory in zip(
-        cells, weights, first_rows, memories if places else repeat({}), strict=False
-    ):
-        rows, levels = one if isinstance(one, Cells) else (one, None)
-        rows, weight, levels = map(_aligned, (rows, weight, levels))
-        block = Block(rows, weight, first_row, job.n_threads, levels, job.gaps, job.stretch)
+    given = (rows.cells, rows.weights, first_rows, memories if places else repeat({}))
+    for cells, weight, first_row, memory in zip(*given, strict=False):
+        numbers, levels = cells if isinstance(cells, Cells) else (cells, None)
+        numbers, weight, levels = map(_aligned, (numbers, weight, levels))
+        block = Block(numbers, weight, first_row, job.n_threads, levels, job.gaps, job.stretch)
         yield on_block(job.reduction, block, {name: _aligned(a) for name, a in memory.items()})
 
 
