@@ -26,6 +26,9 @@ KINDS = {
         )
         / 2
     ),
+    "nearly bisectors": lambda rows, centers, rng: (
+        (centers[:1] + centers[1:2]) / 2 + 2e-7 * (centers[:1] - centers[1:2]) * rows[:, :1]
+    ),
     "close": lambda rows, centers, rng: (
         centers[rng.integers(0, len(centers), len(rows))] + 1e-7 * rows
     ),
@@ -40,7 +43,11 @@ def problems(dtype, shared, kind):
         )
         rng = np.random.default_rng(seed)
         rows = KINDS[kind](np.asarray(problem.rows, dtype=float), problem.centers[0], rng)
-        yield problem._replace(rows=rows.astype(dtype))
+        weights = problem.weights
+        if kind == "nearly bisectors":  # of clusters with the same weights, in each cluster's form
+            weights = np.broadcast_to(weights[:, :1], weights.shape).copy()
+            problem.offsets[...] = 0.0
+        yield problem._replace(rows=rows.astype(dtype), weights=weights)
 
 
 @pytest.mark.parametrize("kind", KINDS)

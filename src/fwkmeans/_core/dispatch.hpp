@@ -99,7 +99,7 @@ inline bool has_tiles() {
 // Whether a race by products in tile registers is possible and pays: splitting rows into two parts takes
 // as long as transposing them and multiplying them with some ten clusters.
 inline bool races_by_products(index n_features, index n_clusters, bool shared) {
-    const bool many = n_features >= 32 && n_clusters >= 16 && n_features * n_clusters >= 1600;
+    const bool many = n_features >= 64 && n_clusters >= 16 && n_features * n_clusters >= 1600;
     const bool wide = shared && n_features >= 150;
     return (many || wide) && has_tiles();
 }

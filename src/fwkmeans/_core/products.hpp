@@ -81,10 +81,11 @@ inline void lay_factor(double factor, index column, index cluster, char* tiles) 
 // What underflows is flushed to zero: a part, or a partial sum, below the smallest normal number.
 //
 // Shared weights: sum |p| <= |y| |g| with g = -2 w c. Own weights: the products are w y^2 and -2 w c y,
-// and sum |p| <= 2 A + C with A = sum w y^2 and C = sum w c^2, since 2 |c y| <= c^2 + y^2; A <= 2 d + 2 C
-// for the distance d without its offset, so sum |p| <= 4 d + 5 C, and each dissimilarity is at most
-// a + b z off, where z is how much it exceeds the lowest offset. Then the lowest is certain if the second
-// exceeds it by more than 2 a + 2 b z with its own z, and both are off by less than that.
+// and sum |p| <= A + 2 sqrt(A C) with A = sum w y^2 and C = sum w c^2. Since sqrt(A) <= sqrt(z) + sqrt(C)
+// for z, the distance without its offset or more, a dissimilarity is at most f(z) = e (z + 4 sqrt(z C) + 3 C)
+// off, and f grows with z. So if the second lowest sum, s, exceeds the lowest by more than 2 f(s), all
+// others are at least s - f(s), and the lowest is at most f(s) above its sum: it is certain, and both
+// are bounded. (z is what a sum exceeds the lowest offset by.)
 inline void prepare_products(const Starts& starts, void* memory) {
     const index k_total = starts.n_clusters, m = starts.n_features, steps = n_steps(starts);
     const index each = features_a_step(starts), tiles = (k_total + TILE - 1) / TILE;
@@ -138,8 +139,8 @@ inline void prepare_products(const Starts& starts, void* memory) {
     if (starts.expanded)
         out.bound = {2.02 * added, 2.02 * (e * longest + flushed), 0, 0};
     else
-        out.bound = {2.02 * (5 * e * largest_constant + added + flushed * (square_root(out.limit) + out.limit)),
-                     0, 2.02 * 4 * e, lowest_offset};
+        out.bound = {2.02 * (3 * e * largest_constant + added + flushed * (square_root(out.limit) + out.limit)),
+                     2.02 * 4 * e * square_root(largest_constant), 2.02 * e, lowest_offset};
     const double largest_sum = largest_constant + largest_offset + square_root(LONGEST) * longest +
                                (starts.expanded ? 0 : LONGEST * heaviest);
     if (!(largest_sum <= LARGEST<float> / 16)) out.bound.absolute = __builtin_inf();
