@@ -1,14 +1,19 @@
 """The mixture against slow loops and densities of SciPy."""
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, special, stats
 
 from fwkmeans._mixture import (
+    COUNTING,
     FAMILIES,
+    ColumnCuts,
     Sample,
     correlated_groups,
+    factor_null,
     fit_family,
     fitting,
     leads,
@@ -20,8 +25,9 @@ from fwkmeans._mixture import (
 )
 from fwkmeans._mixture import structure as structure_module
 from fwkmeans._mixture.blocks import block_null, fit_block, free_parameters
+from fwkmeans._mixture.factors import factors
 from fwkmeans._mixture.fitting import TOLERANCE
-from fwkmeans._mixture.sample import EXPONENTS
+from fwkmeans._mixture.sample import EXPONENTS, NARROW, noise_fit
 from fwkmeans._mixture.singles import expected_variance, moments, scores, variances
 from fwkmeans._mixture.structure import NOISE, SPEC, TIED, VOL, Group, Structure
 from fwkmeans._tabular.layout import Layout
@@ -29,7 +35,7 @@ from fwkmeans._tabular.layout import Layout
 TYPES = [TIED, VOL, SPEC]
 
 
-def sample_of(numbers, codes=None, weight=None, *, compress=False, coarse=False):
+def sample_of(numbers, codes=None, weight=None, *, compress=False, coarse=False, counting=False):
     numbers = np.asarray(numbers, dtype=float)
     n_rows = len(numbers)
     weight = np.ones(n_rows) if weight is None else weight
@@ -43,7 +49,8 @@ def sample_of(numbers, codes=None, weight=None, *, compress=False, coarse=False)
     levels = np.where(codes >= 0, codes + offsets[:-1], -1).astype(np.int32)
     levels = levels if codes.shape[1] else None
     encoding = learn_encoding(numbers, levels, layout, weight, compress=compress)
-    return Sample(encoding.encode(numbers, levels), encoding, weight, coarse=coarse)
+    rows = encoding.encode(numbers, levels)
+    return Sample(rows, encoding, weight, coarse=coarse, counting=counting)
 
 
 def blobs(rng, n_rows=120, gap=4.0):
@@ -181,6 +188,171 @@ def test_the_kernel_of_a_coarse_sample_is_a_tenth_of_the_range(rng):
 def test_the_kernel_covers_the_steps_of_a_rounded_column():
     kernel = sample_of(np.arange(400.0)[:, None] % 3).kernel
     assert_allclose(kernel, 0.5**2 / 12)  # a uniform distribution as wide as a step
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_local_variance_compares_gaps_with_those_of_a_normal_column(rng, weighted):
+    x = np.concatenate([rng.normal(size=40), 30 + rng.normal(size=41)])
+    weight = rng.uniform(0.5, 2, size=81) if weighted else np.ones(81)
+    sample = sample_of(x[:, None], weight=weight)
+    x, weight = np.sort(sample.rows.numbers[:, 0]), weight[np.argsort(x)]
+    place = [(weight[:i].sum() + weight[i] / 2) / weight.sum() for i in range(81)]
+    logs = []
+    for here in place:  # half the root of 81 rows is about 4
+        ends = np.clip([here - 4 / 81, here + 4 / 81], place[0], place[-1])
+        low, high = np.interp(ends, place, x)
+        logs.append(np.log((high - low) / np.subtract(*stats.norm.ppf(ends[::-1]))))
+    expected = np.exp(2 * np.average(logs, weights=weight))
+    assert_allclose(sample.local, expected)
+    assert_allclose(sample.kernel, expected * 81**-0.4)
+
+
+def test_the_kernel_hardly_grows_with_the_distance_of_clusters(rng):
+    x = rng.normal(size=(300, 1))
+    assert_allclose(sample_of(x).local, sample_of(x).variance, rtol=0.15)
+    widths = []
+    for far in (10, 1000):
+        sample = sample_of(x + far * (np.arange(300) % 2)[:, None])
+        widths.append(np.sqrt(sample.local[0]) * sample.encoding.range[0] * (far + np.ptp(x)))
+    assert 1 < widths[1] / widths[0] < 3  # the table's deviation is a hundred times as large
+
+
+def test_equal_values_do_not_make_the_kernel_vanish(rng):
+    atoms = np.r_[np.zeros(150), rng.normal(size=50)]
+    jitter = np.repeat([0.0, 1.0], 100) + 1e-12 * rng.normal(size=200)
+    sample = sample_of(np.column_stack([atoms, jitter]))
+    assert 0.1 < sample.local[0] / sample.variance[0] <= 1
+    assert_allclose(sample.local[1], 1e-4 * sample.variance[1])
+
+
+def test_clusters_are_counted_with_a_narrow_kernel_and_skewed_noise(rng):
+    X = np.column_stack([rng.normal(size=200), rng.exponential(size=200), -rng.gamma(2, size=200)])
+    sample, counting = sample_of(X), sample_of(X, counting=True)
+    assert_allclose(counting.kernel, NARROW * sample.kernel)
+    finer = noise_fit(counting.rows.numbers, counting.weight, np.sqrt(counting.kernel), np.inf)
+    assert_array_equal(counting.null > finer + 10, [False, True, True])
+
+
+def test_skewed_noise_has_the_likeliest_spreads(rng):
+    """Against a search over center, exponent and both spreads; the center is on a grid here."""
+    x = rng.exponential(size=400) + 0.2 * rng.normal(size=400)
+
+    def minus(parameters):
+        center, p, *spreads = np.r_[parameters[0], np.exp(parameters[1:])]
+        spread = np.where(x < center, *spreads)
+        sides = sum(spreads) * p ** (1 / p - 1) * special.gamma(1 / p)
+        return (np.abs((x - center) / spread) ** p / p).sum() + 400 * np.log(sides)
+
+    best = -min(
+        optimize.minimize(
+            minus, [c, 0.2, -1, 0], method="Nelder-Mead", options={"maxiter": 4000}
+        ).fun
+        for c in np.quantile(x, [0.05, 0.1, 0.2])
+    )
+    found = noise_fit(x[:, None], np.ones(400), np.array([1e-6]), 2.5)[0] + 2.5
+    assert best - 6 < found < best + 1e-3
+    # mirrored, and in other units
+    assert_allclose(
+        noise_fit(-3 * x[:, None], np.ones(400), np.array([3e-6]), 2.5)[0] + 2.5,
+        found - 400 * np.log(3),
+    )
+
+
+def test_factors_are_the_likeliest(rng):
+    shape = np.cov(
+        rng.normal(size=(60, 2)) @ rng.normal(size=(2, 6)) + rng.normal(size=(60, 6)), rowvar=False
+    )
+
+    def fit(loadings, own):
+        covariance = loadings @ loadings.T + np.diag(own)
+        return np.linalg.slogdet(covariance)[1] + np.trace(np.linalg.solve(covariance, shape))
+
+    loadings, own = factors(shape, 2)
+    start = np.r_[loadings.ravel(), np.log(own)]
+    best = optimize.minimize(lambda x: fit(x[:12].reshape(6, 2), np.exp(x[12:])), start)
+    assert fit(loadings, own) - best.fun < 0.02
+    scores = loadings.T @ np.linalg.solve(loadings @ loadings.T + np.diag(own), loadings)
+    assert_allclose(scores, np.diag(np.diag(scores)), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_rows", [30, 300])
+def test_one_cluster_with_a_factor_is_a_normal_density_less_its_price(rng, n_rows):
+    X = rng.normal(size=(n_rows, 8)) + 2 * rng.normal(size=(n_rows, 1))
+    sample = sample_of(X, counting=True)
+    numbers, prior = sample.rows.numbers, expected_variance(sample, 1)
+    scatter = numbers.T @ numbers + np.diag(n_rows * sample.kernel + 3 * prior)
+    loadings, own = factors(scatter / (n_rows + 3), 1)
+    covariance = loadings @ loadings.T + np.diag(own)
+    inverse = np.linalg.inv(covariance)
+    score = stats.multivariate_normal(np.zeros(8), covariance).logpdf(numbers).sum()
+    score -= 0.5 * n_rows * np.diag(inverse) @ sample.kernel
+    score -= 1.5 * (np.linalg.slogdet(covariance / np.sqrt(np.outer(prior, prior)))[1])
+    score -= 1.5 * (np.diag(inverse) @ prior - 8) + 0.5 * 24 * np.log(n_rows)
+    assert_allclose(factor_null(sample), score, rtol=1e-9)
+    # cheaper than to describe all correlations
+    assert factor_null(sample) > block_null(sample, np.arange(8), (np.inf,))[0]
+
+
+def test_a_factor_need_not_be_normal(rng):
+    X = 0.5 * rng.normal(size=(400, 6)) + 3 * rng.uniform(-1, 1, size=(400, 1))
+    normal, uniform = np.full(2, -np.inf), factor_null(sample_of(X, counting=True))
+    starts = np.argsort(X.sum(axis=1)).argsort() * 3 // 400
+    for k in (2, 3):
+        sample = sample_of(X, counting=True)
+        labels = np.minimum(starts, k - 1)
+        normal[k - 2] = fit_family(sample, [labels], k, COUNTING).criterion
+    assert uniform > normal.max()
+
+
+def test_columns_with_gaps_and_categories_have_no_factors(rng):
+    X = rng.normal(size=(90, 4)) + 2 * rng.normal(size=(90, 1))
+    beside = rng.normal(size=(90, 1))
+    beside[::5] = np.nan
+    codes = rng.integers(0, 3, size=(90, 1))
+    both = sample_of(np.hstack([X, beside]), codes, counting=True)
+    alone = sample_of(X, counting=True)
+    expected = factor_null(alone) + both.null[4] - 1.5 * np.log(90)
+    # the prior of the variances depends on the number of columns for several clusters only
+    assert_allclose(factor_null(both), expected + both.level_null[0] - np.log(90))
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 4])
+def test_columns_are_cut_where_the_squared_error_is_least(rng, n_clusters):
+    x = np.round(rng.normal(size=14), 1) + 3 * (np.arange(14) % n_clusters)
+    labels = ColumnCuts(sample_of(x[:, None]), 5).best(n_clusters)
+    values = np.unique(x)
+    errors = []
+    for cuts in itertools.combinations(values[1:], n_clusters - 1):
+        at = np.searchsorted(cuts, x, side="right")
+        errors.append(sum(((x[at == k] - x[at == k].mean()) ** 2).sum() for k in range(n_clusters)))
+    assert_allclose(
+        sum(((x[labels == k] - x[labels == k].mean()) ** 2).sum() for k in range(n_clusters)),
+        min(errors),
+    )
+
+
+def test_the_column_is_cut_that_gains_most_over_noise(rng):
+    labels = np.repeat([0, 1, 2], 30)
+    X = np.column_stack(
+        [rng.uniform(size=90), 10 * labels + rng.normal(size=90), rng.normal(size=90)]
+    )
+    assert_array_equal(ColumnCuts(sample_of(X, counting=True), 5).best(3), labels)
+
+
+def test_a_column_of_few_values_is_not_cut_into_more(rng):
+    sample = sample_of(np.arange(60.0)[:, None] % 3)
+    assert_array_equal(np.unique(ColumnCuts(sample, 12).best(3)), [0, 1, 2])
+    assert ColumnCuts(sample, 12).best(4) is None
+    gaps = np.where(rng.random(60) < 0.2, np.nan, np.repeat([0, 5], 30) + rng.normal(size=60))
+    labels = ColumnCuts(sample_of(gaps[:, None]), 12).best(2)
+    assert_array_equal(labels[np.isfinite(gaps)], np.repeat([0, 1], 30)[np.isfinite(gaps)])
+
+
+def test_one_cluster_may_be_all_noise(rng):
+    sample = sample_of(rng.uniform(size=(300, 2)), counting=True)
+    fit = fit_family(sample, [np.zeros(300, dtype=int)], 1, COUNTING)
+    assert fit.structure.singles == (NOISE, NOISE)
+    assert_allclose(fit.criterion, sample.null.sum() - 3 * sample.log_n)
 
 
 def test_no_other_variance_of_a_column_scores_better(rng):
@@ -414,8 +586,10 @@ def test_in_a_wide_table_only_leading_columns_are_grouped(rng, monkeypatch):
 def test_what_noise_scores_may_be_known(rng):
     numbers, _ = blobs(rng)
     sample = sample_of(numbers)
-    again = Sample(sample.rows, sample.encoding, sample.weight, null=2 * sample.null)
+    twice = sample.encoding.encode(np.concatenate([numbers, numbers]), None)
+    again = Sample(twice, sample.encoding, np.ones(2 * len(numbers)), like=sample)
     assert_array_equal(again.null, 2 * sample.null)
+    assert_array_equal(again.local, sample.local)
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2, 9])

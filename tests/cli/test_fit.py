@@ -245,7 +245,7 @@ def test_the_report_says_what_the_command_knows(run, write):
     for sentence in (
         "All rows are together, so there is nothing to tell apart.",
         "Nothing clusters here: K-Means does no better",
-        "is highest for 1 cluster of 1 to 3",
+        "is highest for 1 cluster of 1 to 6",
         "Columns left out: who (every row has a text of its own, as a name or key), day (dates or",
     ):
         assert sentence in page, sentence

@@ -12,11 +12,11 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from fwkmeans import AutoKMeans, KMeans
-from fwkmeans._mixture import FAMILIES
+from fwkmeans._mixture import FAMILIES, fitting
 from fwkmeans.datasets import add_noise_features, load_uci, make_survey_gaussians
 from fwkmeans.estimators import auto
 from fwkmeans.estimators.auto_rows import table_of
-from fwkmeans.exceptions import FewerClustersWarning
+from fwkmeans.exceptions import FewerClustersWarning, NotConvergedWarning
 from fwkmeans.persistence import load_model, save_model
 from fwkmeans.plotting import ClusterMapDisplay, FeatureWeightsDisplay
 from fwkmeans.reports import summarize
@@ -121,6 +121,73 @@ def test_rows_without_weight_do_not_count(fitted):
     found = AutoKMeans().fit(more, sample_weight=weight)
     assert_array_equal(found.labels_[: len(frame)], model.labels_)
     assert_array_equal(found.feature_weights_, model.feature_weights_)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_clusters", "apart", "n_noise"),
+    [(60, 3, 10, 0), (40, 2, 8, 0), (100, 2, 8, 1), (60, 2, 8, 4), (200, 3, 10, 5)],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_clear_clusters_of_a_small_table_are_found(n_rows, n_clusters, apart, n_noise, seed):
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n_rows) % n_clusters
+    line = apart * labels + rng.normal(size=n_rows)
+    model = AutoKMeans().fit(np.column_stack([line, rng.normal(size=(n_rows, n_noise))]))
+    assert model.n_clusters_ == n_clusters
+    assert adjusted_rand_score(labels, model.labels_) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("draw", "n_columns", "common"),
+    [
+        ("normal", 10, 0.7),
+        ("normal", 2, 0.0),
+        ("uniform", 5, 0.7),
+        ("uniform", 1, 0.0),
+        ("exponential", 1, 0.0),
+        ("exponential", 5, 0.0),
+    ],
+)
+def test_a_table_without_clusters_is_one(draw, n_columns, common):
+    """In most draws: some have gaps by chance."""
+    found = []
+    for seed in range(3):
+        draws = getattr(np.random.default_rng(seed), draw)
+        X = np.sqrt(1 - common) * draws(size=(60, n_columns))
+        X += np.sqrt(common) * draws(size=(60, 1))
+        found.append(AutoKMeans().fit(X).n_clusters_)
+    assert sorted(found)[1] == 1
+
+
+def test_names_are_left_out_and_said_to_be_noise(rng, tmp_path):
+    frame, labels = mixed_table(rng)
+    named = frame.assign(name=[f"row {i}" for i in range(len(frame))])
+    named = named[["name", *frame.columns]]
+    model, without = AutoKMeans().fit(named), AutoKMeans().fit(frame)
+    assert_array_equal(model.labels_, without.labels_)
+    assert_array_equal(model.feature_weights_[:, 1:], without.feature_weights_)
+    assert model.criteria_ == without.criteria_
+    assert adjusted_rand_score(labels, model.labels_) > 0.95
+    assert model.noise_[0]
+    assert "name is noise: it has too many categories for so few rows." in str(model.explain())
+    assert_array_equal(model.predict(named.assign(name="new")), model.labels_)
+    save_model(model, tmp_path / "model.fwk")
+    again = load_model(tmp_path / "model.fwk")
+    assert_array_equal(again.predict(named), model.labels_)
+    assert str(again.explain()) == str(model.explain())
+
+
+def test_only_names_are_one_cluster():
+    model = AutoKMeans().fit(pd.DataFrame({"name": [f"row {i}" for i in range(20)]}))
+    assert model.n_clusters_ == 1
+    assert model.noise_.all()
+
+
+def test_a_fit_that_does_not_converge_is_said(monkeypatch, fitted):
+    monkeypatch.setattr(fitting, "MOST_STEPS", 1)
+    with pytest.warns(NotConvergedWarning, match="did not converge in"):
+        model = AutoKMeans(3).fit(fitted[1])
+    assert not model.converged_
 
 
 @pytest.mark.parametrize("size", [(500, 10, 3)])
@@ -346,6 +413,22 @@ def test_k_means_votes_but_is_not_chosen(monkeypatch, rng):
         others = [*labels[:place], *labels[place + 1 :], *votes]
         wanted = np.mean([adjusted_rand_score(labels[place], labels_) for labels_ in others])
         assert about[name]["agreement"] == pytest.approx(wanted)
+
+
+def test_mixtures_that_lost_half_of_the_clusters_neither_vote_nor_are_chosen(monkeypatch, rng):
+    X = np.column_stack([np.arange(60) % 3 * 9 + rng.normal(size=60), rng.normal(size=60)])
+    search = search_in(X)
+    lost, two = np.zeros(60, dtype=np.int32), np.arange(60, dtype=np.int32) % 3 // 2
+    fits = [lost, lost, two, lost, lost]
+    by_name = {family.name: labels for family, labels in zip(FAMILIES, fits, strict=True)}
+    monkeypatch.setattr(
+        search,
+        "_best",
+        lambda family, n: SimpleNamespace(labels=by_name[family.name], criterion=0.0),
+    )
+    name, about = search.chosen(3)
+    assert name == FAMILIES[2].name
+    assert [one["agreement"] > 0 for one in about.values()] == [False, False, True, False, False]
 
 
 def test_k_means_has_the_lowest_objective_of_its_starts(rng):

@@ -1660,7 +1660,7 @@ among(
 among(
     "estimators/auto.py",
     ("auto-last-of-near", "swapped", "max() - CLOSE))[0]", "max() - CLOSE))[-1]"),
-    ("auto-no-votes", "forgotten", ", *self._starts.by_kmeans(n_clusters)]", "]"),
+    ("auto-no-votes", "forgotten", "+= self._starts.by_kmeans(n_clusters)", "+= []"),
 )
 among(
     "_mixture/parameters.py",
@@ -1668,7 +1668,7 @@ among(
 )
 among(
     "_mixture/fitting.py",
-    ("mixture-always-converged", "hard-coded", "criterion - history[-2] < TOLERANCE", "True"),
+    ("mixture-always-converged", "hard-coded", "criterion - history[-2] < tolerance", "True"),
     ("auto-small-clusters-win", "forgotten case", "return not _is_even(fit), -fit", "return -fit"),
     ("mixture-worst-leader", "swapped sign", "-fit.criterion\n", "fit.criterion\n"),
 )

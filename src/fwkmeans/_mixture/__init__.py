@@ -19,6 +19,8 @@ kernel), so that equal values and rounding cannot make a density infinite.
 """
 
 from fwkmeans._mixture.blocks import Block
+from fwkmeans._mixture.columns import ColumnCuts
+from fwkmeans._mixture.factors import factor_null
 from fwkmeans._mixture.fitting import COUNTING, FAMILIES, Family, Fit, fit_family, polish
 from fwkmeans._mixture.parameters import Parameters, log_joint, m_step, plan_of
 from fwkmeans._mixture.rows import Encoding, Rows, Table, learn_encoding
@@ -30,6 +32,7 @@ __all__ = [
     "FAMILIES",
     "NOISE",
     "Block",
+    "ColumnCuts",
     "Encoding",
     "Family",
     "Fit",
@@ -40,6 +43,7 @@ __all__ = [
     "Table",
     "correlated_groups",
     "encoded_sample",
+    "factor_null",
     "fit_family",
     "fixed_sample",
     "leads",

@@ -13,8 +13,10 @@ from fwkmeans._mixture.sample import Sample
 from fwkmeans._mixture.structure import SPEC, TIED, VOL, Structure, structure
 from fwkmeans.typing import FloatArray, LabelArray
 
-#: A run ends when the criterion rises by less.
-TOLERANCE = 2e-3
+#: A run ends when the criterion rises by less; of more than so many rows, in proportion to them.
+TOLERANCE, TOLERANCE_ROWS = 2e-3, 2000
+#: Steps of the mixture that goes on until it rests.
+MOST_STEPS = 500
 #: A mixture whose smallest cluster has less than this share of N / K is passed over.
 SMALLEST = 0.2
 #: Structures that are tried one after another.
@@ -30,6 +32,7 @@ class Family(NamedTuple):
     tails: tuple[float, ...]
     grouping: bool = True
     coarse: bool = False  # whether small differences are blurred
+    counting: bool = False  # whether its criterion tells the number of clusters
     leaders: int = 3  # starts that go on from their first structure
 
 
@@ -43,7 +46,7 @@ FAMILIES = (
     Family("coarse single features", True, _ALL, _NORMAL, grouping=False, coarse=True),
 )
 #: The one whose criterion tells the number of clusters.
-COUNTING = Family("tied", True, (TIED,), (3.0, 8.0, INFINITE), leaders=1)
+COUNTING = Family("tied", True, (TIED,), (3.0, 8.0, INFINITE), counting=True, leaders=1)
 
 
 class Fit(NamedTuple):
@@ -73,9 +76,9 @@ def fit_family(
     firsts = [_restructured(sample, np.eye(n_clusters)[one], family, None) for one in starts]
     leaders = sorted((fit for fit in firsts if fit is not None), key=_rank)[: family.leaders]
     settled = sorted((_settled(sample, fit, family) for fit in leaders), key=_rank)
-    rested = [polish(sample, settled[0], max_iter=150)]
+    rested = [polish(sample, settled[0], max_iter=MOST_STEPS)]
     if len(settled) > 1 and not _is_even(rested[0]) and _is_even(settled[1]):
-        rested.append(polish(sample, settled[1], max_iter=150))
+        rested.append(polish(sample, settled[1], max_iter=MOST_STEPS))
     return min(rested, key=_rank)
 
 
@@ -134,13 +137,14 @@ def _alternate(
     price = 0.5 * plan.n_free * sample.log_n
     tails = [None] * len(plan.groups) if tails is None else tails
     history: list[float] = []
+    tolerance = TOLERANCE * max(1.0, sample.n_rows / TOLERANCE_ROWS)
     for _ in range(max_iter):
         parameters, prior = m_step(sample, membership, plan, tails)
         joint, tails = log_joint(sample.rows, parameters, plan)
         total, membership = _posterior(joint)
         criterion = float(sample.weight @ total) + prior - price
         history.append(criterion)
-        converged = len(history) > 1 and criterion - history[-2] < TOLERANCE
+        converged = len(history) > 1 and criterion - history[-2] < tolerance
         if converged:
             break
     return Fit(criterion, membership, found, parameters, tuple(history), converged)

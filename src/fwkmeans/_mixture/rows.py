@@ -80,7 +80,7 @@ _FARTHEST = 1e100
 
 
 class Encoding(NamedTuple):
-    """How a table is encoded. Columns that are constant take no part.
+    """How a table is encoded. Columns that are constant, or of too many categories, take no part.
 
     A column of numbers with two different values is a column of categories: nothing is between.
     """
@@ -94,13 +94,13 @@ class Encoding(NamedTuple):
     range: FloatArray  # (M,)
     pairs: IntArray  # (P,) columns with two values
     values: FloatArray  # (P, 2)
-    categories: IntArray  # (Q - P,) columns of the table, after which come the pairs
+    categories: IntArray  # (Q - P,) categorical columns of the table, after which come the pairs
     seen: IntArray  # (L',) levels of the table's categories that occur
     level_column: IntArray  # (L,) number of the categorical column, 0 to Q - 1, of each level
 
     @property
     def categorical(self) -> IntArray:
-        """The columns of the table that the mixture sees as categories."""
+        """The categorical columns of the table, and the numeric ones with two values."""
         return np.concatenate([self.categories, self.pairs])
 
     def encode(self, X: NDArray[np.floating], levels: NDArray[np.int32] | None) -> Rows:
@@ -134,8 +134,9 @@ class Encoding(NamedTuple):
         if levels is not None and self.seen.size:
             number = np.full(int(self.seen.max()) + 1, -1, dtype=np.int64)
             number[self.seen] = np.arange(self.seen.size)
+            levels = levels[:, self.categories]
             known = (levels >= 0) & (levels < number.size)
-            found[:, : levels.shape[1]] = np.where(
+            found[:, : self.categories.size] = np.where(
                 known, number[np.clip(levels, 0, number.size - 1)], -1
             )
         for j, (column, pair) in enumerate(zip(self.pairs, self.values, strict=True)):
@@ -177,8 +178,8 @@ def learn_encoding(
     pairs, *ends = (np.concatenate(each) for each in zip(*(one[1] for one in parts), strict=True))
     order, pair_order = np.argsort(wide), np.argsort(pairs)
     lowest, highest, middle, width, mean, range_ = (one[order] for one in found)
-    seen, column = _seen_levels(levels, layout)
-    pair_columns = layout.categorical.size + np.repeat(np.arange(pairs.size), 2)
+    categories, seen, column = _seen_levels(levels, layout)
+    pair_columns = categories.size + np.repeat(np.arange(pairs.size), 2)
     return Encoding(
         wide[order],
         lowest,
@@ -189,18 +190,31 @@ def learn_encoding(
         range_,
         pairs[pair_order],
         np.stack(ends, axis=1)[pair_order],
-        np.arange(layout.categorical.size, dtype=np.int64),
+        categories,
         seen,
         np.concatenate([column, pair_columns]).astype(np.int64),
     )
 
 
-def _seen_levels(levels: NDArray[np.int32] | None, layout: Layout) -> tuple[IntArray, IntArray]:
-    """Return the levels that occur, and the categorical column of each."""
+def _seen_levels(
+    levels: NDArray[np.int32] | None, layout: Layout
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return categorical columns, their levels that occur, and the place of the column of each.
+
+    A column is left out if its categories are so many, such as names, that it must be noise: two
+    clusters gain at most log 2 from each row that has one, which does not pay for the parameters.
+    More clusters gain even less for each parameter.
+    """
     if levels is None:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     seen = np.unique(levels[levels >= 0]).astype(np.int64)
-    return seen, np.searchsorted(layout.offsets, seen, side="right") - 1
+    column = np.searchsorted(layout.offsets, seen, side="right") - 1
+    n_levels = np.bincount(column, minlength=levels.shape[1])
+    gain = (levels >= 0).sum(axis=0) * np.log(2)
+    pays = gain >= 0.5 * (n_levels - 1) * np.log(len(levels))
+    kept = pays[column]
+    place = np.cumsum(pays) - 1
+    return np.flatnonzero(pays), seen[kept], place[column[kept]]
 
 
 def _learn(

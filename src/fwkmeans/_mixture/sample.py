@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, ndtri
 
 from fwkmeans._mixture.rows import MOST_CELLS, Encoding, Rows, Table, learn_encoding
 from fwkmeans.typing import BoolArray, FloatArray, IntArray
@@ -14,8 +14,15 @@ from fwkmeans.typing import BoolArray, FloatArray, IntArray
 FEW_VALUES = 15
 #: Width of the kernel of coarse samples, in units of a column's range.
 COARSE = 0.1
+#: Variance of the kernel where clusters are counted, in units of that elsewhere.
+NARROW = 0.5
+#: Least local variance of a column, in units of its variance.
+LEAST_LOCAL = 1e-4
 #: Exponents of the generalized normal distributions that noise may follow (2: normal).
 EXPONENTS = (0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0)
+#: Exponents of skewed distributions, and quantiles at which these may have their center.
+SKEWED_EXPONENTS = (0.7, 1.0, 1.5, 2.0, 3.0)
+SKEWED_CENTERS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 #: Three points and weights that integrate over a normal kernel.
 NODES = ((-np.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (np.sqrt(3.0), 1 / 6))
 
@@ -34,8 +41,10 @@ class Sample:
     coarse : bool
         Whether the kernel is at least a tenth of a column's range wide. Differences that are small
         in units of the range then count little, as they do for K-Means.
-    null : ndarray of shape (n_numbers,) or None
-        What noise would score in each column, if it is known.
+    counting : bool
+        Whether clusters are counted: the kernel is narrow, and noise may be skewed.
+    like : Sample or None
+        Some rows of the same table that tell how close values are, and what noise would score.
     """
 
     def __init__(
@@ -45,12 +54,15 @@ class Sample:
         weight: FloatArray,
         *,
         coarse: bool = False,
-        null: FloatArray | None = None,
+        counting: bool = False,
+        like: Sample | None = None,
     ) -> None:
-        self.rows, self.encoding, self.coarse = rows, encoding, coarse
+        self.rows, self.encoding = rows, encoding
+        self.coarse, self.counting = coarse, counting
         self.n_rows = rows.n_rows
         self.weight: FloatArray = weight * (self.n_rows / weight.sum())
         self.log_n = float(np.log(self.n_rows))
+        self.skew_price = 0.5 * self.log_n if counting else np.inf
         self.n_numbers = rows.numbers.shape[1]
         self.squares: FloatArray = rows.numbers**2
         self.gappy: BoolArray = np.zeros(self.n_numbers, dtype=bool)
@@ -60,8 +72,11 @@ class Sample:
         mass = self.observed_mass(self.weight[:, None], self.weight.sum(keepdims=True))[0]
         sums = self.weight @ self.squares
         self.variance: FloatArray = np.divide(sums, mass, out=np.ones_like(sums), where=mass > 0)
+        self.local: FloatArray = self._local() if like is None else like.local
         self.kernel: FloatArray = self._kernel()
-        self.null: FloatArray = self._null() if null is None else null
+        self.null: FloatArray = (
+            self._null() if like is None else like.null * (self.n_rows / like.n_rows)
+        )
         self.level_column: IntArray = encoding.level_column
         self.n_categorical = encoding.categorical.size
         self.n_levels = np.bincount(self.level_column, minlength=self.n_categorical)
@@ -90,15 +105,20 @@ class Sample:
 
     def _kernel(self) -> FloatArray:
         """Return the variance of the normal kernel in each column."""
-        least = COARSE**2 if self.coarse else 0.0  # numbers are in units of their range
-        kernel = np.maximum(self.variance * self.n_rows**-0.4, least)
+        kernel = np.zeros(self.n_numbers)
         for columns in self._whole():
-            steps = _steps(np.sort(self.rows.numbers[:, columns].T))
-            kernel[columns] = np.maximum(kernel[columns], steps**2 / 12)
+            step = _steps(np.sort(self.rows.numbers[:, columns].T))
+            kernel[columns] = step**2 / 12
         for v in np.flatnonzero(self.gappy):
-            step = _steps(np.sort(self._column(int(v))[0])[None])[0]
-            kernel[v] = max(kernel[v], step**2 / 12)
-        return np.asarray(kernel)
+            kernel[v] = _steps(np.sort(self._column(int(v))[0])[None])[0] ** 2 / 12
+        share = self.n_rows**-0.4 * (NARROW if self.counting else 1.0)
+        least = COARSE**2 if self.coarse else 0.0  # numbers are in units of their range
+        return np.asarray(np.maximum(kernel, np.maximum(self.local * share, least)))
+
+    def _local(self) -> FloatArray:
+        """Return the local variance of each column, which is no larger than its variance."""
+        local = [_local_variance(*self._column(v)) for v in range(self.n_numbers)]
+        return np.clip(local, LEAST_LOCAL * self.variance, self.variance)
 
     def _whole(self) -> Iterator[IntArray]:
         """Yield the columns without missing cells, some at a time."""
@@ -111,13 +131,14 @@ class Sample:
         """Return for each column the log-likelihood of the generalized normal that fits best."""
         null = np.zeros(self.n_numbers)
         for columns in self._whole():
-            null[columns] = _best_fit(
-                self.rows.numbers[:, columns], self.weight, np.sqrt(self.kernel[columns])
-            )
+            null[columns] = self._noise_fit(self.rows.numbers[:, columns], self.weight, columns)
         for v in np.flatnonzero(self.gappy):
             values, weight = self._column(int(v))
-            null[v] = _best_fit(values[:, None], weight, np.sqrt(self.kernel[[v]]))[0]
+            null[v] = self._noise_fit(values[:, None], weight, np.array([v]))[0]
         return null
+
+    def _noise_fit(self, values: FloatArray, weight: FloatArray, columns: IntArray) -> FloatArray:
+        return noise_fit(values, weight, np.sqrt(self.kernel[columns]), self.skew_price)
 
     def _column(self, v: int) -> tuple[FloatArray, FloatArray]:
         values = self.rows.numbers[:, v]
@@ -141,6 +162,27 @@ def _steps(values: FloatArray) -> FloatArray:
     return np.where(n_gaps > 0, steps, 0.0)
 
 
+def _local_variance(values: FloatArray, weight: FloatArray) -> float:
+    r"""Return the variance of a normal distribution whose neighbors lie as close together.
+
+    That is :math:`\exp 2 \langle \log (x_{i+m} - x_{i-m}) / (z_{i+m} - z_{i-m}) \rangle` for sorted
+    values x, quantiles z of the standard normal distribution and m of about half the root of the
+    number of rows: the entropy power, by Vasicek's spacings. Gaps between clusters hardly count,
+    and equal values do not.
+    """
+    order = np.argsort(values, kind="stable")
+    values, weight = values[order], weight[order]
+    place = (np.cumsum(weight) - 0.5 * weight) / weight.sum()
+    aside = max(1, round(0.5 * np.sqrt(values.size))) / values.size
+    low, high = np.maximum(place - aside, place[0]), np.minimum(place + aside, place[-1])
+    gap = np.interp(high, place, values) - np.interp(low, place, values)
+    here = gap > 0
+    if not here.any():
+        return 0.0
+    ratio = gap[here] / (ndtri(high[here]) - ndtri(low[here]))
+    return float(np.exp(2 * np.average(np.log(ratio), weights=weight[here])))
+
+
 def fixed_sample(weight: FloatArray, most: int) -> IntArray:
     """Return rows with weight: all, or always the same ones if there are more than `most`."""
     here = np.flatnonzero(weight > 0)
@@ -149,25 +191,47 @@ def fixed_sample(weight: FloatArray, most: int) -> IntArray:
     return np.sort(np.random.RandomState(0).choice(here, most, replace=False))
 
 
-def encoded_sample(table: Table, at: IntArray, *, compress: bool, coarse: bool = False) -> Sample:
+def encoded_sample(
+    table: Table, at: IntArray, *, compress: bool, coarse: bool = False, counting: bool = False
+) -> Sample:
     """Return some rows of a table, encoded by what they tell of it."""
     part = table.take(at)
     encoding = learn_encoding(*part, compress=compress)
     rows = encoding.encode(part.numbers, part.levels)
-    return Sample(rows, encoding, part.weight, coarse=coarse)
+    return Sample(rows, encoding, part.weight, coarse=coarse, counting=counting)
 
 
-def _best_fit(values: FloatArray, weight: FloatArray, width: FloatArray) -> FloatArray:
-    """Return for each column the highest log-likelihood over exponents and centers.
+def noise_fit(
+    values: FloatArray, weight: FloatArray, width: FloatArray, skew_price: float
+) -> FloatArray:
+    """Return for each column the log-likelihood of the distribution of noise that fits best.
 
-    The densities are proportional to exp(-|x - center|^p / p a^p), and each value is spread by a
-    normal kernel of the given width.
+    It is a generalized normal distribution, or a skewed one if this gains more than its price.
+    Each value is spread by a normal kernel of the given width.
     """
     points = np.concatenate([values + node * width for node, _ in NODES])
     weights = np.concatenate([weight * share for _, share in NODES])
+    best = _symmetric_fit(points, weights)
     total = weights.sum()
-    mean, middle = weight @ values / weight.sum(), 0.5 * (points.min(axis=0) + points.max(axis=0))
-    best = np.full(values.shape[1], -np.inf)
+    away = points - weights @ points / total
+    cubes = weights @ away**3 / total
+    square = cubes**2 / (weights @ away**2 / total) ** 3
+    # columns whose skewness is not chance
+    skewed = np.flatnonzero(square * weight.size / 12 > skew_price)
+    if skewed.size:
+        turned = points[:, skewed] * np.sign(cubes[skewed])
+        best[skewed] = np.maximum(best[skewed], _skewed_fit(turned, weights) - skew_price)
+    return best
+
+
+def _symmetric_fit(points: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return for each column the highest log-likelihood over exponents and centers.
+
+    The densities are proportional to exp(-|x - center|^p / p a^p).
+    """
+    total = weights.sum()
+    mean, middle = weights @ points / total, 0.5 * (points.min(axis=0) + points.max(axis=0))
+    best = np.full(points.shape[1], -np.inf)
     powers = np.empty_like(points)
     for place, center in enumerate((mean, middle, 0.5 * (mean + middle))):
         with np.errstate(divide="ignore"):
@@ -179,3 +243,27 @@ def _best_fit(values: FloatArray, weight: FloatArray, width: FloatArray) -> Floa
                 constant = np.log(p) - np.log(2) - gammaln(1 / p) - 1 / p
                 best = np.maximum(best, total * (constant - log_spread))
     return np.asarray(best)
+
+
+def _skewed_fit(points: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the same for columns with a long tail to the right.
+
+    Each side of the center has its own spread a. With the sums L and R of |x - center|^p on either
+    side, the likeliest spreads are in the ratio of their powers with exponent 1 / (p + 1).
+    """
+    total = weights.sum()
+    best = np.full(points.shape[1], -np.inf)
+    for center in np.quantile(points, SKEWED_CENTERS, axis=0):
+        away = points - center
+        is_right = away > 0
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.abs(away, out=away))
+        for p in SKEWED_EXPONENTS:
+            powers = np.exp(p * logs) * weights[:, None]
+            right = np.where(is_right, powers, 0.0).sum(axis=0)
+            left = np.maximum(powers.sum(axis=0) - right, 0.0)
+            roots = left ** (1 / (p + 1)) + right ** (1 / (p + 1))
+            both = np.log(total) + (1 + 1 / p) * np.log(roots / total)  # the sum of the spreads
+            constant = (1 - 1 / p) * np.log(p) - gammaln(1 / p) - 1 / p
+            best = np.maximum(best, total * (constant - both))
+    return best

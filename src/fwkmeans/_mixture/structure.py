@@ -49,7 +49,8 @@ def structure(
     """Return the groups and types of highest expected criterion.
 
     Groups grow greedily. Each gets its best type, or falls apart into single columns if these
-    score better. Not everything may be noise: then the column that is least so counts.
+    score better. Of several clusters not everything may be noise: then the column that is least so
+    counts.
     """
     weighted = sample.weighted(membership)
     n_clusters = membership.shape[1]
@@ -77,7 +78,7 @@ def structure(
     categories, excess = _categories(sample, weighted, n_clusters)
     doubts += [(lead, "category", v, SPEC) for v, lead in enumerate(excess)]
     used = {*singles, *(group.type for group in groups), *categories} - {"", NOISE}
-    if not used and doubts:
+    if not used and doubts and n_clusters > 1:
         _, place, at, kind_there = max(doubts, key=lambda doubt: doubt[0])
         {"single": singles, "group": groups, "category": categories}[place][at] = kind_there  # type: ignore[index]
     return Structure(tuple(singles), tuple(groups), tuple(categories))

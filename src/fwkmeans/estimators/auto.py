@@ -11,11 +11,13 @@ from fwkmeans._engine import Recipe
 from fwkmeans._mixture import (
     COUNTING,
     FAMILIES,
+    ColumnCuts,
     Family,
     Fit,
     Sample,
     Table,
     encoded_sample,
+    factor_null,
     fit_family,
     fixed_sample,
     polish,
@@ -35,7 +37,7 @@ from fwkmeans.estimators.categories import describe_categories
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.inputs import source_of_gaps
 from fwkmeans.estimators.traits import Traits
-from fwkmeans.exceptions import FewerClustersWarning
+from fwkmeans.exceptions import FewerClustersWarning, NotConvergedWarning
 from fwkmeans.sources import count_faults
 from fwkmeans.typing import (
     Description,
@@ -48,8 +50,12 @@ from fwkmeans.weighting import ClusterPowerWeights
 
 #: Rows on which partitions, structures and the number of clusters are looked for.
 SAMPLE_ROWS = 2000
-#: Numbers of clusters that are tried, and after how many in vain the search ends.
-MOST_CLUSTERS, PATIENCE = 12, 2
+#: Numbers of clusters that are tried, and those that are tried in any case.
+MOST_CLUSTERS, LEAST_TRIED = 12, 6
+#: After how many numbers in vain the search ends.
+PATIENCE = 2
+#: Steps in which a mixture of a sample is fitted to all rows.
+MOST_STEPS = 100
 #: Mean agreements that differ by less are equal, and the first family is taken: the least blurred.
 CLOSE = 0.02
 
@@ -108,8 +114,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         The criterion for every number of clusters that was tried.
     candidates_ : dict
         For each family of mixtures: its ``criterion`` and its ``agreement``, the mean adjusted Rand
-        index with the others and with two partitions of K-Means. The one with the highest agreement
-        was chosen, or the first that is at most 0.02 behind.
+        index with the others and with two partitions of K-Means; 0 if half of its clusters have no
+        rows. The one with the highest agreement was chosen, or the first at most 0.02 behind.
     chosen_ : str
         Its name.
     inertia_ : float
@@ -120,7 +126,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     n_iter_ : int
         Number of these iterations.
     converged_ : bool
-        Whether the last iteration raised the criterion by less than 0.002.
+        Whether the last iteration raised the criterion by less than 0.002, or a millionth of the
+        number of rows if that is more.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -152,7 +159,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     others and with K-Means in two scalings; of some that agree about equally the least blurred.
     This choice, and that of starts without tiny clusters, maximize no common criterion. The number
     of clusters is that of the highest criterion of a sixth family, whose groups have common spreads
-    and may be heavy-tailed.
+    and may be heavy-tailed; one cluster may also have columns that share a few factors.
 
     `transform` returns distances to the centers, with every feature in units of its standard
     deviation and its square multiplied by its weight. The likeliest cluster of a row need not be
@@ -328,6 +335,12 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
                 "for fewer clusters.",
                 FewerClustersWarning,
             )
+        if not self.converged_:
+            warn_user(
+                f"AutoKMeans did not converge in {self.n_iter_} iterations: its criterion still "
+                "rises. Rows between two clusters may have the wrong label; see predict_proba.",
+                NotConvergedWarning,
+            )
 
     def _set_mixture(self, sample: Sample, fit: Fit, table: Table) -> None:
         self._encoding, self._mixture = sample.encoding, fit.parameters
@@ -403,33 +416,46 @@ class _Search:
         here = fixed_sample(table.weight, SAMPLE_ROWS)
         self.n_rows = here.size
         self._here = here
-        self._samples: dict[tuple[bool, bool], Sample] = {}
+        self._samples: dict[tuple[bool, bool, bool], Sample] = {}
         self._starts = Starts(self._sample_for(FAMILIES[0]), n_jobs)
         self._tried: dict[tuple[Family, int], Fit] = {}
+        self._cuts: ColumnCuts | None = None
+        self._counted: dict[int, LabelArray] = {}
 
     def criteria(self, most: int) -> dict[int, float]:
         """Return the criterion of the counting family for numbers of clusters, until it falls."""
         found: dict[int, float] = {}
+        one = factor_null(self._sample_for(COUNTING))
         for n_clusters in range(1, most + 1):
             found[n_clusters] = self._best(COUNTING, n_clusters).criterion
+            if n_clusters == 1:
+                found[n_clusters] = max(found[n_clusters], one)
             logger.info("%d clusters: criterion %.6g", n_clusters, found[n_clusters])
-            if n_clusters - max(found, key=lambda n: found[n]) >= PATIENCE:
+            in_vain = n_clusters - max(found, key=lambda n: found[n])
+            if n_clusters >= LEAST_TRIED and in_vain >= PATIENCE:
                 break
         return found
 
     def chosen(self, n_clusters: int) -> tuple[str, dict[str, dict[str, float]]]:
         """Return the family whose mixture agrees most with the others, and what is known of all.
 
-        Partitions of K-Means vote, too, but are not chosen.
+        Partitions of K-Means vote, too, but are not chosen. Mixtures that lost half of the
+        clusters neither vote nor are chosen, unless all have.
         """
         fits = {family.name: self._best(family, n_clusters) for family in FAMILIES}
-        voters = [*(fit.labels for fit in fits.values()), *self._starts.by_kmeans(n_clusters)]
-        agreement = mean_agreement(voters)[: len(fits)]
+        whole = np.array([2 * np.unique(fit.labels).size > n_clusters for fit in fits.values()])
+        whole |= not whole.any()
+        voters = [
+            fit.labels for fit, may_vote in zip(fits.values(), whole, strict=True) if may_vote
+        ]
+        voters += self._starts.by_kmeans(n_clusters)
+        agreement = np.zeros(len(fits))
+        agreement[whole] = mean_agreement(voters)[: whole.sum()]
         about = {
             name: {"criterion": fit.criterion, "agreement": float(value)}
             for (name, fit), value in zip(fits.items(), agreement, strict=True)
         }
-        near = np.flatnonzero(~(agreement < agreement.max() - CLOSE))[0]
+        near = np.flatnonzero(whole & ~(agreement < agreement[whole].max() - CLOSE))[0]
         best = list(fits)[int(near)]
         logger.info("the family %r agrees most with the others (%.2f)", best, agreement[near])
         return best, about
@@ -442,29 +468,53 @@ class _Search:
         if len(everything.weight) == self.n_rows:
             return sample, fit
         rows = sample.encoding.encode(everything.numbers, everything.levels)
-        null = sample.null * (len(everything.weight) / self.n_rows)
-        full = Sample(rows, sample.encoding, everything.weight, coarse=family.coarse, null=null)
-        return full, polish(full, fit, max_iter=30)
+        full = Sample(rows, sample.encoding, everything.weight, coarse=family.coarse, like=sample)
+        return full, polish(full, fit, max_iter=MOST_STEPS)
 
     def _sample_for(self, family: Family) -> Sample:
-        key = (family.compress, family.coarse)
+        key = (family.compress, family.coarse, family.counting)
         if key not in self._samples:
-            other = self._samples.get((family.compress, not family.coarse))
+            same = [one for other, one in self._samples.items() if other[0] == family.compress]
+            coarse, counting = family.coarse, family.counting
             self._samples[key] = (
-                Sample(other.rows, other.encoding, other.weight, coarse=family.coarse)
-                if other is not None
+                Sample(
+                    same[0].rows,
+                    same[0].encoding,
+                    same[0].weight,
+                    coarse=coarse,
+                    counting=counting,
+                )
+                if same
                 else encoded_sample(
-                    self._table, self._here, compress=family.compress, coarse=family.coarse
+                    self._table,
+                    self._here,
+                    compress=family.compress,
+                    coarse=coarse,
+                    counting=counting,
                 )
             )
         return self._samples[key]
 
     def _best(self, family: Family, n_clusters: int) -> Fit:
-        """Return the best mixture of a family over all starts."""
+        """Return the best mixture of a family over all starts.
+
+        When clusters are counted, each numeric column is cut, too, so that columns of noise do not
+        hide it; where this was done, the partition that was found is a start for the others.
+        """
         sample = self._sample_for(family)
         as_it_is = family._replace(name="", compress=bool(sample.encoding.width.any()))
         key = (as_it_is, n_clusters)  # without heavy tails two families are one
         if key not in self._tried:
-            starts = self._starts.partitions(n_clusters)
+            starts = [*self._starts.partitions(n_clusters), *self._more_starts(family, n_clusters)]
             self._tried[key] = fit_family(sample, starts, n_clusters, family)
+            if family.counting:
+                self._counted[n_clusters] = self._tried[key].labels
         return self._tried[key]
+
+    def _more_starts(self, family: Family, n_clusters: int) -> list[LabelArray]:
+        if not family.counting:
+            return [self._counted[n_clusters]] if n_clusters in self._counted else []
+        if self._cuts is None:
+            self._cuts = ColumnCuts(self._sample_for(family), MOST_CLUSTERS)
+        cut = self._cuts.best(n_clusters)
+        return [] if cut is None else [cut]

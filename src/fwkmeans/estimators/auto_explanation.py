@@ -68,11 +68,14 @@ def marginals_of(sample: Sample, fit: Fit, layout: Layout) -> Marginals:
     between = np.zeros((n_clusters, n_clusters, n_features))
     lead = np.full(n_features, np.nan)
     numeric = layout.numeric[encoding.numbers] if encoding.numbers.size else np.empty(0, np.int64)
-    category = np.concatenate([layout.categorical, layout.numeric[encoding.pairs]])
+    category = np.concatenate(
+        [layout.categorical[encoding.categories], layout.numeric[encoding.pairs]]
+    )
     numeric_lead, category_lead = leads(sample, fit.membership)
     lead[numeric], lead[category] = numeric_lead, category_lead
     varies = np.bincount(sample.level_column, minlength=category.size) > 1
     lead[category[~varies]] = np.nan
+    lead[np.delete(layout.categorical, encoding.categories)] = -np.inf  # nothing was computed
     shares = np.exp(parameters.log_shares)
     parts = [(parameters.singles, parameters.means, parameters.variance)]
     parts += [(block.columns, block.means, block.variance) for block in parameters.blocks]
@@ -158,6 +161,12 @@ def explanation_of(model: Any, names: list[str]) -> Explanation:
 def _noise(name: str, lead: float, alone: bool) -> dict[str, Any]:
     if np.isnan(lead):
         return {"column": name, "reason": "it has the same value in all rows", "lead": None}
+    if np.isinf(lead):
+        return {
+            "column": name,
+            "reason": "it has too many categories for so few rows",
+            "lead": None,
+        }
     if lead < 0:
         reason = "its values are spread alike in all clusters"
     elif alone:
