@@ -339,6 +339,14 @@ def test_the_column_is_cut_that_gains_most_over_noise(rng):
     assert_array_equal(ColumnCuts(sample_of(X, counting=True), 5).best(3), labels)
 
 
+def test_of_many_columns_those_are_cut_whose_values_lie_close_together(rng, monkeypatch):
+    monkeypatch.setattr("fwkmeans._mixture.columns.MOST_CUT", 1)
+    told = np.repeat([0.0, 8.0], 30) + rng.normal(size=60)
+    numbers = np.column_stack([rng.normal(size=(60, 3)), told, rng.uniform(size=(60, 2))])
+    labels = ColumnCuts(sample_of(numbers), 2).best(2)
+    assert_array_equal(labels, np.repeat([0, 1], 30))
+
+
 def test_a_column_of_few_values_is_not_cut_into_more(rng):
     sample = sample_of(np.arange(60.0)[:, None] % 3)
     assert_array_equal(np.unique(ColumnCuts(sample, 12).best(3)), [0, 1, 2])
@@ -587,9 +595,11 @@ def test_what_noise_scores_may_be_known(rng):
     numbers, _ = blobs(rng)
     sample = sample_of(numbers)
     twice = sample.encoding.encode(np.concatenate([numbers, numbers]), None)
-    again = Sample(twice, sample.encoding, np.ones(2 * len(numbers)), like=sample)
-    assert_array_equal(again.null, 2 * sample.null)
-    assert_array_equal(again.local, sample.local)
+    weight, null, local = np.ones(2 * len(numbers)), 2 * sample.null, sample.local / 2
+    again = Sample(twice, sample.encoding, weight, local=local, null=null)
+    assert_array_equal(again.null, null)
+    fresh = Sample(twice, sample.encoding, weight)
+    assert (again.kernel < fresh.kernel).all()
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2, 9])

@@ -43,8 +43,10 @@ class Sample:
         in units of the range then count little, as they do for K-Means.
     counting : bool
         Whether clusters are counted: the kernel is narrow, and noise may be skewed.
-    like : Sample or None
-        Some rows of the same table that tell how close values are, and what noise would score.
+    local : ndarray of shape (n_numbers,) or None
+        The local variance of each column, if it is known.
+    null : ndarray of shape (n_numbers,) or None
+        What noise would score in each column, if it is known.
     """
 
     def __init__(
@@ -55,7 +57,8 @@ class Sample:
         *,
         coarse: bool = False,
         counting: bool = False,
-        like: Sample | None = None,
+        local: FloatArray | None = None,
+        null: FloatArray | None = None,
     ) -> None:
         self.rows, self.encoding = rows, encoding
         self.coarse, self.counting = coarse, counting
@@ -72,11 +75,9 @@ class Sample:
         mass = self.observed_mass(self.weight[:, None], self.weight.sum(keepdims=True))[0]
         sums = self.weight @ self.squares
         self.variance: FloatArray = np.divide(sums, mass, out=np.ones_like(sums), where=mass > 0)
-        self.local: FloatArray = self._local() if like is None else like.local
+        self.local: FloatArray = self._local() if local is None else local
         self.kernel: FloatArray = self._kernel()
-        self.null: FloatArray = (
-            self._null() if like is None else like.null * (self.n_rows / like.n_rows)
-        )
+        self.null: FloatArray = self._null() if null is None else null
         self.level_column: IntArray = encoding.level_column
         self.n_categorical = encoding.categorical.size
         self.n_levels = np.bincount(self.level_column, minlength=self.n_categorical)

@@ -468,7 +468,14 @@ class _Search:
         if len(everything.weight) == self.n_rows:
             return sample, fit
         rows = sample.encoding.encode(everything.numbers, everything.levels)
-        full = Sample(rows, sample.encoding, everything.weight, coarse=family.coarse, like=sample)
+        full = Sample(
+            rows,
+            sample.encoding,
+            everything.weight,
+            coarse=family.coarse,
+            local=sample.local,
+            null=sample.null * (len(everything.weight) / self.n_rows),
+        )
         return full, polish(full, fit, max_iter=MOST_STEPS)
 
     def _sample_for(self, family: Family) -> Sample:
@@ -483,6 +490,7 @@ class _Search:
                     same[0].weight,
                     coarse=coarse,
                     counting=counting,
+                    local=same[0].local,
                 )
                 if same
                 else encoded_sample(
