@@ -118,7 +118,12 @@ class Sample:
 
     def _local(self) -> FloatArray:
         """Return the local variance of each column, which is no larger than its variance."""
-        local = [_local_variance(*self._column(v)) for v in range(self.n_numbers)]
+        local = np.zeros(self.n_numbers)
+        for columns in self._whole():
+            local[columns] = _local_variances(self.rows.numbers[:, columns], self.weight)
+        for v in np.flatnonzero(self.gappy):
+            values, weight = self._column(int(v))
+            local[v] = _local_variances(values[:, None], weight)[0]
         return np.clip(local, LEAST_LOCAL * self.variance, self.variance)
 
     def _whole(self) -> Iterator[IntArray]:
@@ -163,25 +168,27 @@ def _steps(values: FloatArray) -> FloatArray:
     return np.where(n_gaps > 0, steps, 0.0)
 
 
-def _local_variance(values: FloatArray, weight: FloatArray) -> float:
-    r"""Return the variance of a normal distribution whose neighbors lie as close together.
+def _local_variances(values: FloatArray, weight: FloatArray) -> FloatArray:
+    r"""Return for each column the variance of a normal one whose neighbors lie as close together.
 
     That is :math:`\exp 2 \langle \log (x_{i+m} - x_{i-m}) / (z_{i+m} - z_{i-m}) \rangle` for sorted
     values x, quantiles z of the standard normal distribution and m of about half the root of the
     number of rows: the entropy power, by Vasicek's spacings. Gaps between clusters hardly count,
     and equal values do not.
     """
-    order = np.argsort(values, kind="stable")
-    values, weight = values[order], weight[order]
-    place = (np.cumsum(weight) - 0.5 * weight) / weight.sum()
-    aside = max(1, round(0.5 * np.sqrt(values.size))) / values.size
-    low, high = np.maximum(place - aside, place[0]), np.minimum(place + aside, place[-1])
-    gap = np.interp(high, place, values) - np.interp(low, place, values)
+    columns = values.T
+    order = np.argsort(columns, axis=1, kind="stable")
+    columns, weights = np.take_along_axis(columns, order, axis=1), weight[order]
+    place = (np.cumsum(weights, axis=1) - 0.5 * weights) / weight.sum()
+    at, aside = np.arange(len(values)), max(1, round(0.5 * np.sqrt(len(values))))
+    low, high = np.maximum(at - aside, 0), np.minimum(at + aside, len(values) - 1)
+    normal = ndtri(place)
+    gap = columns[:, high] - columns[:, low]
     here = gap > 0
-    if not here.any():
-        return 0.0
-    ratio = gap[here] / (ndtri(high[here]) - ndtri(low[here]))
-    return float(np.exp(2 * np.average(np.log(ratio), weights=weight[here])))
+    ratio = np.divide(gap, normal[:, high] - normal[:, low], out=np.ones_like(gap), where=here)
+    total = np.where(here, weights, 0.0).sum(axis=1)
+    logs = (weights * np.log(ratio)).sum(axis=1) / np.maximum(total, 1e-300)
+    return np.where(total > 0, np.exp(2 * logs), 0.0)
 
 
 def fixed_sample(weight: FloatArray, most: int) -> IntArray:
