@@ -98,7 +98,7 @@ class _Loop:
         self.initial = initial
         device = kernels.rows_of(block).tensor.device
         self._features = {
-            name: torch.as_tensor(np.ascontiguousarray(values)).to(device)
+            name: torch.as_tensor(np.array(values, order="C")).to(device)  # they may be read-only
             for name, values in (
                 ("magnitude", table.magnitude),
                 ("span", table.span),
