@@ -55,7 +55,7 @@ MOST_CLUSTERS, LEAST_TRIED = 12, 6
 #: After how many numbers in vain the search ends.
 PATIENCE = 2
 #: Steps in which a mixture of a sample is fitted to all rows.
-MOST_STEPS = 100
+STEPS_ON_ALL_ROWS = 100
 #: Mean agreements that differ by less are equal, and the first family is taken: the least blurred.
 CLOSE = 0.02
 
@@ -476,31 +476,24 @@ class _Search:
             local=sample.local,
             null=sample.null * (len(everything.weight) / self.n_rows),
         )
-        return full, polish(full, fit, max_iter=MOST_STEPS)
+        return full, polish(full, fit, max_iter=STEPS_ON_ALL_ROWS)
 
     def _sample_for(self, family: Family) -> Sample:
         key = (family.compress, family.coarse, family.counting)
         if key not in self._samples:
-            same = [one for other, one in self._samples.items() if other[0] == family.compress]
             coarse, counting = family.coarse, family.counting
-            self._samples[key] = (
-                Sample(
-                    same[0].rows,
-                    same[0].encoding,
-                    same[0].weight,
-                    coarse=coarse,
-                    counting=counting,
-                    local=same[0].local,
+            known = (one for other, one in self._samples.items() if other[0] == family.compress)
+            same = next(known, None)
+            if same is None:
+                compress = family.compress
+                self._samples[key] = encoded_sample(
+                    self._table, self._here, compress=compress, coarse=coarse, counting=counting
                 )
-                if same
-                else encoded_sample(
-                    self._table,
-                    self._here,
-                    compress=family.compress,
-                    coarse=coarse,
-                    counting=counting,
+            else:
+                rows = same.rows, same.encoding, same.weight
+                self._samples[key] = Sample(
+                    *rows, coarse=coarse, counting=counting, local=same.local
                 )
-            )
         return self._samples[key]
 
     def _best(self, family: Family, n_clusters: int) -> Fit:
