@@ -14,9 +14,6 @@
 
 namespace fwk {
 
-// Whether squares of such differences are numbers in float, and not too small to tell rows apart.
-inline bool fits_single(double difference) { return difference > 1e-12 && difference < 1e15; }
-
 // What all starts share.
 template <class T>
 struct Problem {
@@ -71,7 +68,7 @@ class Passes {
     // Sums of the rows (or of those that change); the labels are replaced if they are kept.
     // With bounds the fingerprint is the change of it.
     void accumulate(const Starts& starts, std::int32_t* labels, bool update, const Bounds* bounds = nullptr) {
-        prepare(starts, bounds && single_, bounds && bounds->upper && products_);
+        prepare(starts, bounds && races.single, bounds && bounds->upper && races.products);
         std::fill(doubtful_.begin(), doubtful_.end(), 0);
         const unsigned char flag = update;
         const LastLabels known{labels, problem_.rows.n_rows, &flag};
@@ -115,10 +112,7 @@ class Passes {
         return row;
     }
 
-    // In single precision as long as that decides most rows, and by products before, see
-    // `accumulate_bounded`.
-    void race_in_single(bool single) { single_ = single; }
-    void race_by_products(bool products) { products_ = products; }
+    Races races{};  // of passes by bounds
     // Rows that the race could not decide, or that products could not.
     std::int64_t n_doubtful(bool products = false) const {
         std::int64_t sum = 0;
@@ -163,7 +157,7 @@ class Passes {
         if (bounds) {
             Bounds own = *bounds;
             own.doubtful = &doubtful_[2 * segment];
-            kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, prepared_.data(), single_,
+            kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, prepared_.data(), races.single,
                                             prepared_products_.empty() ? nullptr : prepared_products_.data(),
                                             scratch(place), known, own, of(memory), cancel_of_(worker));
         } else {
@@ -193,7 +187,6 @@ class Passes {
     std::vector<double> parts_, total_;
     std::vector<char> prepared_products_;
     std::vector<std::int64_t> doubtful_;  // rows of each segment that a race could not decide, nor products
-    bool single_ = false, products_ = false;
     bool packed_ = false;  // whether all rows are in the scratch memory
 };
 
@@ -282,11 +275,7 @@ class Loop {
         std::fill(upper_.begin(), upper_.end(), std::numeric_limits<float>::infinity());
         std::fill(lower_.begin(), lower_.end(), 0.0f);
         bound_centers_.clear();
-        double widest = 0;
-        for (index v = 0; v < m_; ++v) widest = std::max(widest, problem_.span[v]);
-        passes_.race_in_single(sizeof(T) == 8 && fits_single(widest));
-        passes_.race_by_products(races_by_products(m_, k_, rule_.n_own() != k_) &&
-                                 fits_single(widest) && !problem_.rows.gaps);
+        passes_.races = Races::first<T>(problem_.span, m_, k_, rule_.n_own() != k_, problem_.rows.gaps);
         fingerprint_ = 0;
         prints_.clear();
         has_print_ = has_total_ = false;
@@ -345,10 +334,7 @@ class Loop {
             const Bounds bounds = moved_bounds();
             passes_.accumulate(starts, labels_.data(), update, &bounds);
             fingerprint_ += *passes_.total().fingerprint;
-            const index n_rows = problem_.rows.n_rows;
-            const bool too_doubtful = sizeof(T) == 8 && passes_.n_doubtful() > n_rows / 50;
-            if (too_doubtful) passes_.race_in_single(false);
-            if (too_doubtful || passes_.n_doubtful(true) > n_rows / 4) passes_.race_by_products(false);
+            passes_.races = passes_.races.after(passes_.n_doubtful(), passes_.n_doubtful(true), problem_.rows.n_rows);
             bound_centers_ = centers_;
             bound_weights_ = weighting_.effective;
         }

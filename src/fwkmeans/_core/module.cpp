@@ -262,12 +262,9 @@ class BoundedPass {
           doubtful_(2 * starts.n_starts) {
         const index r = starts.n_starts, k = starts.n_clusters, m = starts.n_features;
         const index n_own = starts.shared ? 1 : k;
-        double widest = 0;
-        for (index v = 0; v < m; ++v) widest = std::max(widest, known.span.data()[v]);
-        // double rows race in float; what is doubtful then is decided again
-        if (sizeof(T) == 8 && fits_single(widest)) single_ = prepare_all<float>(starts, 1);
-        const bool by_products = races_by_products(m, k, starts.shared) && fits_single(widest) && !rows.gaps;
-        if (by_products) products_.resize(r, std::vector<char>(kernels<T>().products_bytes(starts)));
+        races_ = Races::first<T>(known.span.data(), m, k, starts.shared, rows.gaps);
+        if (races_.single) single_ = prepare_all<float>(starts, 1);
+        if (races_.products) products_.resize(r, std::vector<char>(kernels<T>().products_bytes(starts)));
         for (index start = 0; start < r; ++start) {
             moves_.emplace_back(new MovedBounds(k, m));
             Starts one = starts;
@@ -285,7 +282,7 @@ class BoundedPass {
             bounds_.push_back(moves_[start]->from(known.centers ? &before : nullptr, now,
                                                   known.new_upper.data() + start * known.new_upper.stride(0),
                                                   known.new_lower.data() + start * known.new_lower.stride(0), unit_));
-            if (by_products) kernels<T>().prepare_products(one, products_[start].data());
+            if (races_.products) kernels<T>().prepare_products(one, products_[start].data());
         }
     }
 
@@ -305,14 +302,11 @@ class BoundedPass {
                        nullptr,
                        out.fingerprint + start,
                        out.changed + start};
-        const bool decides = sizeof(T) == 4 || doubtful_[2 * start].load() <= rows_.n_rows / 50;
-        const bool single = !single_.empty() && decides;
-        const bool by_products =
-            !products_.empty() && decides && doubtful_[2 * start + 1].load() <= rows_.n_rows / 4;
-        const char* prepared = single ? single_.data() + start * kernels<float>().prepared_bytes(starts_)
-                                      : prepared_.data() + start * kernels<T>().prepared_bytes(starts_);
-        kernels<T>().accumulate_bounded(rows_, begin, end, ones_[start], prepared, single,
-                                        by_products ? products_[start].data() : nullptr, scratch,
+        const Races races = races_.after(doubtful_[2 * start], doubtful_[2 * start + 1], rows_.n_rows);
+        const char* prepared = races.single ? single_.data() + start * kernels<float>().prepared_bytes(starts_)
+                                            : prepared_.data() + start * kernels<T>().prepared_bytes(starts_);
+        kernels<T>().accumulate_bounded(rows_, begin, end, ones_[start], prepared, races.single,
+                                        races.products ? products_[start].data() : nullptr, scratch,
                                         {labels, rows_.n_rows, &update}, bounds, own, cancel);
         for (int i = 0; i < 2; ++i) doubtful_[2 * start + i] += doubtful[i];
     }
@@ -323,6 +317,7 @@ class BoundedPass {
     const Remembered& known_;
     const LastLabels& last_;
     double unit_;
+    Races races_{};
     std::vector<char> prepared_, single_;
     std::vector<std::unique_ptr<MovedBounds>> moves_;  // their tables are what the bounds point to
     std::vector<Starts> ones_;

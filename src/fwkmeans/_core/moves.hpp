@@ -18,6 +18,28 @@ inline double unit_of(const double* span, index m) {
     return std::ldexp(1.0, -exponent / 2);
 }
 
+// Whether squares of such differences are numbers in float, and not too small to tell rows apart.
+inline bool fits_single(double difference) { return difference > 1e-12 && difference < 1e15; }
+
+// The races of lower precision that a pass by bounds begins with: rows in double precision race in single,
+// and by products before that. What they leave in doubt is decided again.
+struct Races {
+    bool single, products;
+
+    template <class T>
+    static Races first(const double* span, index m, index k, bool shared, bool gaps) {
+        double widest = 0;
+        for (index v = 0; v < m; ++v) widest = std::max(widest, span[v]);
+        const bool fits = fits_single(widest);
+        return {sizeof(T) == 8 && fits, fits && !gaps && races_by_products(m, k, shared)};
+    }
+    // Those that still pay if a race could not decide so many rows, and products so many.
+    Races after(std::int64_t n_doubtful, std::int64_t n_undecided, index n_rows) const {
+        const bool too_doubtful = single && n_doubtful > n_rows / 50;
+        return {single && !too_doubtful, products && !too_doubtful && n_undecided <= n_rows / 4};
+    }
+};
+
 // What decides the labels of a start.
 struct Deciding {
     const double* centers;  // (K, M)
