@@ -5,11 +5,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from joblib.externals.loky import process_executor
 from sklearn.metrics import adjusted_rand_score
 
 from fwkmeans._engine import first_lowest
@@ -20,6 +22,7 @@ from fwkmeans.survey import (
     Store,
     parse_contender,
     parse_table,
+    run,
     run_survey,
     run_unit,
     survey_protocol,
@@ -284,6 +287,28 @@ def test_workers_that_have_just_started_end_with_the_survey(number, tmp_path):
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert "Traceback" not in errors
     assert "Warning" not in errors
+
+
+def test_stopped_while_units_are_handed_over_nothing_fails(monkeypatch):
+    """Joblib's thread fails over a unit it has not yet taken when it is told to stop."""
+    thread = process_executor._ExecutorManagerThread
+    take = thread.add_call_item_to_queue
+
+    def take_later(self):
+        time.sleep(0.2)
+        monkeypatch.setattr(thread, "add_call_item_to_queue", take)
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    failures = []
+    monkeypatch.setattr(threading, "excepthook", failures.append)
+    monkeypatch.setattr(thread, "add_call_item_to_queue", take_later)
+    monkeypatch.setattr(run, "run_unit", abs)
+    monkeypatch.setattr(run, "wait", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        next(run._run_units(range(8), 2))
+    assert not failures
 
 
 @pytest.mark.long

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing, contextmanager
 from itertools import islice
@@ -127,9 +127,9 @@ def _run_units(
         initargs=(os.getpid(),),
         env={name: os.environ.get(name, share) for name in _NUMBERS_OF_THREADS},
     )
+    numbers: dict[Future[list[Cell]], int] = {}
     try:
         waiting = iter(enumerate(units))
-        numbers: dict[Future[list[Cell]], int] = {}
         while True:
             # no more than the processes take at once: joblib trips over others when it is stopped
             for at, unit in islice(waiting, n_processes + 1 - len(numbers)):
@@ -145,7 +145,15 @@ def _run_units(
             "was done is in the file of results. Run it again, with fewer jobs."
         ) from error
     finally:
+        _wait_until_taken(numbers)
         pool.shutdown(kill_workers=True)
+
+
+def _wait_until_taken(futures: Collection[Future[list[Cell]]], seconds: float = 5.0) -> None:
+    """Give joblib's thread time to take what was submitted last: stopped earlier, it fails."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not all(one.running() or one.done() for one in futures):
+        time.sleep(0.001)
 
 
 _NUMBERS_OF_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
