@@ -27,7 +27,6 @@ from fwkmeans.sources.dask_tasks import (
 )
 from fwkmeans.typing import FloatArray, Reduction, RowMemory
 
-_LOST = "holding Actor was lost"  # in what Dask says of actors whose worker has gone
 _SECONDS = 1.0  # after which we look whether an actor that does not answer is lost
 
 
@@ -213,10 +212,8 @@ class Keepers(Turns):
 
     def close(self) -> None:
         """Let the workers drop the actors, as soon as these have done what they are at."""
-        futures = [kept.future for kept in self._kept]
+        self._drop(self._kept)
         self._kept = []
-        with suppress(Exception):  # the cluster may be what has failed
-            self._client.cancel(futures)  # errors refer to what they met, so these may live on
 
     def _ask(self, method: str, *arguments: Any) -> list[Parts]:
         answers: list[Any] = []
@@ -234,10 +231,19 @@ class Keepers(Turns):
 
     def _made_again(self, lost: list[_Kept]) -> list[_Kept]:
         """Return actors for the blocks of those that are lost."""
+        self._drop(lost)  # one that cannot be reached may still be there
         self._kept = [kept for kept in self._kept if kept not in lost]
         made = self._made(sorted(block for kept in lost for block in kept.blocks))
         self._kept += made
         return made
+
+    def _drop(self, several: list[_Kept]) -> None:
+        self._cancel([kept.future for kept in several])
+
+    def _cancel(self, futures: list[Any]) -> None:
+        """Give up actors; references to them may live on, since errors refer to what they met."""
+        with suppress(Exception):  # the cluster may be what has failed
+            self._client.cancel(futures)
 
     def _made(self, blocks: Sequence[int]) -> list[_Kept]:
         made: list[_Kept] = []
@@ -248,8 +254,8 @@ class Keepers(Turns):
             blocks = [block for block in blocks if block not in here]
         return made
 
-    def _tried(self, blocks: Sequence[int]) -> Iterator[_Kept]:
-        """Yield new actors for these blocks; some may be lost at once."""
+    def _tried(self, blocks: Sequence[int]) -> list[_Kept]:
+        """Return new actors for these blocks; some may be lost at once."""
         groups = list(self._place(blocks))
         options = {"actor": True, "allow_other_workers": True}  # if one has gone meanwhile
         futures = [
@@ -258,12 +264,28 @@ class Keepers(Turns):
             )
             for worker, some, known in groups
         ]
-        for (_, some, _), future in zip(groups, futures, strict=True):
-            try:
-                yield _Kept(future.result(), future, some)
-            except RuntimeError as error:
-                if _LOST not in str(error):
-                    raise
+        made: list[_Kept] = []
+        try:
+            for (_, some, _), future in zip(groups, futures, strict=True):
+                with suppress(_Lost):
+                    made.append(_Kept(_result(future), future, some))
+        except BaseException:
+            self._cancel(futures)
+            raise
+        return made
+
+
+class _Lost(Exception):  # noqa: N818 - nobody sees it
+    """The worker of an actor has gone."""
+
+
+def _result(future: Any) -> Any:
+    try:
+        return future.result()
+    except RuntimeError as error:
+        if "holding Actor was lost" in str(error):  # what Dask says
+            raise _Lost from error
+        raise
 
 
 @contextmanager
