@@ -391,14 +391,20 @@ def test_actors_hold_sample_weights_gaps_and_categories(client, asked):
 
 
 @pytest.mark.usefixtures("_small_tables_keep_bounds")
-def test_workers_with_threads_and_fits_at_the_same_time():
-    """Also one inside of a task, whose worker must not wait for itself."""
+def test_fits_at_the_same_time(client):
+    """Also those inside of tasks, whose workers must not wait for themselves."""
     expected = without_cluster(fit_by_bounds)
-    with cluster(1, threads_per_worker=3) as client:
-        inside = [client.submit(fit_by_bounds, pure=False) for _ in range(3)]
+    inside = [client.submit(fit_by_bounds, pure=False) for _ in range(3)]
+    assert fit_by_bounds() == expected
+    assert client.gather(inside) == [expected] * 3
+    assert soon(lambda: actors(client) == 0)
+
+
+@pytest.mark.usefixtures("_small_tables_keep_bounds")
+def test_an_actor_uses_the_threads_of_its_worker():
+    expected = without_cluster(fit_by_bounds)
+    with cluster(1, threads_per_worker=3):
         assert fit_by_bounds() == expected
-        assert client.gather(inside) == [expected] * 3
-        assert soon(lambda: actors(client) == 0)
 
 
 class _Addresses(BlockReduction):
