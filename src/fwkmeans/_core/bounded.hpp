@@ -238,7 +238,9 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
             bounds.doubtful[1] += n_again;
             n_changed = find_changes(table, block, open, labels, bounds, out);
         }
-        if (table.gaps)
+        if (!out.sums)
+            for (index p = 0; p < n_changed; ++p) labels[block.chosen[p]] = block.labels[block.chosen[p]];
+        else if (table.gaps)
             sum_changes<T, Cells::gaps>(block, s, starts, labels, n_changed, known.update[0], out);
         else if (s)
             sum_changes<T, Cells::weighted>(block, s, starts, labels, n_changed, known.update[0], out);
@@ -257,6 +259,24 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
     else
         accumulate_bounded<T, T>(table, begin, end, starts, prepared, products, scratch, known, bounds, out,
                                  cancel);
+}
+
+// Sums the rows of clusters [first, last), which are in the order of their labels: those of cluster j
+// are order[position[j]] to order[position[j + 1]]. Columns must be contiguous.
+template <class T>
+void sum_clusters(const Rows<T>& table, const Starts& starts, std::int32_t* order, std::int32_t* position,
+                  index first, index last, const Sums& out) {
+    Scratch<T> block(nullptr, table.n_features, starts.n_clusters, false);
+    stage(table, 0, table.n_rows, block);
+    block.order = order;
+    block.position = position;
+    const double* s = table.sample_weight;
+    if (table.gaps)
+        accumulate_sorted<T, Cells::gaps, false>(block, s, starts, 0, first, last, out);
+    else if (s)
+        accumulate_sorted<T, Cells::weighted, false>(block, s, starts, 0, first, last, out);
+    else
+        accumulate_sorted<T, Cells::plain, false>(block, s, starts, 0, first, last, out);
 }
 
 }  // namespace

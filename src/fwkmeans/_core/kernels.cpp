@@ -63,6 +63,7 @@ bool assign_in_single(Scratch<T>& block, Undecided<float>& open, const Start<T>&
 template <class T>
 void assign(const Rows<T>& table, index begin, index end, const Starts& starts, const char* prepared,
             const char* single, const char* products, void* scratch, const Labels& out, Cancel cancel) {
+    if (out.known) single = products = nullptr;
     const TileRegisters registers(products);
     const Start<T> exactly(table, starts, 0);
     Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps);
@@ -74,7 +75,9 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
     if (single)
         for (index v = 0; v < m; ++v) open.zeros[v] = 0;
     for_each_block(table, begin, end, block, cancel, [&] {
-        if (single) {
+        if (out.known) {
+            __builtin_memcpy(block.labels, out.labels + (block.first - begin), std::size_t(block.n_rows) * 4);
+        } else if (single) {
             if (!assign_in_single(block, open, exactly, starts, single, products)) single = nullptr;
         } else {
             pack_block(table, starts, prepared, block);
@@ -253,7 +256,7 @@ bool finite(const Rows<T>& table, index begin, index end, void* scratch, Cancel 
 template <class T>
 constexpr Kernels<T> table_of() {
     return {FWK_NAME,     prepared_bytes<T>, prepare<T>,   scratch_bytes<T>, accumulate<T>,
-            bounded_bytes<T>, accumulate_bounded<T>, products_bytes, prepare_products,
+            bounded_bytes<T>, accumulate_bounded<T>, sum_clusters<T>, products_bytes, prepare_products,
             farthest<T>,  assign<T>,         distances<T>, slopes<T>,        powers<T>,
             roots_bytes,  roots<T>,          describe<T>,  finite<T>, seeding_rows,     pack_for_seeding,
             nearest_candidates};

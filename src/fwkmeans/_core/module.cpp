@@ -467,14 +467,24 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
     Scratch scratch(input.n_threads,
                     races ? kernels<T>().bounded_bytes(input.rows, starts.n_clusters)
                           : kernels<T>().scratch_bytes(input.rows, starts.n_clusters, starts.power));
-    for_each_task(1, segments, input.rows.n_rows, input.n_threads,
-                  [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
-                      const Labels part{labels.data() + begin, summed ? &objective[segment] : nullptr};
-                      kernels<T>().assign(input.rows, begin, end, starts, prepared.data(),
-                                          races ? single.data() : nullptr,
-                                          by_products ? products.data() : nullptr, scratch.of(worker),
-                                          part, cancel);
-                  });
+    const auto assign = [&](index begin, index end, const Labels& out, int worker, Cancel cancel) {
+        kernels<T>().assign(input.rows, begin, end, starts, prepared.data(), races ? single.data() : nullptr,
+                            by_products ? products.data() : nullptr, scratch.of(worker), out, cancel);
+    };
+    // rows of a single segment are assigned in pieces, and then summed in their order
+    const index pieces = segments > 1 ? 1 : std::min<index>(2 * input.n_threads, input.rows.n_rows / 64);
+    const bool apart = input.n_threads > 1 && pieces > 1;
+    if (apart)
+        for_each_task(1, pieces, input.rows.n_rows, input.n_threads,
+                      [&](index, index, index, index begin, index end, int worker, Cancel cancel) {
+                          assign(begin, end, {labels.data() + begin, nullptr}, worker, cancel);
+                      });
+    if (summed || !apart)
+        for_each_task(1, segments, input.rows.n_rows, input.n_threads,
+                      [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
+                          double* sum = summed ? &objective[segment] : nullptr;
+                          assign(begin, end, {labels.data() + begin, sum, apart}, worker, cancel);
+                      });
     const bool largest = starts.power && starts.power[0] > 1e300;
     double total = 0;
     for (const double part : objective) total = largest ? std::max(total, part) : total + part;
