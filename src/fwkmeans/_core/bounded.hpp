@@ -127,7 +127,6 @@ index race_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, 
                      const Starts& starts, const char* prepared, double unit) {
     const index m = starts.n_features;
     pack_undecided(block, open, n_open, m, shift_of<F>(starts, prepared));
-    if (open.rows.holes) find_holes(open.rows, m);
     const auto nearest = [&](index p) { return exactly.nearest(block.row(open.places[p]), nullptr); };
     if (!starts.expanded) return race_block<F, false>(open.rows, starts, prepared, unit, nearest);
     measure_rows(open.rows, m);

@@ -66,11 +66,12 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
     if (out.known) single = products = nullptr;
     const TileRegisters registers(products);
     const Start<T> exactly(table, starts, 0);
-    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps);
+    const bool look = out.odd && !out.known;
+    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps || look);
     const bool largest = exactly.p == __builtin_inf();
     double objective = 0;
     const index m = starts.n_features;
-    Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m), false);
+    Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m), look);
     open.rows.upper = nullptr;
     if (single)
         for (index v = 0; v < m; ++v) open.zeros[v] = 0;
@@ -96,6 +97,7 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
         }
     });
     if (out.objective) *out.objective = objective;
+    if (look && (block.odd || open.rows.odd || !any_squares(starts))) *out.odd = true;
 }
 
 template <class T>

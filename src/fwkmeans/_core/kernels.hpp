@@ -90,6 +90,7 @@ struct Labels {
     std::int32_t* labels;  // (rows of the segment)
     double* objective;     // (1) sum of s (d + offset); the largest d for p = infinity; null: not wanted
     bool known = false;    // labels are there, and only the objective is wanted
+    bool* odd = nullptr;   // (1) set if some cell may not be a finite number; null: nobody asks
 };
 
 // Rows of known labels about a point for each cluster.

@@ -444,6 +444,7 @@ void farthest(Table<T> X, nb::tuple block, nb::tuple assigning, In<std::uint8_t>
     }
 }
 
+// Returns the objective; if it is not wanted, zero, or NaN if some cell may not be a finite number.
 template <class T>
 double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t> labels, bool summed) {
     const Input<T> input(X, block);
@@ -464,12 +465,16 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
     std::vector<char> products(by_products ? kernels<T>().products_bytes(starts) : 0);
     if (by_products) kernels<T>().prepare_products(starts, products.data());
     std::vector<double> objective(segments, 0.0);
+    std::atomic<bool> odd{false};
     Scratch scratch(input.n_threads,
                     races ? kernels<T>().bounded_bytes(input.rows, starts.n_clusters)
                           : kernels<T>().scratch_bytes(input.rows, starts.n_clusters, starts.power));
-    const auto assign = [&](index begin, index end, const Labels& out, int worker, Cancel cancel) {
+    const auto assign = [&](index begin, index end, Labels out, int worker, Cancel cancel) {
+        bool found = false;
+        if (!summed) out.odd = &found;
         kernels<T>().assign(input.rows, begin, end, starts, prepared.data(), races ? single.data() : nullptr,
                             by_products ? products.data() : nullptr, scratch.of(worker), out, cancel);
+        if (found) odd = true;
     };
     // rows of a single segment are assigned in pieces, and then summed in their order
     const index pieces = segments > 1 ? 1 : std::min<index>(2 * input.n_threads, input.rows.n_rows / 64);
@@ -488,7 +493,7 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
     const bool largest = starts.power && starts.power[0] > 1e300;
     double total = 0;
     for (const double part : objective) total = largest ? std::max(total, part) : total + part;
-    return total;
+    return odd ? std::nan("") : total;
 }
 
 // Whether all cells are finite numbers.

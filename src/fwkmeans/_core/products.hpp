@@ -408,6 +408,7 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
     int turn = 0;
     rows.n_rows = n;
     index n_doubtful = 0;
+    Floats nothing = {};  // NaN from the first row on that is infinitely long, or NaN
     const bool next_block = 2 * n > block.n_rows;  // most of its rows race as well
     for (index g0 = 0; g0 < n; g0 += GROUP_TILES * TILE) {
         const index left = (n - g0 + TILE - 1) / TILE, tiles = left < GROUP_TILES ? left : GROUP_TILES;
@@ -457,11 +458,13 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
             const index i = g0 + t * TILE;
             const TileBest& best = bests[t];
             const Floats norm = load<Floats>(rows.norms + i);
+            nothing += norm * 0.0f;
             const Floats second = norm < float(products.limit) ? best.second : best.value;
             n_doubtful += settle<float, SHARED>(rows, products.bound, i, m, best.value, second, best.label,
                                                 unit, nearest);
         }
     }
+    for (index j = 0; j < TILE; ++j) rows.odd |= !(nothing[j] == 0);
     return n_doubtful;
 }
 

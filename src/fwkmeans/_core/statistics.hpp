@@ -49,6 +49,16 @@ inline void add_rows(const Scratch<T>& block, const double* sample_weight, index
         for (int c = 0; c < N; ++c) {
             const D y = __builtin_convertvector(load<Vector<T, L>>(row + c * L), D);
             D t = y - origin[c];
+            if (C == Cells::gaps && BYTES == 64 && !REMOVE) {  // additions under a mask cost nothing more
+                const auto there = y == y;
+                const double s = weight_of<C>(sample_weight, i);
+                const D weighted = t * s;
+                const D more_mass = mass[c] + s, more = sum[c] + weighted, more_square = square[c] + weighted * t;
+                mass[c] = there ? more_mass : mass[c];
+                sum[c] = there ? more : sum[c];
+                square[c] = there ? more_square : square[c];
+                continue;
+            }
             if (C == Cells::gaps) {
                 const D s = y == y ? D{} + weight_of<C>(sample_weight, i) : D{};
                 t = y == y ? t : D{};
@@ -91,7 +101,7 @@ void accumulate_sorted(const Scratch<T>& block, const double* sample_weight, con
         if (begin == end) continue;
         double mass = double(end - begin);
         index rows = end - begin;
-        if (C != Cells::plain) {
+        if (C != Cells::plain && sample_weight) {
             mass = 0, rows = 0;
             const index step = block_rows<T>(m);  // rows of several blocks are weighed block by block
             index edge = step;
