@@ -221,6 +221,34 @@ def test_same_bits_where_threads_share_a_small_wide_table(rule, kind):
         _assert_same(alternate(*problem, **stop), expected)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        UniformWeights(),
+        EntropyWeights(gamma=20.0),
+        EntropyWeights(gamma=0.5, dispersion="mean"),
+        ClusterPowerWeights(),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("n_rows", [600, 5000])  # one segment and several
+def test_same_bits_where_clusters_are_empty_and_bounds_find_rows_for_them(
+    n_rows, rule, weighted, dtype
+):
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(n_rows, 30)) + 6.0 * rng.integers(0, 3, (n_rows, 30))
+    X[n_rows // 2 :] = X[: n_rows - n_rows // 2]  # as far as another row
+    weight = rng.random(n_rows) * (np.arange(n_rows) % 3 > 0) if weighted else None
+    problem = list(_problem(X.astype(dtype), rule, 14, 1, weight, 2))
+    problem[3] = problem[3].copy()
+    problem[3][:, 1:9] = problem[3][:, :1]  # the first of equal centers gets all rows
+    stop = {"max_iter": 6, "tol": 1e-7}
+    assert alternate_in_core(*problem, **stop) is not None
+    _assert_same(alternate(*problem, **stop), alternate_in_python(*problem, **stop))
+
+
 @pytest.mark.parametrize("kind", ["plain", "weights"])
 def test_labels_and_objective_of_a_small_table_do_not_depend_on_threads(kind):
     rng = np.random.default_rng(8)

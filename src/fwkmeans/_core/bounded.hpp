@@ -85,6 +85,18 @@ inline index move_bounds(const Bounds& bounds, index first, index n, const std::
     return n_open;
 }
 
+// Bounds of rows from before a cluster was placed anew, made to hold with it as well.
+template <class T>
+void bound_placed(const Scratch<T>& block, const Start<T>& exactly, const Bounds& bounds, const std::int32_t* labels) {
+    float *upper = bounds.upper + block.first, *lower = bounds.lower + block.first;
+    for (index i = 0; i < block.n_rows; ++i) {
+        const double d = exactly(block.row(i), nullptr, bounds.placed);
+        const float least = float(square_root(d) * bounds.unit * (1 - 1e-6) - 1e-30);
+        if (!(lower[i] <= least)) lower[i] = least > 0 ? least : 0;
+        if (labels[i] == bounds.placed) upper[i] = __builtin_inff();  // a row without weight was left there
+    }
+}
+
 constexpr index AHEAD = 12;  // rows
 
 // Packs the undecided rows. A block of double has no more rows than one of float.
@@ -221,6 +233,7 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
     for_each_block(table, begin, end, block, cancel, [&] {
         std::int32_t* labels = known.labels + block.first;
         const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
+        if (bounds.upper && bounds.placed >= 0) bound_placed(block, exactly, bounds, labels);
         const index n_open =
             bounds.upper ? move_bounds(bounds, block.first, block.n_rows, labels, open.places) : 0;
         index n_changed = 0;

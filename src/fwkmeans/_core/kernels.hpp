@@ -66,6 +66,7 @@ struct Bounds {
     double unit;
     const Offsets* offsets;  // null: none
     std::int64_t* doubtful;  // (2) rows that a race could not decide are added, and those that products could not
+    index placed = -1;       // the cluster that a row has become the center of, of which bounds know nothing
 };
 
 // Sums over one segment of rows for all starts; each pointer has leading axis R.
@@ -169,6 +170,9 @@ struct Kernels {
     void (*prepare_products)(const Starts&, void* products);  // zeros, or written for the same shapes
     void (*farthest)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                      const char* prepared, void* scratch, const Farthest&, Cancel);
+    // The same for one start after a pass by bounds, which has left labels and upper bounds.
+    void (*farthest_bounded)(const Rows<T>&, index begin, index end, const Starts&, void* scratch,
+                             const std::int32_t* labels, const Bounds&, const Farthest&, Cancel);
     void (*assign)(const Rows<T>&, index begin, index end, const Starts&, const char* prepared,
                    const char* single, const char* products, void* scratch, const Labels&, Cancel);
     void (*distances)(const Rows<T>&, index begin, index end, const Starts&, void* scratch, T* out,
@@ -184,6 +188,9 @@ struct Kernels {
     void (*describe)(const Rows<T>&, index begin, index end, const double* reference, void* scratch,
                      const Moments&, Cancel);
     bool (*finite)(const Rows<T>&, index begin, index end, void* scratch, Cancel);
+    // How many cells of each row are there, and of each column in rows with weight; the latter are added.
+    void (*observed)(const Rows<T>&, index begin, index end, void* scratch, std::int64_t* in_row,
+                     std::int64_t* in_column, Cancel);
     index (*seeding_rows)(index n_rows);
     void (*pack_for_seeding)(const double* rows, index n_rows, index n_features, double* packed);
     void (*nearest_candidates)(const Seeding&, const double* points, index n_points,

@@ -33,7 +33,7 @@ struct Problem {
     // precision race in single with them.
     bool bounded() const {
         const index each = n_clusters * rows.n_features, race = (rule.shared ? 1 : 2) * each;  // of a row
-        const bool worthwhile = each >= 32 && rows.n_rows >= (race >= 4000 ? 128 : 512);
+        const bool worthwhile = each >= 32 && rows.n_rows >= (race >= (sizeof(T) == 8 ? 1000 : 4000) ? 128 : 512);
         const bool simple = !rule.has_offsets() || each >= 100;
         return (updates || worthwhile) && simple && n_clusters > 1;
     }
@@ -100,18 +100,24 @@ class Passes {
             add(parts_.data() + segment * size_);
     }
 
-    // The row farthest from its own center, among eligible clusters; -1 if there is none.
-    std::int64_t farthest(const Starts& starts, const unsigned char* eligible, double& distance) {
-        prepare(starts);
+    // The row farthest from its own center, among eligible clusters; -1 if there is none. If the last pass
+    // left bounds, most rows are too near by these.
+    std::int64_t farthest(const Starts& starts, const unsigned char* eligible, double& distance,
+                          const std::int32_t* labels, const Bounds* bounds) {
+        if (!bounds) prepare(starts);
         packed_ = false;
         std::vector<double> distances(problem_.n_segments, 0.0);
         std::vector<std::int64_t> rows(problem_.n_segments, -1);
         const auto search = [&](index segment, int worker, int place) {
             const index n = problem_.rows.n_rows;
+            const index begin = n * segment / problem_.n_segments, end = n * (segment + 1) / problem_.n_segments;
             const Farthest part{eligible, &distances[segment], &rows[segment]};
-            kernels<T>().farthest(problem_.rows, n * segment / problem_.n_segments,
-                                  n * (segment + 1) / problem_.n_segments, starts, 0, 1, prepared_.data(),
-                                  scratch(place), part, cancel_of_(worker));
+            if (bounds)
+                kernels<T>().farthest_bounded(problem_.rows, begin, end, starts, scratch(place), labels, *bounds,
+                                              part, cancel_of_(worker));
+            else
+                kernels<T>().farthest(problem_.rows, begin, end, starts, 0, 1, prepared_.data(), scratch(place),
+                                      part, cancel_of_(worker));
         };
         if (n_threads_ == 1)
             for (index segment = 0; segment < problem_.n_segments; ++segment) search(segment, worker_, 0);
@@ -423,7 +429,7 @@ class Loop {
     Bounds moved_bounds() {
         const double* offsets = problem_.rule.has_offsets() ? weighting_.offsets.data() : nullptr;
         const Deciding now{centers_.data(), weighting_.effective.data(), rule_.n_own(), offsets};
-        return moves_.from(last_.centers ? &last_ : nullptr, now, upper_.data(), lower_.data(), unit_);
+        return moves_.from(last_.centers ? &last_ : nullptr, now, upper_.data(), lower_.data(), unit_, placed_);
     }
 
     // Assigns and sums all rows, about the centers.
@@ -481,7 +487,11 @@ class Loop {
             std::vector<unsigned char> several(k_);
             for (index j = 0; j < k_; ++j) several[j] = rows_[j] > 1 || mass_[j] > 1.0;
             double distance;
-            const std::int64_t far = passes_.farthest(starts_of(centers_.data()), several.data(), distance);
+            Bounds bounds{};
+            bounds.upper = upper_.data();
+            bounds.unit = unit_;
+            const std::int64_t far = passes_.farthest(starts_of(centers_.data()), several.data(), distance,
+                                                      labels_.data(), problem_.bounded() ? &bounds : nullptr);
             if (passes_.cancelled()) return false;
             std::vector<double> row(m_);
             const T* cells = problem_.rows.data +
@@ -498,7 +508,10 @@ class Loop {
             std::copy(row.begin(), row.end(), centers_.begin() + cluster * m_);
             reset(weighting_, cluster);
             rule_.set_effective(weighting_);
-            if (!count_all()) return false;
+            placed_ = cluster;
+            const bool counted = count_all();
+            placed_ = -1;
+            if (!counted) return false;
         }
         return true;
     }
@@ -599,6 +612,7 @@ class Loop {
     Deciding last_{};  // what decided the labels of the last pass; nothing before the first one
     std::vector<double> bound_centers_, bound_weights_;
     std::vector<float> upper_, lower_;
+    index placed_ = -1;  // the cluster that was moved to a far row since the last pass
     MovedBounds moves_;
     double unit_ = 1;
     std::vector<std::int64_t> rows_;

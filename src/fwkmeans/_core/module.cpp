@@ -724,30 +724,12 @@ void observed(Table<T> X, nb::tuple block, Out<std::int64_t> in_row, Out<std::in
     const Rows<T>& rows = input.rows;
     const index m = rows.n_features, segments = n_segments(rows.n_rows, 1, m);
     std::vector<std::int64_t> parts(segments * m, 0);
-    std::vector<std::int32_t> counts(segments * m, 0);  // of some rows, twice as fast to count
+    Scratch scratch(input.n_threads, kernels<T>().scratch_bytes(rows, 1, false));
     for_each_task(1, segments, rows.n_rows, input.n_threads,
-                  [&](index, index, index segment, index begin, index end, int, Cancel cancel) {
-        std::int32_t* few = counts.data() + segment * m;
-        for (index first = begin; first < end && !cancel.poll(cancel.state); first += 4096) {
-            for (index i = first; i < std::min(first + 4096, end); ++i) {
-                const T* row = rows.data + i * rows.row_stride;
-                const std::int32_t weighs = !rows.sample_weight || rows.sample_weight[i] > 0;
-                std::int32_t sum = 0;
-                const auto count = [&](index stride) {
-                    for (index v = 0; v < m; ++v) {
-                        const T y = row[v * stride];
-                        const std::int32_t there = y == y;
-                        sum += there;
-                        few[v] += there & weighs;
-                    }
-                };
-                if (rows.column_stride == 1) count(1);
-                else count(rows.column_stride);
-                in_row.data()[i] = sum;
-            }
-            for (index v = 0; v < m; ++v) parts[segment * m + v] += few[v], few[v] = 0;
-        }
-    });
+                  [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
+                      kernels<T>().observed(rows, begin, end, scratch.of(worker), in_row.data(),
+                                            parts.data() + segment * m, cancel);
+                  });
     for (index segment = 0; segment < segments; ++segment)
         for (index v = 0; v < m; ++v) in_column.data()[v] += parts[segment * m + v];
 }
