@@ -82,15 +82,15 @@ def report_messages(X: Any, centers: Any) -> None:
     sizes: dict[str, int] = {}
     jobs: list[Any] = []
 
-    def carry(self: Any, graph: Any, reduction: Any, *rest: Any) -> Any:
-        if isinstance(reduction, Accumulation):
-            jobs.append(reduction)
-        return original(self, graph, reduction, *rest)
+    def reduce(self: Any, reduction: Any) -> Any:
+        jobs.append(reduction)
+        return original(self, reduction)
 
-    original = dask_source.DaskSource._carry
-    dask_source.DaskSource._carry = carry  # type: ignore[method-assign]
+    original = dask_source.DaskSource.reduce
+    dask_source.DaskSource.reduce = reduce  # type: ignore[method-assign]
     fit_ours(EWKMeans, X[:1000], centers, 1)
-    dask_source.DaskSource._carry = original  # type: ignore[method-assign]
+    dask_source.DaskSource.reduce = original  # type: ignore[method-assign]
+    jobs = [one for one in jobs if isinstance(one, Accumulation)]
     block = next(iter(MemorySource(make_block((0, 0), X.chunks[0][0])).blocks()))
     part, _ = on_block(jobs[0], block, {})
     sizes = {"reduction": len(pickle.dumps(jobs[0])), "part": len(pickle.dumps(part))}

@@ -217,7 +217,8 @@ std::vector<char> prepare_all(const Starts& starts, int n_threads) {
 
 // What row memory has of the starts of a pass, and where the pass writes it anew: (span, centers and
 // weights of the last pass, labels, upper and lower bounds it left, the place of each start among these,
-// upper and lower bounds OUT). Centers, weights and bounds are None if labels are all that is known.
+// upper and lower bounds OUT). Centers, weights and bounds are None if labels are all that is known. A pass
+// may write to where it reads, if every start stays in its place.
 struct Remembered {
     In<double> span;
     std::optional<In<double>> centers, weights;
@@ -240,14 +241,20 @@ struct Remembered {
     // Copies what is known of some rows to where the pass changes it.
     void copy(index start, index begin, index end, std::int32_t* to_labels) const {
         const index place = kept.data()[start], n = end - begin, at = start * new_upper.stride(0) + begin;
-        std::copy_n(labels.data() + place * labels.stride(0) + begin, n, to_labels + begin);
+        copy(labels.data() + place * labels.stride(0) + begin, n, to_labels + begin);
         if (upper) {
-            std::copy_n(upper->data() + place * upper->stride(0) + begin, n, new_upper.data() + at);
-            std::copy_n(lower->data() + place * lower->stride(0) + begin, n, new_lower.data() + at);
+            copy(upper->data() + place * upper->stride(0) + begin, n, new_upper.data() + at);
+            copy(lower->data() + place * lower->stride(0) + begin, n, new_lower.data() + at);
         } else {
             std::fill_n(new_upper.data() + at, n, std::numeric_limits<float>::infinity());
             std::fill_n(new_lower.data() + at, n, 0.0f);
         }
+    }
+
+   private:
+    template <class V>
+    static void copy(const V* from, index n, V* to) {
+        if (from != to) std::copy_n(from, n, to);
     }
 };
 
