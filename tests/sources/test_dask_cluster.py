@@ -290,6 +290,22 @@ def test_actors_are_there_while_the_loop_runs(client, asked, monkeypatch, fails)
     assert soon(lambda: actors(client) == 0)
 
 
+@pytest.mark.parametrize("cluster_less", [False, True])
+def test_row_memory_from_before_a_loop_stays(client, cluster_less):
+    """The source that has it can be used after the loop, whatever its first pass does."""
+    here = dask.config.set(scheduler="synchronous") if cluster_less else contextlib.nullcontext()
+    with here:
+        _, first = source_of(rows_of(3000)).run(accumulation(0))
+        before = first.gather("labels", axis=1).compute()
+        with first.in_place(1000) as rows:
+            _, rows = rows.run(_Addresses())
+            for at in (1, 2, 3):
+                _, rows = rows.run(accumulation(at, bounded=at > 1, last=at - 1 or None))
+            labels = rows.reduce(_Labels())
+        assert np.array_equal(first.gather("labels", axis=1).compute(), before)
+        assert not np.array_equal(labels, before[0])
+
+
 def test_row_memory_is_changed_in_place(client, monkeypatch):
     """That of tasks is not, which others may use."""
     source = source_of(rows_of(3000))

@@ -33,6 +33,7 @@ from fwkmeans.sources.dask_actors import Keepers, Turns, seceded
 from fwkmeans.sources.dask_tasks import (
     Forget,
     Job,
+    Protect,
     Sight,
     Transform,
     array_in,
@@ -247,8 +248,11 @@ class DaskSource(BlockSource):
         """
         client = cluster_client()
         turns = Turns() if client is None else self._keepers(client, part_bytes)
+        source = self
+        if client is None and self._kept is not None:
+            _, source = self.run(Protect())
         try:
-            yield self if turns is None else self._with(_turns=turns)
+            yield source if turns is None else source._with(_turns=turns)
         finally:
             if isinstance(turns, Keepers):
                 turns.close()

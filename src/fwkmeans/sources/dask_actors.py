@@ -24,6 +24,7 @@ from fwkmeans.sources.dask_tasks import (
     in_place,
     join_values,
     memories_at,
+    read_only,
 )
 from fwkmeans.typing import FloatArray, Reduction, RowMemory
 
@@ -91,7 +92,7 @@ class Keeper:
         self._places = places
         self._blocks = list(map(sight.block, cells, weights, first_rows))
         self._memories: list[RowMemory] = [
-            {name: _read_only(array) for name, array in memory.items()}
+            {name: read_only(array) for name, array in memory.items()}
             for memory in memories_at(kept, places_there, len(places))
         ]
         n_threads = distributed.get_worker().state.nthreads
@@ -131,13 +132,6 @@ class Keeper:
 
         several: Callable[..., Iterable[Any]] = map if self._pool is None else self._pool.map
         return join_values(reduction.join, self._places, several(part_of, range(len(self._places))))
-
-
-def _read_only(array: Any) -> Any:
-    """Return the array so that no pass changes it: it belongs to a task, which others use."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 # ---- where the loop is ---------------------------------------------------------------------------

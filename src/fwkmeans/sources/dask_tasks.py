@@ -102,6 +102,21 @@ class Forget(BlockReduction[None]):
         return None, {name: kept for name, kept in memory.items() if name != self.name}
 
 
+class Protect(BlockReduction[None]):
+    """Let nobody change row memory that there is: a source from before a loop has it, too."""
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
+        """Return it to be read."""
+        return None, {name: read_only(array) for name, array in memory.items()}
+
+
+def read_only(array: Any) -> Any:
+    """Return the array so that no pass changes it: it belongs to a task, which others use."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def _aligned(array: Any) -> Any:
     """Return an array as the core needs it; those that came from another worker may lie oddly."""
     if isinstance(array, SparseRows):
