@@ -697,13 +697,14 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> alternate(
         numbers[5].data(),
         max_iter,
         tol,
-        updates};
+        updates,
+        input.n_threads};
     Interruption interruption(input.n_threads);
     const typename Passes<T>::CancelOf cancel_of = [&](int worker) { return interruption.of(worker); };
     std::vector<Ended> ended;
     {
         const nb::gil_scoped_release release;
-        ended = run_starts(problem, input.n_threads, cancel_of, centers.data(), weights.data(),
+        ended = run_starts(problem, cancel_of, centers.data(), weights.data(),
                            constants.data(), groups.data());
     }
     if (interruption.interrupted()) throw nb::python_error();
