@@ -82,15 +82,15 @@ def report_messages(X: Any, centers: Any) -> None:
     sizes: dict[str, int] = {}
     jobs: list[Any] = []
 
-    def carry(self: Any, graph: Any, reduction: Any, *rest: Any) -> Any:
-        if isinstance(reduction, Accumulation):
-            jobs.append(reduction)
-        return original(self, graph, reduction, *rest)
+    def reduce(self: Any, reduction: Any) -> Any:
+        jobs.append(reduction)
+        return original(self, reduction)
 
-    original = dask_source.DaskSource._carry
-    dask_source.DaskSource._carry = carry  # type: ignore[method-assign]
+    original = dask_source.DaskSource.reduce
+    dask_source.DaskSource.reduce = reduce  # type: ignore[method-assign]
     fit_ours(EWKMeans, X[:1000], centers, 1)
-    dask_source.DaskSource._carry = original  # type: ignore[method-assign]
+    dask_source.DaskSource.reduce = original  # type: ignore[method-assign]
+    jobs = [one for one in jobs if isinstance(one, Accumulation)]
     block = next(iter(MemorySource(make_block((0, 0), X.chunks[0][0])).blocks()))
     part, _ = on_block(jobs[0], block, {})
     sizes = {"reduction": len(pickle.dumps(jobs[0])), "part": len(pickle.dumps(part))}
@@ -125,6 +125,37 @@ def report_tasks(client: Any, processes: list[psutil.Process]) -> None:
     print(
         f"a task that does nothing: {1e3 * min(walls):.2f} ms, {1e3 * everywhere:.2f} ms of CPU, "
         f"{1e3 * here:.2f} of them in the process of scheduler and client"
+    )
+
+
+class Answering:
+    """An actor that does nothing."""
+
+    def answer(self, message: Any) -> Any:
+        """Return what came."""
+        return message
+
+
+def report_actors(client: Any, processes: list[psutil.Process]) -> None:
+    """Print what a message to an actor costs, and its answer."""
+    workers = list(client.nthreads())
+    futures = [client.submit(Answering, actor=True, workers=[one]) for one in workers]
+    actors = client.gather(futures)
+    message = np.zeros(600)
+    main, n_rounds = [psutil.Process()], 200
+    wall, all_cpu, here = time.perf_counter(), cpu(processes), cpu(main)
+    for _ in range(n_rounds):
+        for asked in [one.answer(message) for one in actors]:
+            asked.result()
+    wall = (time.perf_counter() - wall) / n_rounds
+    everywhere, here = (
+        (now - before) / n_rounds / len(workers)
+        for now, before in ((cpu(processes), all_cpu), (cpu(main), here))
+    )
+    print(
+        f"a message to {len(workers)} actors and their answers: {1e3 * wall:.2f} ms; each "
+        f"{1e3 * everywhere:.2f} ms of CPU, {1e3 * here:.2f} of them in the process of scheduler "
+        "and client"
     )
 
 
@@ -185,6 +216,7 @@ def main() -> None:
         pids = client.run(lambda: __import__("os").getpid()).values()
         processes = [psutil.Process(), *(psutil.Process(pid) for pid in pids)]
         report_tasks(client, processes)
+        report_actors(client, processes)
         report_messages(rows, centers)
         fit_ours(EWKMeans, rows, centers, 2)  # workers have imported all they need
         for n_starts in arguments.starts:

@@ -8,6 +8,7 @@ center: one number per numeric feature and one frequency per category (see `Layo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import cached_property
 from inspect import get_annotations
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
@@ -325,7 +326,7 @@ class BlockReduction(Generic[Shared]):
 class Source(Protocol):
     """Where the rows are: an ordered set of blocks, each with its row memory.
 
-    A source never changes; `run` returns a new one.
+    A source never changes; `run` returns a new one. Only inside of `in_place` the old one is void.
     """
 
     @property
@@ -366,6 +367,9 @@ class Source(Protocol):
 
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
         """Return the source with a function applied to the numbers of each block."""
+
+    def in_place(self, part_bytes: int) -> AbstractContextManager[Self]:
+        """Return the source for a loop, in which `run` may change row memory in place."""
 
 
 def get_protocol_members(protocol: type) -> set[str]:

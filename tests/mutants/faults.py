@@ -813,12 +813,6 @@ among(
 among(
     "sources/dask.py",
     (
-        "parts-of-workers-unordered",
-        "order of sums",
-        "_Parts(join_neighbors(ordered, _join_of(by)))",
-        "_Parts(join_neighbors(ordered[::-1], _join_of(by)))",
-    ),
-    (
         "all-blocks-begin-at-zero",
         "off by one",
         "[before[at] for at in self._places]",
@@ -827,8 +821,8 @@ among(
     (
         "row-memory-of-dask-forgotten",
         "lost update",
-        "if self._kept is None:\n            return graph, [",
-        "if self._kept is not self:\n            return graph, [",
+        "if self._kept is None:\n            return cells",
+        "if self._kept is not self:\n            return cells",
     ),
     (
         "row-memory-of-another-block",
@@ -841,6 +835,42 @@ among(
         "lost weight",
         "[None if self._weight is None else self._weight.keys[at] for at in group]",
         "[None for at in group]",
+    ),
+)
+among(
+    "sources/dask_tasks.py",
+    (
+        "parts-of-workers-unordered",
+        "order of sums",
+        "Parts(join_neighbors(ordered, _join_of(by)))",
+        "Parts(join_neighbors(ordered[::-1], _join_of(by)))",
+    ),
+)
+among(
+    "sources/dask_actors.py",
+    (
+        "a-pass-is-done-twice",
+        "repeated update",
+        "if number > self._number:",
+        "if number >= self._number:",
+    ),
+    (
+        "lost-row-memory-is-not-made-again",
+        "lost update",
+        "for reduction in again:",
+        "for reduction in again[:0]:",
+    ),
+    (
+        "row-memory-of-tasks-is-changed",
+        "changed argument",
+        "    view.flags.writeable = False\n    return view",
+        "    return view",
+    ),
+    (
+        "void-sources-are-used",
+        "dropped check",
+        "if number != self.number:",
+        "if number > self.number:",
     ),
 )
 among(
@@ -1107,22 +1137,22 @@ among(
     (
         "labels-of-other-starts",
         "stale label",
-        "known[kept]  # a copy",
-        "known[: kept.size].copy()",
+        "known[self.labels.kept]  # a copy",
+        "known[: self.labels.kept.size].copy()",
         "tests/_engine/test_statistics.py tests/laws/test_batches.py tests/centers",
     ),
     (
         "labels-changed-in-place",
         "changed in place",
-        "known[kept]  # a copy",
+        "known[self.labels.kept]  # a copy",
         "known",
         "tests/_engine/test_statistics.py tests/laws/test_hostile_source.py",
     ),
     (
         "labels-not-replaced",
         "stale label",
-        'memory = {**memory, "labels": all_labels}',
-        'memory = {"labels": all_labels, **memory}',
+        'left["labels"] = all_labels',
+        'left.setdefault("labels", all_labels)',
         "tests/_engine/test_statistics.py tests/laws/test_hostile_source.py",
     ),
     (
@@ -1795,7 +1825,7 @@ among(
     (
         "bounds-of-recounted-starts",
         "stale",
-        "memory[name][starts] = nothing",
+        "left[name][starts] = _BOUNDS[name]",
         "pass",
         "tests/_engine/test_bounds.py",
     ),
@@ -1822,8 +1852,15 @@ among(
     (
         "products-without-low-parts",
         "forgotten part",
-        "const std::uint32_t high = upper_half(x), low = upper_half(x - as_float(high));",
-        "const std::uint32_t high = upper_half(x), low = 0 * upper_half(x - as_float(high));",
+        "return {a_high | b_round >> 16, (a_last & 0xffff0000u) | b_last >> 16};",
+        "return {a_high | b_round >> 16, ((a_last & 0xffff0000u) | b_last >> 16) * 0u};",
+        "tests/_core/test_products.py",
+    ),
+    (
+        "products-of-long-rows",
+        "forgotten case",
+        "const Floats second = norm < float(products.limit) ? best.second : best.value;",
+        "const Floats second = best.second;",
         "tests/_core/test_products.py",
     ),
 )

@@ -13,12 +13,18 @@ import pytest
 from fwkmeans import AWKMeans, EWKMeans, IKPrototypes, IMWKMeans, KMeans
 from fwkmeans._core.passes import Accumulation
 from fwkmeans._engine import statistics
+from fwkmeans._tabular.layout import numeric_layout
+from fwkmeans.typing import BlockReduction, KeptLabels, Pass
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
 distributed = pytest.importorskip("distributed")
+
+from fwkmeans.sources import dask as module  # noqa: E402
+from fwkmeans.sources.dask import Pieces  # noqa: E402
+from fwkmeans.sources.dask_actors import Keepers, _Kept  # noqa: E402
 
 ONE = {"n_init": 1, "random_state": 0, "max_iter": 8}
 
@@ -128,27 +134,27 @@ def test_persisted_rows_stay_in_place_and_are_not_copied(client):
 
 def test_nothing_gathers_the_rows(client, monkeypatch):
     """What comes back to this process is small, whatever the number of rows; labels stay."""
-    from fwkmeans.sources import dask as source
-
     sizes = []
 
-    def watch(name):
-        original = getattr(source.Pieces, name)
+    def watch(cls, name):
+        original = getattr(cls, name)
 
-        def fetch(self):
-            values = original(self)
-            sizes.append(distributed.protocol.pickle.dumps(values))
+        def fetch(self, *given):
+            values = original(self, *given)
+            sizes.append(len(distributed.protocol.pickle.dumps(values)))
             return values
 
-        monkeypatch.setattr(source.Pieces, name, fetch)
+        monkeypatch.setattr(cls, name, fetch)
 
-    watch("fetched")
-    watch("awaited")
+    watch(Pieces, "fetched")
+    watch(Pieces, "awaited")
+    watch(Keepers, "_ask")
     X = rows_of(6000, 8)
     for estimator in (EWKMeans, IKPrototypes):
         options = ONE | {"init": "random", "max_iter": 2}
         estimator(3, **options).fit(da.from_array(X, chunks=(2000, 8)))
-    assert max(map(len, sizes)) < 6000  # a byte for each row would be more
+    assert len(sizes) > 8
+    assert max(sizes) < 6000  # a byte for each row would be more
 
 
 def test_an_error_in_a_task_is_that_of_the_fit(client):
@@ -166,8 +172,6 @@ def test_an_error_in_a_task_is_that_of_the_fit(client):
 
 def test_small_blocks_of_a_worker_share_a_task(client, monkeypatch):
     """Where the blocks are is asked again, and parts that are large are not kept side by side."""
-    from fwkmeans.sources import dask as module
-
     groups = []
     original = module.DaskSource._groups
 
@@ -201,12 +205,23 @@ def _small_tables_keep_bounds(monkeypatch):
     monkeypatch.setattr(statistics, "_WORTHWHILE", 1)
 
 
+UNEVEN = (0, 900, 100, 1000, 400, 600)
+
+
+def fit_by_bounds(cls=KMeans, X=None, **options):
+    """Fit a table long enough for passes by bounds, and return all numbers of the fit."""
+    X = rows_of(3000) if X is None else X
+    rows = da.from_array(X, chunks=(UNEVEN, 4)).persist()
+    options = {"init": "random", "tol": 0} | ONE | {"n_init": 3, "max_iter": 20} | options
+    model = cls(6, **options).fit(rows)
+    assert model.labels_.chunks[0] == UNEVEN
+    return bits(model)
+
+
 @pytest.mark.usefixtures("_small_tables_keep_bounds")
 def test_passes_by_bounds_give_the_bits_of_one_thread(client, monkeypatch):
-    """Row memory lies with the workers in groups of blocks, which may change."""
-    from fwkmeans.sources import dask as module
-
-    X, by_bounds = rows_of(3000), []
+    """By actors and by tasks, whose row memory lies in groups of blocks, which may change."""
+    by_bounds = []
     original = Accumulation.by_bounds
 
     def watched(self, last):
@@ -214,28 +229,220 @@ def test_passes_by_bounds_give_the_bits_of_one_thread(client, monkeypatch):
         return original(self, last)
 
     monkeypatch.setattr(Accumulation, "by_bounds", watched)
-
-    def fit():
-        by_bounds.clear()
-        rows = da.from_array(X, chunks=((0, 900, 100, 1000, 400, 600), 4)).persist()
-        model = KMeans(6, init="random", tol=0, **ONE | {"n_init": 3, "max_iter": 20}).fit(rows)
-        assert any(by_bounds)
-        assert model.labels_.chunks[0] == (0, 900, 100, 1000, 400, 600)
-        return bits(model)
-
-    expected = without_cluster(fit)
-    assert fit() == expected
-    # a task that finds nothing left makes row memory anew, as on another worker
-    monkeypatch.setattr(module, "_LEFT", Forgetful())
-    assert fit() == expected
+    expected = without_cluster(fit_by_bounds)
+    assert any(by_bounds)
+    assert fit_by_bounds() == expected
+    monkeypatch.setattr(module, "_PLENTY", 10**9)  # no actors
+    assert fit_by_bounds() == expected
     changing = iter([[[0, 2], [1], [3, 4]], [[0], [1, 2, 3], [4]], [[4, 0, 1], [2, 3]]] * 100)
     monkeypatch.setattr(module.DaskSource, "_groups", lambda self, size, n: next(changing)[:n])
+    assert fit_by_bounds() == expected
+
+
+# ---- actors --------------------------------------------------------------------------------------
+
+
+def actors(client):
+    """Return how many actors the workers have."""
+    workers = client.cluster.scheduler.workers.values()
+    return sum(len(worker.actors) for worker in workers)
+
+
+def soon(fact):
+    for _ in range(100):
+        if fact():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.fixture
+def asked(client, monkeypatch):
+    """Return what actors are asked, and how many there are at that time."""
+    seen = []
+    original = Keepers._ask
+
+    def watched(self, method, *arguments):
+        seen.append((method, actors(client), arguments[-1]))
+        return original(self, method, *arguments)
+
+    monkeypatch.setattr(Keepers, "_ask", watched)
+    return seen
+
+
+@pytest.mark.usefixtures("_small_tables_keep_bounds")
+@pytest.mark.parametrize("fails", [False, True])
+def test_actors_are_there_while_the_loop_runs(client, asked, monkeypatch, fails):
+    """Also if it ends by an error, be it one that looks like that of a connection."""
+    if fails:
+        original = Accumulation._by_bounds
+
+        def full(self, block, memory):
+            if block.first_row:
+                raise OSError("nothing works")
+            return original(self, block, memory)
+
+        monkeypatch.setattr(Accumulation, "_by_bounds", full)
+    with pytest.raises(OSError, match="nothing works") if fails else contextlib.nullcontext():
+        fit_by_bounds(n_init=1)
+    assert len(asked) > 2
+    assert {n for _, n, _ in asked} == {2}
+    assert soon(lambda: actors(client) == 0)
+
+
+def test_row_memory_is_changed_in_place(client, monkeypatch):
+    """That of tasks is not, which others may use."""
+    source = source_of(rows_of(3000))
+    counting = [accumulation(seed, bounded=seed > 1, last=seed - 1 or None) for seed in range(4)]
+    _, first = source.run(counting[0])
+    before = first.gather("labels", axis=1).compute()
+    with first.in_place(1000) as rows:
+        places = []
+        for at in (1, 2, 3, 3):
+            _, rows = rows.run(counting[at])
+            places.append(rows.reduce(_Addresses()))
+        labels = rows.reduce(_Labels())
+    assert np.array_equal(first.gather("labels", axis=1).compute(), before)
+    assert not np.array_equal(labels, before[0])
+    names = [{name: address[name] for name in ("upper", "lower")} for address in places[1:]]
+    assert names[0] == names[1] == names[2]
+    assert places[0]["labels"] == places[-1]["labels"]
+
+
+@pytest.mark.parametrize("cluster_less", [False, True])
+def test_sources_before_a_pass_in_place_are_void(client, cluster_less):
+    here = dask.config.set(scheduler="synchronous") if cluster_less else contextlib.nullcontext()
+    with here, source_of(rows_of(3000)).in_place(1000) as rows:
+        _, after = rows.run(accumulation(0))
+        for use in (rows.run, rows.reduce):
+            with pytest.raises(RuntimeError, match="A later pass has changed the row memory"):
+                use(accumulation(1))
+        after.reduce(accumulation(1))
+        after.run(accumulation(1))
+        if not cluster_less:
+            with pytest.raises(TypeError, match="inside of in_place"):
+                after.gather("labels")
+
+
+@pytest.mark.usefixtures("_small_tables_keep_bounds")
+@pytest.mark.parametrize("lost", ["before", "answer", "several"])
+def test_actors_that_are_lost_are_made_again(client, monkeypatch, lost):
+    """Their row memory is that of the last pass; a pass whose answer is lost is not done twice."""
+    original, counts = _Kept.answer, {"answers": 0, "made": 0}
+
+    def answer(self, future):
+        counts["answers"] += 1
+        found = original(self, future)
+        some = range(20, 26) if lost == "several" else (20, 33)
+        return None if counts["answers"] in some else found
+
+    def ask(self, *given):
+        counts["answers"] += 1
+        return None if counts["answers"] in (20, 33) else original_ask(self, *given)
+
+    def made(self, *given):
+        counts["made"] += 1
+        return original_made(self, *given)
+
+    original_ask, original_made = _Kept.ask, Keepers._made_again
+    expected = without_cluster(fit_by_bounds)
+    monkeypatch.setattr(_Kept, *(("ask", ask) if lost == "before" else ("answer", answer)))
+    monkeypatch.setattr(Keepers, "_made_again", made)
+    assert fit_by_bounds() == expected
+    assert counts["made"] >= 2
+    assert soon(lambda: actors(client) == 0)
+
+
+@pytest.mark.usefixtures("_small_tables_keep_bounds")
+def test_an_actor_does_a_pass_once(client):
+    with source_of(rows_of(3000)).in_place(1000) as rows:
+        _, rows = rows.run(accumulation(0))
+        counting = accumulation(1)
+        first = rows._turns._ask("run", 2, counting)
+        again = rows._turns._ask("run", 2, counting)
+        changed = [sum(int(part.changed[0]) for _, _, part in one.parts) for one in again]
+        assert changed == [sum(int(p.changed[0]) for _, _, p in one.parts) for one in first]
+        assert sum(changed) > 0
+
+
+@pytest.mark.usefixtures("_small_tables_keep_bounds")
+def test_actors_hold_sample_weights_gaps_and_categories(client, asked):
+    X = rows_of(3000)
+    X[::7, 1] = np.nan
+    weight = np.arange(3000) % 3.0
+    frame = pd.DataFrame(X[:, [0, 2]], columns=["a", "b"]).assign(c=["x", "y", "y"] * 1000)
+
+    def fit():
+        rows, weights = da.from_array(X, chunks=(700, 4)), da.from_array(weight, chunks=900)
+        options = ONE | {"init": "random", "missing": "rescale"}
+        table = dd.from_pandas(frame, npartitions=4)
+        return [
+            bits(EWKMeans(3, **options).fit(rows, sample_weight=weights)),
+            bits(IMWKMeans(3, p=1.5, **options).fit(rows)),
+            bits(AWKMeans(3, **ONE).fit(table)),
+        ]
+
+    expected = without_cluster(fit)
+    asked.clear()
     assert fit() == expected
+    assert {method for method, _, _ in asked} == {"run", "reduce"}
+    kinds = {type(reduction).__name__ for _, _, reduction in asked}
+    assert {"Accumulation", "SlopesAt"} <= kinds
 
 
-class Forgetful(dict):
-    def __setitem__(self, key, value):
-        pass
+@pytest.mark.usefixtures("_small_tables_keep_bounds")
+def test_fits_at_the_same_time(client):
+    """Also those inside of tasks, whose workers must not wait for themselves."""
+    expected = without_cluster(fit_by_bounds)
+    inside = [client.submit(fit_by_bounds, pure=False) for _ in range(3)]
+    assert fit_by_bounds() == expected
+    assert client.gather(inside) == [expected] * 3
+    assert soon(lambda: actors(client) == 0)
+
+
+@pytest.mark.usefixtures("_small_tables_keep_bounds")
+def test_an_actor_uses_the_threads_of_its_worker():
+    expected = without_cluster(fit_by_bounds)
+    with cluster(1, threads_per_worker=3):
+        assert fit_by_bounds() == expected
+
+
+class _Addresses(BlockReduction):
+    """Return where the arrays of row memory are."""
+
+    def on_block(self, block, memory):
+        return {name: [array.ctypes.data] for name, array in memory.items()}, memory
+
+    def join(self, before, after):
+        return {name: before[name] + after[name] for name in before}
+
+
+class _Labels(BlockReduction):
+    def on_block(self, block, memory):
+        return memory["labels"][0], memory
+
+    def join(self, before, after):
+        return np.concatenate([before, after])
+
+
+def source_of(X):
+    rows = da.from_array(X, chunks=(700, 4)).persist()
+    if module.cluster_client() is not None:
+        distributed.wait(rows)
+    pieces = Pieces.of(rows.to_delayed().ravel().tolist()).held()
+    return module.DaskSource(pieces, None, rows.chunks[0], numeric_layout(4), X.dtype)
+
+
+def accumulation(seed, *, bounded=False, last=None):
+    """Return a pass with random centers, and bounds of the pass of another seed."""
+
+    def assigning(seed):
+        centers = np.random.default_rng(seed).normal(size=(1, 5, 4)) * 3.0
+        return Pass(centers, np.ones((1, 1, 4)), np.zeros((1, 5)), np.zeros(4))
+
+    span = np.full(4, 10.0)
+    counting = Accumulation(assigning(seed), assigning(seed).centers, KeptLabels.new(1), span)
+    return counting.by_bounds(None if last is None else assigning(last)) if bounded else counting
 
 
 @pytest.mark.long
@@ -262,8 +469,6 @@ def test_one_to_four_workers_give_the_same_bits():
 @pytest.mark.long
 @pytest.mark.usefixtures("_small_tables_keep_bounds")
 def test_a_worker_that_is_killed_costs_nothing_but_time(monkeypatch):
-    from fwkmeans.sources.dask import DaskSource
-
     X = rows_of(4000)
     passes, doomed, when = [], [], 3
 
@@ -272,7 +477,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(monkeypatch):
         os.kill(process, signal.SIGKILL)
 
     def watch(name):
-        original = getattr(DaskSource, name)
+        original = getattr(module.DaskSource, name)
 
         def watched(self, reduction):
             passes.append(type(reduction).__name__)
@@ -280,7 +485,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(monkeypatch):
                 threading.Thread(target=kill_in_mid_pass, args=[doomed.pop()]).start()
             return original(self, reduction)
 
-        monkeypatch.setattr(DaskSource, name, watched)
+        monkeypatch.setattr(module.DaskSource, name, watched)
 
     watch("run")  # of iMWK-Means, whose labels are kept by the workers
     watch("reduce")

@@ -38,13 +38,15 @@ inline int x86_level(const Processor& processor) {
 }
 
 #ifdef FWK_X86
-inline Processor this_processor() {
+// Volatile and not inline, or the compiler asks before each loop over kernels whether or not the answer is known,
+// which takes microseconds, in a virtual machine tens of them.
+[[gnu::noinline]] inline Processor this_processor() {
     struct Registers {
         std::uint32_t a, b, c, d;
     };
     const auto cpuid = [](std::uint32_t leaf) {
         Registers r = {leaf, 0, 0, 0};
-        __asm__("cpuid" : "+a"(r.a), "=b"(r.b), "+c"(r.c), "=d"(r.d));
+        __asm__ volatile("cpuid" : "+a"(r.a), "=b"(r.b), "+c"(r.c), "=d"(r.d));
         return r;
     };
     Processor found = {cpuid(1).c, 0, 0, 0, 0};
@@ -52,7 +54,7 @@ inline Processor this_processor() {
     if (cpuid(0x80000000u).a >= 0x80000001u) found.extended1_ecx = cpuid(0x80000001u).c;
     if (found.leaf1_ecx >> 27 & 1) {  // else the system saves none, and xgetbv is no instruction
         std::uint32_t high;
-        __asm__("xgetbv" : "=a"(found.saved_registers), "=d"(high) : "c"(0));
+        __asm__ volatile("xgetbv" : "=a"(found.saved_registers), "=d"(high) : "c"(0));
     }
     return found;
 }

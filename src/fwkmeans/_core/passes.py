@@ -10,7 +10,6 @@ import numpy as np
 
 from fwkmeans._core import kernels_for
 from fwkmeans._core.twin import Slopes, join_slopes
-from fwkmeans._support.slabs import new_array
 from fwkmeans.typing import (
     Block,
     BlockReduction,
@@ -29,6 +28,7 @@ from fwkmeans.typing import (
     Statistics,
 )
 
+_BOUNDS = {"upper": np.inf, "lower": 0.0}  # of distances in row memory, before any is known
 _MANY_NUMBERS = 100  # of the centers of a start; with fewer, bounds beside offsets do not pay
 
 
@@ -38,7 +38,8 @@ class Accumulation(BlockReduction[Statistics]):
 
     A pass by bounds keeps bounds of distances there, too. They tell which rows have the label of
     the last pass, so that these need not be read. All results are those of the plain pass, to the
-    bit, but the fingerprint, which is the change since the last pass.
+    bit, but the fingerprint, which is the change since the last pass. So they depend on the labels
+    of the last pass and never on the bounds, which may be forgotten at any time.
     """
 
     assigning: Pass
@@ -46,7 +47,8 @@ class Accumulation(BlockReduction[Statistics]):
     labels: KeptLabels | None
     span: FloatArray | None = None  # (Mn,) range of each feature, the unit of bounds
     bounded: bool = False
-    last: Pass | None = None  # whose bounds row memory has; None if it has none yet
+    last: Pass | None = None  # whose bounds row memory has, if it has any
+    in_place: bool = False  # whether row memory that can be written is changed, not copied
 
     @property
     def can_bound(self) -> bool:
@@ -60,6 +62,16 @@ class Accumulation(BlockReduction[Statistics]):
         """Return the pass that uses the bounds that the last one left, if there was one."""
         return replace(self, bounded=True, last=last)
 
+    def anew(self) -> Accumulation | None:
+        """Return the plain pass that leaves the same labels, whatever was known before.
+
+        None if there is none, because only some starts are counted.
+        """
+        if self.labels is None or self.labels.starts is not None:
+            return None
+        labels = KeptLabels.new(len(self.labels.kept))
+        return replace(self, labels=labels, bounded=False, last=None)
+
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Statistics, RowMemory]:
         """Return the statistics of one block."""
         kernels = kernels_for(block.rows)
@@ -70,33 +82,48 @@ class Accumulation(BlockReduction[Statistics]):
             return self._by_bounds(block, memory)
         kept, update, starts = self.labels
         known = memory.get("labels")
-        all_labels = kernels.no_labels(block, kept.size) if known is None else known[kept]  # a copy
+        all_labels = kernels.no_labels(block, kept.size) if known is None else self._own(known)
         labels = all_labels if starts is None else all_labels[starts]
         part = accumulate(block, self.assigning, self.reference, LastLabels(labels, update))
-        memory = {**memory, "labels": all_labels}
+        left = {name: array for name, array in memory.items() if name not in _BOUNDS}
+        left["labels"] = all_labels
         if starts is not None:
             all_labels[starts] = labels
-            for name, nothing in (("upper", np.inf), ("lower", 0.0)):
-                if name in memory:
-                    memory[name] = memory[name][kept]
-                    memory[name][starts] = nothing
-        return part, memory
+            for name in _BOUNDS.keys() & memory.keys():  # those of the other starts still hold
+                left[name] = self._own(memory[name])
+                left[name][starts] = _BOUNDS[name]
+        return part, left
 
     def _by_bounds(self, block: Block, memory: RowMemory) -> tuple[Statistics, RowMemory]:
         assert self.labels is not None
         assert self.span is not None
-        kept, update, _ = self.labels
-        shape = len(kept), len(block.rows)
-        labels = new_array(shape, np.int32)
-        upper, lower = (new_array(shape, np.float32) for _ in range(2))
-        bounds: Any = (None, None) if self.last is None else (memory["upper"], memory["lower"])
-        known = KnownRows(
-            self.span, self.last, memory["labels"], bounds[0], bounds[1], kept, upper, lower
-        )
+        shape = len(self.labels.kept), len(block.rows)
+        labels, upper, lower = memory["labels"], memory.get("upper"), memory.get("lower")
+        new: list[Any] = [
+            old if old is not None and self._may_change(old) else np.empty(shape, dtype)
+            for old, dtype in ((labels, np.int32), (upper, np.float32), (lower, np.float32))
+        ]
+        last = None if upper is None else self.last
+        if last is None:
+            upper = lower = None
+        known = KnownRows(self.span, last, labels, upper, lower, self.labels.kept, *new[1:])
         accumulate: Callable[..., Statistics] = kernels_for(block.rows).assign_and_accumulate
-        last = LastLabels(labels, update)
-        part = accumulate(block, self.assigning, self.reference, last, known)
-        return part, {**memory, "labels": labels, "upper": upper, "lower": lower}
+        written = LastLabels(new[0], self.labels.update)
+        part = accumulate(block, self.assigning, self.reference, written, known)
+        return part, {**memory, **dict(zip(("labels", *_BOUNDS), new, strict=True))}
+
+    def _own(self, known: Any) -> Any:
+        """Return what is known of the starts, so that it may be written."""
+        assert self.labels is not None
+        return known if self._may_change(known) else known[self.labels.kept]  # a copy
+
+    def _may_change(self, known: Any) -> bool:
+        """Tell whether an array of row memory may be written, and has the starts in their places.
+
+        Starts end and never change their order.
+        """
+        assert self.labels is not None
+        return self.in_place and known.flags.writeable and len(known) == self.labels.kept.size
 
     def join(self, before: Statistics, after: Statistics) -> Statistics:
         """Add the parts."""
@@ -193,7 +220,8 @@ class Labeling(BlockReduction[tuple[float, FloatArray]]):
     """Write the labels of the only start to row memory.
 
     The result is the part of the objective that depends on the rows, in units of the scale, and the
-    mass of each cluster. Without `summed` it may be anything.
+    mass of each cluster. Without `summed` they are zero, which says that all cells are finite
+    numbers, or NaN, and nothing.
     """
 
     assigning: Pass
@@ -206,7 +234,7 @@ class Labeling(BlockReduction[tuple[float, FloatArray]]):
         kernels = kernels_for(block.rows)
         labels, objective = kernels.assign(block, self.assigning, summed=self.summed)
         if not self.summed:
-            return (0.0, np.zeros(0)), {**memory, "labels": labels[None]}
+            return (objective, np.zeros(0)), {**memory, "labels": labels[None]}
         mass = kernels.mass_of(block, labels, self.assigning.centers.shape[1])
         return (objective, mass), {**memory, "labels": labels[None]}
 

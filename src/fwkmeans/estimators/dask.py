@@ -40,7 +40,8 @@ from fwkmeans.estimators.inputs import (
     refuse_repeated_names,
     refuse_sparse,
 )
-from fwkmeans.sources.dask import Cells, DaskSource, Pieces
+from fwkmeans.sources.dask import DaskSource, Pieces
+from fwkmeans.sources.dask_tasks import Cells
 from fwkmeans.sources.sparse import sparse_rows
 from fwkmeans.typing import FloatArray
 

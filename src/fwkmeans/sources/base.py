@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -128,6 +129,15 @@ class BlockSource(ABC):
         """Return the source without what row memory has under this name."""
         memories = ({k: v for k, v in m.items() if k != name} for m in self._memory or ())
         return self._with(_memory=tuple(memories) or None)
+
+    @contextmanager
+    def in_place(self, part_bytes: int) -> Iterator[Self]:
+        """Yield the source for a loop, in which `run` may change row memory in place.
+
+        Inside, only the source that the last call of `run` has returned may be used. `part_bytes`
+        is about the size of the part of a block.
+        """
+        yield self
 
     def with_weights(self, sample_weight: FloatArray | None, n_threads: int) -> Self:
         """Return the source with other weights in row memory (None: its own) and threads."""

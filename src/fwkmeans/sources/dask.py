@@ -4,18 +4,17 @@ Imported only where somebody passes such a collection. A pass is one graph: a ta
 reduction to the workers, tasks for the blocks, and tasks that join the parts, in the tree of
 `join_in_tree`. Since a task costs milliseconds, one task takes several small blocks that lie on the
 same worker. Row memory is the result of tasks, too, so the scheduler can have it computed again if
-a worker is lost.
+a worker is lost. The many passes of a loop need no tasks, if there is a cluster with memory for
+it: actors hold the blocks meanwhile (`fwkmeans.sources.dask_actors`).
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
 from typing import Any, NamedTuple, Self
 
 import cloudpickle
@@ -25,36 +24,38 @@ import numpy as np
 from dask._task_spec import Alias
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
-from dask.sizeof import sizeof
 
 from fwkmeans._core import OPERATIONS
 from fwkmeans._core.sparse import OPERATIONS as SPARSE_OPERATIONS
-from fwkmeans._core.sparse import SparseRows
-from fwkmeans._support.slabs import release_slabs
 from fwkmeans._tabular.layout import Layout
-from fwkmeans.sources.base import BlockSource, join_neighbors, join_rest, on_block
-from fwkmeans.sources.memory import in_whole_steps
-from fwkmeans.typing import (
-    Block,
-    BlockReduction,
-    FloatArray,
-    LabelArray,
-    Part,
-    Reduction,
-    RowArray,
-    RowMemory,
-    Whole,
+from fwkmeans.sources.base import BlockSource
+from fwkmeans.sources.dask_actors import Keepers, Turns, seceded
+from fwkmeans.sources.dask_tasks import (
+    Forget,
+    Job,
+    Sight,
+    Transform,
+    array_in,
+    call,
+    in_place,
+    itself,
+    join_blocks,
+    join_parts,
+    join_values,
+    joined,
+    parts_of,
+    remember_blocks,
 )
+from fwkmeans.typing import Block, Part, Reduction, RowArray, Whole
 
 _FAN = 16  # tasks whose parts another task joins
 _TASK_BYTES = 512 * 2**20  # of the blocks that a task takes together, which must be in memory
 _SECONDS = 5.0  # until the scheduler is asked again where the blocks are
 _SENT_BYTES = 2**18  # of reductions that the scheduler passes on to the workers
 _LIST_BYTES = 64 * 2**20  # of parts that a worker may have to hold before they are joined
-_BYTES_A_ROW = 24  # labels and two bounds of a start, those of the last pass and the new ones
-_MEMORY_BYTES = 256 * 2**20  # of row memory in this process, where there is no cluster
-_PLENTY = 4  # times the rows of a worker must fit into its memory, so that they may be held there
-_LEFT_SECONDS = 60.0  # until row memory that nobody has asked for is dropped
+_BYTES_A_ROW = 12  # the label and two bounds of a start
+_MEMORY_BYTES = 128 * 2**20  # of row memory in this process, where there is no cluster
+_PLENTY = 4  # times the rows of a worker must fit into its memory, so that an actor may hold them
 
 
 def cluster_client() -> Any:
@@ -85,8 +86,8 @@ class Pieces(NamedTuple):
         """Return a function of each value and of those of the others at the same place."""
         name = _new_name(function)
         rows = zip(self.keys, *(other.keys for other in others), strict=True)
-        tasks = {(name, at): (_call, f"carry-{name}", *keys) for at, keys in enumerate(rows)}
-        carry = {f"carry-{name}": (_itself, function)}
+        tasks = {(name, at): (call, f"carry-{name}", *keys) for at, keys in enumerate(rows)}
+        carry = {f"carry-{name}": (itself, function)}
         return Pieces(_merged(self, *others) | carry | tasks, list(tasks))
 
     def held(self) -> Pieces:
@@ -105,11 +106,11 @@ class Pieces(NamedTuple):
         """Return all values joined, in a tree that depends only on their number."""
         name, runs = _new_name("join"), _runs(range(len(self.keys)), _FAN)
         some: dict[Hashable, Any] = {
-            (name, at): (_join_values, join, list(run), [self.keys[i] for i in run])
+            (name, at): (join_values, join, list(run), [self.keys[i] for i in run])
             for at, run in enumerate(runs)
         }
         tree, tops = _tree(list(some), join)
-        return _joined(join, Pieces({**self.graph, **some, **tree}, tops).fetched())
+        return joined(join, Pieces({**self.graph, **some, **tree}, tops).fetched())
 
     def delayed(self) -> list[Delayed]:
         """Return the values as Dask's own objects."""
@@ -128,7 +129,7 @@ class Pieces(NamedTuple):
         client = cluster_client()
         if client is None:
             return self.fetched()
-        with _seceded():
+        with seceded():
             return list(client.gather([self.graph[key] for key in self.keys]))
 
     def take(self, places: Sequence[int]) -> Pieces:
@@ -137,7 +138,7 @@ class Pieces(NamedTuple):
 
 
 class _Kept:
-    """The row memory of all blocks: a `_Memories` for each group of blocks."""
+    """The row memory of all blocks: a `Memories` for each group of blocks."""
 
     def __init__(self, memory: Pieces, groups: list[list[int]]) -> None:
         self.memory, self.groups = memory, groups
@@ -150,13 +151,6 @@ class _Kept:
     def place(self, block: int) -> tuple[Hashable, int]:
         """Return the key of the group of a block, and the number of the block there."""
         return self._places[block]
-
-
-class Cells(NamedTuple):
-    """The rows of a block that has categories."""
-
-    rows: RowArray
-    levels: LabelArray
 
 
 class DaskSource(BlockSource):
@@ -201,7 +195,8 @@ class DaskSource(BlockSource):
         self._weight = None if sample_weight is None else sample_weight.take(self._places)
         self._kept: _Kept | None = None  # row memory, if there is any
         self._grouped: tuple[float, list[list[int]]] | None = None  # until when, and how
-        self._packed: tuple[list[list[int]], Pieces] | None = None  # the blocks of each group
+        self._turns: Turns | None = None  # of a loop that changes row memory in place
+        self._number = 0  # of the pass that has left this row memory
         self._dtype = np.dtype(dtype)
         self.layout, self.n_threads, self.sparse = layout, n_threads, sparse
         self.operations = SPARSE_OPERATIONS if sparse else OPERATIONS
@@ -230,8 +225,8 @@ class DaskSource(BlockSource):
 
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
         """Return the source with a function applied to the numbers of each block."""
-        cells = self._cells.mapped(_Transform(transform)).held()
-        return self._with(_cells=cells, _grouped=None, _packed=None)
+        cells = self._cells.mapped(Transform(transform)).held()
+        return self._with(_cells=cells, _grouped=None)
 
     @property
     def remembers(self) -> bool:  # type: ignore[override]
@@ -244,52 +239,90 @@ class DaskSource(BlockSource):
             return False
         return cluster_client() is not None or self.n_rows * _BYTES_A_ROW <= _MEMORY_BYTES
 
+    @contextmanager
+    def in_place(self, part_bytes: int) -> Iterator[Self]:
+        """Yield the source for a loop, in which `run` may change row memory in place.
+
+        Actors hold the blocks meanwhile, if the workers of a cluster have plenty of memory.
+        """
+        client = cluster_client()
+        turns = Turns() if client is None else self._keepers(client, part_bytes)
+        try:
+            yield self if turns is None else self._with(_turns=turns)
+        finally:
+            if isinstance(turns, Keepers):
+                turns.close()
+
     def run(self, reduction: Reduction[Part, Whole]) -> tuple[Whole, Self]:
         """Return the result of a reduction, and the source with the new row memory."""
-        size = _size(reduction)
-        groups = self._groups(size, self.n_blocks)
-        graph, blocks = self._blocks(groups)
-        job = self._carry(graph, reduction, size, len(groups))
-        name = _new_name(reduction)
-        parts: list[Hashable] = [(name, at) for at in range(len(groups))]
-        kept: list[Hashable] = [(f"kept-{name}", at) for at in range(len(groups))]
-        for at, group in enumerate(groups):
-            given = (job, f"left-{name}-{at}", group, *blocks[at])
-            graph[parts[at]] = (_join_and_leave, *given)
-            graph[kept[at]] = (_take_what_is_left, parts[at], *given)
-        tree, tops = _tree(parts, job)
-        # row memory is not waited for: the tasks of the next pass will depend on it
-        results = Pieces({**graph, **tree}, [*tops, *kept]).computed()
-        whole = _joined(reduction.join, results.take(range(len(tops))).awaited())
-        memory = Pieces({key: results.graph[key] for key in kept}, kept)
-        return reduction.finish(whole), self._with(_kept=_Kept(memory, groups))
+        turns = self._turns
+        kept: _Kept | None
+        if turns is None:
+            whole, kept = self._joined_and_kept(self._job(reduction))
+            return reduction.finish(whole), self._with(_kept=kept)
+        turns.check(self._number)
+        if isinstance(turns, Keepers):
+            whole, kept = joined(reduction.join, turns.run(reduction)), self._kept
+        else:
+            whole, kept = self._joined_and_kept(self._job(in_place(reduction)))
+            turns.number += 1
+        return reduction.finish(whole), self._with(_kept=kept, _number=turns.number)
 
     def reduce(self, reduction: Reduction[Part, Whole]) -> Whole:
         """Return the result of a reduction; the new row memory is dropped."""
-        enough = getattr(reduction, "enough", None)
-        if enough is not None and self.n_blocks > 1 and enough(part := self._join(reduction, 1)):
+        turns = self._turns
+        if turns is not None:
+            turns.check(self._number)
+        if isinstance(turns, Keepers):
+            return reduction.finish(joined(reduction.join, turns.reduce(reduction)))
+        job, enough = self._job(reduction), getattr(reduction, "enough", None)
+        if enough is not None and self.n_blocks > 1 and enough(part := self._joined(job, 1)):
             return reduction.finish(part)
-        return reduction.finish(self._join(reduction, self.n_blocks))
+        return reduction.finish(self._joined(job, self.n_blocks))
 
-    def _join(self, reduction: Reduction[Part, Any], n_blocks: int) -> Part:
+    def _job(self, reduction: Reduction[Any, Any]) -> Job:
+        return Job(reduction, self._sight)
+
+    @property
+    def _sight(self) -> Sight:
+        return Sight(self.n_threads, self.gaps, self.stretch)
+
+    def _joined_and_kept(self, job: Job) -> tuple[Any, _Kept]:
+        """Return the parts of all blocks, joined, and their new row memory."""
+        size = _size(job)
+        groups = self._groups(size, self.n_blocks)
+        graph, blocks = self._blocks(groups)
+        carried = self._carry(graph, job, size, len(groups))
+        name = _new_name(job.reduction)
+        parts: list[Hashable] = [(name, at) for at in range(len(groups))]
+        kept: list[Hashable] = [(f"kept-{name}", at) for at in range(len(groups))]
+        for at, group in enumerate(groups):
+            graph[kept[at]] = (remember_blocks, carried, group, *blocks[at])
+            graph[parts[at]] = (parts_of, kept[at])
+        tree, tops = _tree(parts, carried)
+        results = Pieces({**graph, **tree}, [*tops, *kept]).computed()
+        whole = joined(job.reduction.join, results.take(range(len(tops))).awaited())
+        memory = Pieces({key: results.graph[key] for key in kept}, kept)
+        return whole, _Kept(memory, groups)
+
+    def _joined(self, job: Job, n_blocks: int) -> Any:
         """Return the parts of the first blocks, joined."""
-        size = _size(reduction)
+        size = _size(job)
         groups = self._groups(size, n_blocks)
         graph, blocks = self._blocks(groups)
-        job = self._carry(graph, reduction, size, len(groups))
-        name = _new_name(reduction)
+        carried = self._carry(graph, job, size, len(groups))
+        name = _new_name(job.reduction)
         parts: list[Hashable] = [(name, at) for at in range(len(groups))]
         for at, group in enumerate(groups):
-            graph[parts[at]] = (_join_blocks, job, group, *blocks[at])
-        tree, tops = _tree(parts, job)
-        whole: Part = _joined(reduction.join, Pieces({**graph, **tree}, tops).fetched())
-        return whole
+            graph[parts[at]] = (join_blocks, carried, group, *blocks[at])
+        tree, tops = _tree(parts, carried)
+        return joined(job.reduction.join, Pieces({**graph, **tree}, tops).fetched())
 
     def _groups(self, size: int, n_blocks: int) -> list[list[int]]:
         """Return which of the first blocks are for the same task; no result depends on it.
 
         Only blocks that lie on the same worker are, and only if their parts are small (a part has
-        about the size of its reduction): of blocks that are no neighbors they remain apart until
+        about the size of its job): of blocks that are no neighbors they remain apart until
         the tree joins them with others. Blocks whose row memory lies together stay together.
         """
         client = cluster_client()
@@ -306,31 +339,44 @@ class DaskSource(BlockSource):
 
     def _groups_by_worker(self, client: Any) -> list[list[int]] | None:
         """Return groups of blocks that lie on the same worker; None if one lies nowhere yet."""
-        futures: list[Any] = [self._cells.graph.get(key) for key in self._cells.keys]
-        holders = client.who_has([one for one in futures if hasattr(one, "release")])
-        where: dict[str, list[int]] = {}
-        for at, one in enumerate(futures):
-            there = holders.get(getattr(one, "key", None))
-            if not there:
-                return None
-            worker = min(there, key=lambda holder: len(where.get(holder, ())))
-            where.setdefault(worker, []).append(at)
-        threads = client.nthreads()
-        lengths = [self._lengths[at] for at in self._places]
-        _balance(where, threads, lengths)
-        most = max(1, _TASK_BYTES // (max(lengths) * self.n_features * self.dtype.itemsize))
+        where = self._blocks_by_worker(client, range(self.n_blocks))
+        if where is None:
+            return None
+        threads, largest = client.nthreads(), max(self._lengths)
+        most = max(1, _TASK_BYTES // self._bytes(largest))
         groups: list[Any] = []
         for worker, places in where.items():
             n_tasks = max(threads.get(worker, 1), -(-len(places) // most))
             groups += _runs(sorted(places), -(-len(places) // n_tasks))
         return sorted(groups)
 
+    def _blocks_by_worker(self, client: Any, blocks: Sequence[int]) -> dict[str, list[int]] | None:
+        """Return which blocks lie on which worker; None if one lies nowhere yet."""
+        futures = self._futures(blocks)
+        holders = client.who_has([one for one in futures if hasattr(one, "release")])
+        where: dict[str, list[int]] = {}
+        for at, one in zip(blocks, futures, strict=True):
+            there = holders.get(getattr(one, "key", None))
+            if not there:
+                return None
+            worker = min(there, key=lambda holder: len(where.get(holder, ())))
+            where.setdefault(worker, []).append(at)
+        _balance(where, client.nthreads(), [self._lengths[at] for at in self._places])
+        return where
+
+    def _futures(self, blocks: Sequence[int]) -> list[Any]:
+        return [self._cells.graph.get(self._cells.keys[at]) for at in blocks]
+
+    def _bytes(self, n_rows: int) -> int:
+        return n_rows * self.n_features * self.dtype.itemsize
+
     def gather(self, name: str, axis: int = 0) -> Any:
         """Return what row memory has under a name, for all rows, as a Dask array.
 
         Its chunks are those of the collection, also where these have no rows.
         """
-        assert self._kept is not None
+        if self._kept is None or isinstance(self._turns, Keepers):
+            raise TypeError("There is no row memory, or actors have it: inside of in_place.")
         token = _new_name(name)
         graph: dict[Hashable, Any] = dict(self._kept.memory.graph)
         key, place = self._kept.place(0)
@@ -342,240 +388,83 @@ class DaskSource(BlockSource):
             chunk = (token, *(at if a == axis else 0 for a in range(empty.ndim)))
             if at in blocks:
                 key, place = self._kept.place(blocks[at])
-                graph[chunk] = (partial(_array_in, at=place, name=name), key)
+                graph[chunk] = (partial(array_in, at=place, name=name), key)
             else:
                 graph[chunk] = (np.copy, empty)
         return da.Array(_layered(graph, token), token, chunks, meta=empty)
 
     def forget(self, name: str) -> Self:
         """Return the source without what row memory has under this name."""
-        return self if self._kept is None else self.run(_Forget(name))[1]
+        return self if self._kept is None else self.run(Forget(name))[1]
 
-    def _carry(
-        self, graph: dict[Hashable, Any], reduction: Reduction[Any, Any], size: int, n_tasks: int
-    ) -> Any:
-        """Return what tells tasks what to do: the reduction, or the key of a task in the graph.
+    def _carry(self, graph: dict[Hashable, Any], job: Job, size: int, n_tasks: int) -> Any:
+        """Return what tells tasks what to do: the job, or the key of a task in the graph.
 
-        A few tasks are sent the reduction itself. Many fetch it from each other: it is then the
+        A few tasks are sent the job itself. Many fetch it from each other: it is then the
         result of a task, because data that is merely scattered would be lost with its worker.
         """
-        job = _Job(reduction, self.n_threads, self.gaps, self.stretch)
         if n_tasks * size <= _SENT_BYTES:
             return job
-        key = f"carry-{_new_name(reduction)}"
-        graph[key] = (_itself, job)
+        key = f"carry-{_new_name(job.reduction)}"
+        graph[key] = (itself, job)
         return key
 
     def _blocks(self, groups: list[list[int]]) -> tuple[dict[Hashable, Any], list[Any]]:
         """Return a graph, and what the tasks of groups get: rows and weights, where, row memory."""
-        first_rows = [[self._first_rows[at] for at in group] for group in groups]
-        packed = self._pack(groups)
-        if packed is None:
-            graph = _merged(self._cells, *([] if self._weight is None else [self._weight]))
-            rows: list[Any] = [self._rows(group) for group in groups]
-        else:
-            graph, rows = dict(packed.graph), list(packed.keys)
-        if self._kept is None:
-            return graph, [(*given, [], []) for given in zip(rows, first_rows, strict=True)]
-        graph.update(self._kept.memory.graph)
-        blocks: list[Any] = []
-        for group, *given in zip(groups, rows, first_rows, strict=True):
-            where = [self._kept.place(at) for at in group]
-            keys = list(dict.fromkeys(key for key, _ in where))
-            blocks.append((*given, keys, [[keys.index(key), place] for key, place in where]))
-        return graph, blocks
+        graph = _merged(self._cells, *([] if self._weight is None else [self._weight]))
+        if self._kept is not None:
+            graph.update(self._kept.memory.graph)
+        return graph, [self._block(group) for group in groups]
 
-    def _rows(self, group: Sequence[int]) -> Any:
-        """Return a task that has the rows and the weights of some blocks."""
+    def _block(self, group: Sequence[int]) -> tuple[list[Any], ...]:
+        """Return the keys of what a task or an actor gets of some blocks."""
         cells = [self._cells.keys[at] for at in group]
         weights = [None if self._weight is None else self._weight.keys[at] for at in group]
-        return (_Rows, cells, weights)
+        first_rows = [self._first_rows[at] for at in group]
+        if self._kept is None:
+            return cells, weights, first_rows, [], []
+        where = [self._kept.place(at) for at in group]
+        keys = list(dict.fromkeys(key for key, _ in where))
+        return cells, weights, first_rows, keys, [[keys.index(key), at] for key, at in where]
 
-    def _pack(self, groups: list[list[int]]) -> Pieces | None:
-        """Return the blocks of each group as one value, so that a task has few to wait for.
-
-        It refers to the blocks, which therefore cannot leave memory: None if there is not plenty.
-        """
-        client = cluster_client()
-        if client is None or len(groups) == self.n_blocks or sum(map(len, groups)) < self.n_blocks:
+    def _keepers(self, client: Any, part_bytes: int) -> Keepers | None:
+        """Return actors that hold all blocks; None if something is too large for them."""
+        blocks = range(self.n_blocks)
+        where = self._blocks_by_worker(client, blocks)
+        if where is None or self.n_blocks * part_bytes > _LIST_BYTES:
             return None
-        if self._packed is None or self._packed[0] != groups:
-            workers = client.scheduler_info()["workers"].values()
-            rows = self.n_rows * self.n_features * self.dtype.itemsize / max(1, len(workers))
-            if any(0 < (one["memory_limit"] or 0) < _PLENTY * rows for one in workers):
+        workers = client.scheduler_info()["workers"]
+        limits = {address: one["memory_limit"] or np.inf for address, one in workers.items()}
+        least = min(limits.values(), default=np.inf)  # some versions of Dask tell of a few workers
+        for worker, some in where.items():
+            rows = self._bytes(sum(self._lengths[self._places[at]] for at in some))
+            if limits.get(worker, least) < _PLENTY * rows:
                 return None
-            name = _new_name("rows")
-            tasks = {(name, at): self._rows(group) for at, group in enumerate(groups)}
-            several = (self._cells, *([] if self._weight is None else [self._weight]))
-            self._packed = groups, Pieces(_merged(*several) | tasks, list(tasks)).computed()
-        return self._packed[1]
+        return Keepers(client, partial(self._placed, client), blocks)
+
+    def _placed(
+        self, client: Any, blocks: Sequence[int]
+    ) -> Iterator[tuple[str, list[int], tuple[Any, ...]]]:
+        """Yield for `Keepers` where blocks lie, once they are computed."""
+        import distributed
+
+        futures = self._futures(blocks)
+        while (where := self._blocks_by_worker(client, blocks)) is None:
+            distributed.wait(futures)
+            for lost in (one for one in futures if one.status in ("error", "cancelled")):
+                lost.result()  # raises the error
+            time.sleep(0.01)
+        graph = _merged(*(one for one in (self._cells, self._weight) if one is not None))
+        if self._kept is not None:
+            graph.update(self._kept.memory.graph)
+        for worker, some in where.items():
+            cells, weights, first_rows, kept, places = self._block(some)
+            values = [[graph.get(key) for key in keys] for keys in (cells, weights, kept)]
+            yield worker, some, (*values[:2], first_rows, values[2], places, self._sight)
 
 
-# ---- what the tasks do ---------------------------------------------------------------------------
-
-sizeof.register(SparseRows, lambda rows: sum(array.nbytes for array in rows.arrays()))
-
-
-@dataclass(frozen=True)
-class _Job:
-    """A reduction, and how it sees the blocks; no named tuple, into which Dask would look."""
-
-    reduction: Reduction[Any, Any]
-    n_threads: int
-    gaps: bool
-    stretch: bool
-
-
-class _Rows:
-    """The rows of some blocks, and the weights of these."""
-
-    def __init__(self, cells: list[Any], weights: list[FloatArray | None]) -> None:
-        self.cells, self.weights = cells, weights
-
-    def __sizeof__(self) -> int:  # Dask asks
-        return 1000 + int(sum(map(sizeof, (*self.cells, *self.weights))))
-
-
-class _Memories:
-    """The row memory of some blocks."""
-
-    def __init__(self, memories: list[RowMemory]) -> None:
-        self.memories = memories
-
-    def __sizeof__(self) -> int:  # Dask asks
-        return 1000 + sum(array.nbytes for memory in self.memories for array in memory.values())
-
-
-class _Parts:
-    """Parts as `join_neighbors` gives them. Dask would take some tuples for tasks."""
-
-    def __init__(self, parts: list[tuple[int, int, Any]]) -> None:
-        self.parts = parts
-
-
-@dataclass(frozen=True)
-class _Transform:
-    """Apply a function to the numbers of a block."""
-
-    function: Callable[[RowArray], RowArray]
-
-    def __call__(self, cells: Any) -> Any:
-        if isinstance(cells, Cells):
-            return cells._replace(rows=self.function(cells.rows))
-        return self.function(cells)
-
-
-@dataclass(frozen=True)
-class _Forget(BlockReduction[None]):
-    name: str
-
-    def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
-        return None, {name: kept for name, kept in memory.items() if name != self.name}
-
-
-def _on_blocks(
-    job: _Job,
-    rows: _Rows,
-    first_rows: Sequence[int],
-    kept: Sequence[_Memories],
-    places: Sequence[Sequence[int]],
-) -> Iterator[tuple[Any, RowMemory]]:
-    """Yield the part of each block and its new row memory.
-
-    Row memory is in `kept`, at the places that are given for each block: which, and where in it.
-    """
-    if not getattr(job.reduction, "bounded", False):
-        release_slabs()  # the loop that used them may be over
-    memories: Iterable[RowMemory] = (kept[which].memories[at] for which, at in places)
-    given = (rows.cells, rows.weights, first_rows, memories if places else repeat({}))
-    for cells, weight, first_row, memory in zip(*given, strict=False):
-        numbers, levels = cells if isinstance(cells, Cells) else (cells, None)
-        numbers, weight, levels = map(_aligned, (numbers, weight, levels))
-        block = Block(numbers, weight, first_row, job.n_threads, levels, job.gaps, job.stretch)
-        yield on_block(job.reduction, block, {name: _aligned(a) for name, a in memory.items()})
-
-
-def _aligned(array: Any) -> Any:
-    """Return an array as the core needs it; those that came from another worker may lie oddly."""
-    if isinstance(array, SparseRows):
-        values, columns, begins = map(in_whole_steps, (array.values, array.columns, array.begins))
-        return SparseRows(values, columns, begins, array.shape[1])
-    return array if array is None else in_whole_steps(array)
-
-
-def _array_in(kept: _Memories, at: int, name: str) -> Any:
-    return kept.memories[at][name]
-
-
-def _no_rows_in(kept: _Memories, at: int, name: str, axis: int) -> Any:
-    return np.take(kept.memories[at][name], [], axis=axis)
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
-
-
-def _join_values(by: Any, places: Sequence[int], values: Iterable[Any]) -> _Parts:
-    return _Parts(join_neighbors(zip(places, repeat(1), values, strict=False), _join_of(by)))
-
-
-def _join_blocks(job: _Job, places: Sequence[int], *blocks: Any) -> _Parts:
-    return _join_values(job, places, (part for part, _ in _on_blocks(job, *blocks)))
-
-
-# Row memory that tasks of this process have left for the tasks that return it, and since when.
-_LEFT: dict[str, tuple[float, _Memories]] = {}
-
-
-def _join_and_leave(job: _Job, token: str, places: Sequence[int], *blocks: Any) -> _Parts:
-    """Join the parts of some blocks; `_take_what_is_left` is then asked for their row memory.
-
-    A task has one result. That of this one is small, and on its way to the client at once.
-    """
-    memories: list[RowMemory] = []
-
-    def parts() -> Iterator[Any]:
-        for part, memory in _on_blocks(job, *blocks):
-            memories.append(memory)
-            yield part
-
-    joined = _join_values(job, places, parts())
-    now = time.monotonic()
-    for stale in [key for key, (since, _) in list(_LEFT.items()) if now - since > _LEFT_SECONDS]:
-        _LEFT.pop(stale, None)  # its task has run elsewhere
-    _LEFT[token] = now, _Memories(memories)
-    return joined
-
-
-def _take_what_is_left(
-    parts: _Parts, job: _Job, token: str, places: Sequence[int], *blocks: Any
-) -> _Memories:
-    """Return the row memory of some blocks: what the first task has left, or the same anew."""
-    _, left = _LEFT.pop(token, (0.0, None))
-    return left or _Memories([memory for _, memory in _on_blocks(job, *blocks)])
-
-
-def _join_parts(by: Any, several: Sequence[_Parts]) -> _Parts:
-    ordered = sorted((part for parts in several for part in parts.parts), key=_first_block)
-    return _Parts(join_neighbors(ordered, _join_of(by)))
-
-
-def _joined(join: Callable[[Any, Any], Any], several: Sequence[_Parts]) -> Any:
-    """Join all that is left: falling powers of two blocks."""
-    return join_rest(_join_parts(join, several).parts, join)
-
-
-def _first_block(part: tuple[int, int, Any]) -> int:
-    return part[0]
-
-
-def _join_of(by: Any) -> Callable[[Any, Any], Any]:
-    join: Callable[[Any, Any], Any] = by.reduction.join if isinstance(by, _Job) else by
-    return join
+def _no_rows_in(kept: Any, at: int, name: str, axis: int) -> Any:
+    return np.take(array_in(kept, at, name), [], axis=axis)
 
 
 # ---- graphs --------------------------------------------------------------------------------------
@@ -584,7 +473,7 @@ def _join_of(by: Any) -> Callable[[Any, Any], Any]:
 def _tree(parts: Sequence[Hashable], by: Any) -> tuple[dict[Hashable, Any], Sequence[Hashable]]:
     """Return tasks that join the parts of tasks, and the keys of a few whose parts are left.
 
-    `by` is a function of two parts, a `_Job`, or the key of one.
+    `by` is a function of two parts, a `Job`, or the key of one.
     """
     tasks: dict[Hashable, Any] = {}
     name = _new_name("join")
@@ -593,7 +482,7 @@ def _tree(parts: Sequence[Hashable], by: Any) -> tuple[dict[Hashable, Any], Sequ
         groups = _runs(parts, _FAN)
         parts = [(name, level, at) for at in range(len(groups))]
         for key, group in zip(parts, groups, strict=True):
-            tasks[key] = (_join_parts, by, list(group))
+            tasks[key] = (join_parts, by, list(group))
         level += 1
     return tasks, parts
 
@@ -607,7 +496,8 @@ def _balance(
     """
     for worker in threads:
         where.setdefault(worker, [])
-    share = sum(lengths) / max(1, sum(threads.values()))
+    n_rows = sum(lengths[at] for places in where.values() for at in places)
+    share = n_rows / max(1, sum(threads.values()))
     room = {
         worker: threads.get(worker, 0) * share - sum(lengths[at] for at in places)
         for worker, places in where.items()
@@ -629,22 +519,6 @@ def _runs(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
     return [items[at : at + size] for at in range(0, len(items), size)]
 
 
-@contextmanager
-def _seceded() -> Iterator[None]:
-    """Let the worker do something else while one of its tasks waits, if this is one."""
-    import distributed
-
-    try:
-        distributed.secede()
-    except (ValueError, KeyError, AttributeError):  # it is none, or has done so before
-        yield
-        return
-    try:
-        yield
-    finally:
-        distributed.rejoin()
-
-
 def _layered(graph: Mapping[Hashable, Any], name: str = "tasks") -> HighLevelGraph:
     return HighLevelGraph({name: graph}, {name: set()})
 
@@ -656,9 +530,9 @@ def _merged(*pieces: Pieces) -> dict[Hashable, Any]:
     return merged
 
 
-def _size(reduction: Reduction[Any, Any]) -> int:
-    """Return how many bytes a reduction takes on its way; a part takes about as many."""
-    return len(cloudpickle.dumps(reduction))
+def _size(job: Job) -> int:
+    """Return how many bytes a job takes on its way; a part takes about as many."""
+    return len(cloudpickle.dumps(job))
 
 
 def _new_name(what: Any) -> str:

@@ -1,0 +1,304 @@
+"""Actors: objects on the workers of a Dask cluster that hold blocks while a loop runs.
+
+A loop has many passes, and late ones take some ten milliseconds each and change little. Tasks cost
+as much, and nobody may change what they have returned. So there is an actor on each worker that has
+blocks: it holds the rows of all of them and their row memory, changes that in place, and gets the
+reduction of a pass in a message, past the scheduler's list of tasks.
+
+Actors are lost with their worker. Others then get its blocks, which the scheduler has computed
+again, and repeat what makes the same row memory: in a loop that is one pass, see `Accumulation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from fwkmeans.sources.base import on_block
+from fwkmeans.sources.dask_tasks import (
+    Memories,
+    Parts,
+    Sight,
+    in_place,
+    join_values,
+    memories_at,
+)
+from fwkmeans.typing import FloatArray, Reduction, RowMemory
+
+_SECONDS = 1.0  # after which we look whether an actor that does not answer is lost
+
+
+class Turns:
+    """The passes of a loop that changes row memory in place; each has the number of the next."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def check(self, number: int) -> None:
+        """Raise an error if row memory is no longer that of the pass with this number."""
+        if number != self.number:
+            raise RuntimeError(
+                "A later pass has changed the row memory of this source. Inside of in_place, use "
+                "the source that the last call of run has returned."
+            )
+
+
+# ---- on the workers ------------------------------------------------------------------------------
+
+
+class _Failed:
+    """An error of a reduction, which is no error of the connection."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+class Keeper:
+    """The actor: it holds some blocks and their row memory.
+
+    Parameters
+    ----------
+    places : list of int
+        The numbers of the blocks.
+    cells, weights, first_rows : list
+        Rows, weights and the index of the first row, of each block.
+    kept, places_there : list
+        Row memory of the blocks before the loop, as tasks have left it; see `memories_at`.
+    sight : Sight
+        How reductions see the blocks.
+    number : int
+        The number of the last pass that is done.
+    again : list of Reduction
+        What has to be done again, so that row memory is as that pass has left it.
+    """
+
+    def __init__(
+        self,
+        places: list[int],
+        cells: list[Any],
+        weights: list[FloatArray | None],
+        first_rows: list[int],
+        kept: list[Memories],
+        places_there: list[list[int]],
+        sight: Sight,
+        number: int,
+        again: list[Reduction[Any, Any]],
+    ) -> None:
+        import distributed
+
+        self._places = places
+        self._blocks = list(map(sight.block, cells, weights, first_rows))
+        self._memories: list[RowMemory] = [
+            {name: _read_only(array) for name, array in memory.items()}
+            for memory in memories_at(kept, places_there, len(places))
+        ]
+        n_threads = distributed.get_worker().state.nthreads
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+        self._answer: Parts | _Failed | None = None
+        self._number = number
+        for reduction in again:
+            self._on_blocks(reduction, keep=True)
+
+    def run(self, number: int, reduction: Reduction[Any, Any]) -> Any:
+        """Return the parts of the blocks, and keep the new row memory.
+
+        Somebody who did not get the answer can ask again: a pass is done once.
+        """
+        if number > self._number:
+            self._answer, self._number = self._try(reduction, keep=True), number
+        return self._answer
+
+    def reduce(self, reduction: Reduction[Any, Any]) -> Any:
+        """Return the parts of the blocks; row memory stays as it is."""
+        return self._try(reduction, keep=False)
+
+    def _try(self, reduction: Reduction[Any, Any], *, keep: bool) -> Parts | _Failed:
+        try:
+            return self._on_blocks(reduction, keep=keep)
+        except Exception as error:
+            return _Failed(error)
+
+    def _on_blocks(self, reduction: Reduction[Any, Any], *, keep: bool) -> Parts:
+        reduction = in_place(reduction) if keep else reduction
+
+        def part_of(at: int) -> Any:
+            part, memory = on_block(reduction, self._blocks[at], self._memories[at])
+            if keep:
+                self._memories[at] = memory
+            return part
+
+        several: Callable[..., Iterable[Any]] = map if self._pool is None else self._pool.map
+        return join_values(reduction.join, self._places, several(part_of, range(len(self._places))))
+
+
+def _read_only(array: Any) -> Any:
+    """Return the array so that no pass changes it: it belongs to a task, which others use."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+# ---- where the loop is ---------------------------------------------------------------------------
+
+
+class _Kept(NamedTuple):
+    """An actor, and what it has."""
+
+    actor: Any
+    future: Any  # of the actor, which lives as long as this
+    blocks: list[int]
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """Return a future for what the actor answers; None if it is lost."""
+        try:
+            return getattr(self.actor, method)(*arguments)
+        except RuntimeError:
+            return None
+
+    def answer(self, asked: Any) -> Any:
+        """Return what the actor answers; None if it is lost."""
+        while asked is not None:
+            try:
+                return asked.result(timeout=_SECONDS)
+            except TimeoutError:
+                asked = asked if self.future.status == "finished" else None
+            except OSError:
+                asked = None
+        return None
+
+
+class Keepers(Turns):
+    """The actors of all blocks.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Of the cluster.
+    place : callable
+        Of some blocks, returns groups of them: the address of a worker, the blocks it is best to
+        have there, and what `Keeper` needs to know of these.
+    blocks : sequence of int
+        All blocks.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        place: Callable[[Sequence[int]], Iterable[tuple[str, list[int], tuple[Any, ...]]]],
+        blocks: Sequence[int],
+    ) -> None:
+        super().__init__()
+        self._client, self._place = client, place
+        self._again: list[Reduction[Any, Any]] = []  # what a new actor does first
+        self._kept: list[_Kept] = []
+        self._kept = self._made(blocks)
+
+    def run(self, reduction: Reduction[Any, Any]) -> list[Parts]:
+        """Return the parts of all blocks, and let the actors keep the new row memory."""
+        parts = self._ask("run", self.number + 1, reduction)
+        self.number += 1
+        anew = reduction.anew() if hasattr(reduction, "anew") else None
+        if anew is None:
+            self._again.append(reduction)
+        else:  # what was done before does not matter any more
+            self._again = [anew]
+        return parts
+
+    def reduce(self, reduction: Reduction[Any, Any]) -> list[Parts]:
+        """Return the parts of all blocks; row memory stays as it is."""
+        return self._ask("reduce", reduction)
+
+    def close(self) -> None:
+        """Let the workers drop the actors, as soon as these have done what they are at."""
+        self._drop(self._kept)
+        self._kept = []
+
+    def _ask(self, method: str, *arguments: Any) -> list[Parts]:
+        answers: list[Any] = []
+        asking = self._kept
+        while asking:
+            asked = [(kept, kept.ask(method, *arguments)) for kept in asking]
+            lost: list[_Kept] = []
+            for kept, future in asked:
+                answer = kept.answer(future)
+                if isinstance(answer, _Failed):
+                    raise answer.error
+                (lost if answer is None else answers).append(kept if answer is None else answer)
+            asking = self._made_again(lost) if lost else []
+        return answers
+
+    def _made_again(self, lost: list[_Kept]) -> list[_Kept]:
+        """Return actors for the blocks of those that are lost."""
+        self._drop(lost)  # one that cannot be reached may still be there
+        self._kept = [kept for kept in self._kept if kept not in lost]
+        made = self._made(sorted(block for kept in lost for block in kept.blocks))
+        self._kept += made
+        return made
+
+    def _drop(self, several: list[_Kept]) -> None:
+        self._cancel([kept.future for kept in several])
+
+    def _cancel(self, futures: list[Any]) -> None:
+        """Give up actors; references to them may live on, since errors refer to what they met."""
+        with suppress(Exception):  # the cluster may be what has failed
+            self._client.cancel(futures)
+
+    def _made(self, blocks: Sequence[int]) -> list[_Kept]:
+        made: list[_Kept] = []
+        while blocks:
+            with seceded():
+                made += self._tried(blocks)
+            here = {block for kept in made for block in kept.blocks}
+            blocks = [block for block in blocks if block not in here]
+        return made
+
+    def _tried(self, blocks: Sequence[int]) -> list[_Kept]:
+        """Return new actors for these blocks; some may be lost at once."""
+        groups = list(self._place(blocks))
+        options = {"actor": True, "allow_other_workers": True}  # if one has gone meanwhile
+        futures = [
+            self._client.submit(
+                Keeper, some, *known, self.number, self._again, workers=[worker], **options
+            )
+            for worker, some, known in groups
+        ]
+        made: list[_Kept] = []
+        try:
+            for (_, some, _), future in zip(groups, futures, strict=True):
+                with suppress(_Lost):
+                    made.append(_Kept(_result(future), future, some))
+        except BaseException:
+            self._cancel(futures)
+            raise
+        return made
+
+
+class _Lost(Exception):  # noqa: N818 - nobody sees it
+    """The worker of an actor has gone."""
+
+
+def _result(future: Any) -> Any:
+    try:
+        return future.result()
+    except RuntimeError as error:
+        if "holding Actor was lost" in str(error):  # what Dask says
+            raise _Lost from error
+        raise
+
+
+@contextmanager
+def seceded() -> Iterator[None]:
+    """Let the worker do something else while one of its tasks waits, if this is one."""
+    import distributed
+
+    try:
+        distributed.secede()
+    except (ValueError, KeyError, AttributeError):  # it is none, or has done so before
+        yield
+        return
+    try:
+        yield
+    finally:
+        distributed.rejoin()
