@@ -128,6 +128,37 @@ def report_tasks(client: Any, processes: list[psutil.Process]) -> None:
     )
 
 
+class Answering:
+    """An actor that does nothing."""
+
+    def answer(self, message: Any) -> Any:
+        """Return what came."""
+        return message
+
+
+def report_actors(client: Any, processes: list[psutil.Process]) -> None:
+    """Print what a message to an actor costs, and its answer."""
+    workers = list(client.nthreads())
+    futures = [client.submit(Answering, actor=True, workers=[one]) for one in workers]
+    actors = client.gather(futures)
+    message = np.zeros(600)
+    main, n_rounds = [psutil.Process()], 200
+    wall, all_cpu, here = time.perf_counter(), cpu(processes), cpu(main)
+    for _ in range(n_rounds):
+        for asked in [one.answer(message) for one in actors]:
+            asked.result()
+    wall = (time.perf_counter() - wall) / n_rounds
+    everywhere, here = (
+        (now - before) / n_rounds / len(workers)
+        for now, before in ((cpu(processes), all_cpu), (cpu(main), here))
+    )
+    print(
+        f"a message to {len(workers)} actors and their answers: {1e3 * wall:.2f} ms; each "
+        f"{1e3 * everywhere:.2f} ms of CPU, {1e3 * here:.2f} of them in the process of scheduler "
+        "and client"
+    )
+
+
 def compare(
     fits: dict[str, Callable[..., Any]], processes: list[psutil.Process], repeats: int
 ) -> None:
@@ -185,6 +216,7 @@ def main() -> None:
         pids = client.run(lambda: __import__("os").getpid()).values()
         processes = [psutil.Process(), *(psutil.Process(pid) for pid in pids)]
         report_tasks(client, processes)
+        report_actors(client, processes)
         report_messages(rows, centers)
         fit_ours(EWKMeans, rows, centers, 2)  # workers have imported all they need
         for n_starts in arguments.starts:

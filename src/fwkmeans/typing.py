@@ -326,7 +326,7 @@ class BlockReduction(Generic[Shared]):
 class Source(Protocol):
     """Where the rows are: an ordered set of blocks, each with its row memory.
 
-    A source never changes; `run` returns a new one.
+    A source never changes; `run` returns a new one. Only inside of `in_place` the old one is void.
     """
 
     @property

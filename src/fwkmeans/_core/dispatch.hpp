@@ -38,9 +38,9 @@ inline int x86_level(const Processor& processor) {
 }
 
 #ifdef FWK_X86
-// Volatile, or the compiler asks before each loop over kernels whether or not the answer is known: that takes
-// microseconds, in a virtual machine tens of them.
-inline Processor this_processor() {
+// Volatile and not inline, or the compiler asks before each loop over kernels whether or not the answer is known,
+// which takes microseconds, in a virtual machine tens of them.
+[[gnu::noinline]] inline Processor this_processor() {
     struct Registers {
         std::uint32_t a, b, c, d;
     };
