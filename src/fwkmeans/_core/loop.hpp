@@ -14,6 +14,10 @@
 
 namespace fwk {
 
+// Multiply-adds from which threads share a pass over the rows of a single segment: to wake them, and to wait for
+// the last one, takes as long as a smaller pass.
+constexpr index SHAREABLE = 20000000;
+
 // What all starts share.
 template <class T>
 struct Problem {
@@ -35,7 +39,7 @@ struct Problem {
     bool bounded() const {
         const index each = n_clusters * rows.n_features, race = (rule.shared ? 1 : 2) * each;  // of a row
         const bool faster = sizeof(T) == 8 ? race >= 2000 : races_by_products(rows.n_features, n_clusters, rule.shared);
-        const bool large = faster || (is_team() && race >= 4000);
+        const bool large = faster || rows.n_rows * each >= SHAREABLE;
         const bool worthwhile = each >= 32 && rows.n_rows >= (large ? 128 : 512);
         const bool simple = !rule.has_offsets() || each >= 100;
         return (updates || worthwhile) && simple && n_clusters > 1;
@@ -45,7 +49,6 @@ struct Problem {
     bool shareable() const {
         return n_segments > 1 || (bounded() && rows.n_rows * n_clusters * rows.n_features >= SHAREABLE);
     }
-    static constexpr index SHAREABLE = 500000;  // multiply-adds of a pass
 };
 
 // How a start ended, see _engine/loop.py.
