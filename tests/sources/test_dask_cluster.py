@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import pickle
 import signal
 import threading
 import time
@@ -263,7 +264,7 @@ def asked(client, monkeypatch):
     original = Keepers._ask
 
     def watched(self, method, *arguments):
-        seen.append((method, actors(client), arguments[-1]))
+        seen.append((method, actors(client), pickle.loads(arguments[-1])))
         return original(self, method, *arguments)
 
     monkeypatch.setattr(Keepers, "_ask", watched)
@@ -357,7 +358,7 @@ def test_actors_that_are_lost_are_made_again(client, monkeypatch, lost):
 def test_an_actor_does_a_pass_once(client):
     with source_of(rows_of(3000)).in_place(1000) as rows:
         _, rows = rows.run(accumulation(0))
-        counting = accumulation(1)
+        counting = pickle.dumps(accumulation(1))
         first = rows._turns._ask("run", 2, counting)
         again = rows._turns._ask("run", 2, counting)
         changed = [sum(int(part.changed[0]) for _, _, part in one.parts) for one in again]

@@ -237,7 +237,9 @@ class DaskSource(BlockSource):
         """
         if self.sparse or not self.layout.is_numeric:
             return False
-        return cluster_client() is not None or self.n_rows * _BYTES_A_ROW <= _MEMORY_BYTES
+        if isinstance(self._turns, Keepers) or cluster_client() is not None:
+            return True
+        return self.n_rows * _BYTES_A_ROW <= _MEMORY_BYTES
 
     @contextmanager
     def in_place(self, part_bytes: int) -> Iterator[Self]:

@@ -11,6 +11,7 @@ again, and repeat what makes the same row memory: in a loop that is one pass, se
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -96,12 +97,12 @@ class Keeper:
         ]
         n_threads = distributed.get_worker().state.nthreads
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
-        self._answer: Parts | _Failed | None = None
+        self._answer = b""
         self._number = number
         for reduction in again:
             self._on_blocks(reduction, keep=True)
 
-    def run(self, number: int, reduction: Reduction[Any, Any]) -> Any:
+    def run(self, number: int, reduction: bytes) -> bytes:
         """Return the parts of the blocks, and keep the new row memory.
 
         Somebody who did not get the answer can ask again: a pass is done once.
@@ -110,15 +111,15 @@ class Keeper:
             self._answer, self._number = self._try(reduction, keep=True), number
         return self._answer
 
-    def reduce(self, reduction: Reduction[Any, Any]) -> Any:
+    def reduce(self, reduction: bytes) -> bytes:
         """Return the parts of the blocks; row memory stays as it is."""
         return self._try(reduction, keep=False)
 
-    def _try(self, reduction: Reduction[Any, Any], *, keep: bool) -> Parts | _Failed:
+    def _try(self, reduction: bytes, *, keep: bool) -> bytes:
         try:
-            return self._on_blocks(reduction, keep=keep)
+            return _packed(self._on_blocks(pickle.loads(reduction), keep=keep))
         except Exception as error:
-            return _Failed(error)
+            return _packed(_Failed(error))
 
     def _on_blocks(self, reduction: Reduction[Any, Any], *, keep: bool) -> Parts:
         reduction = in_place(reduction) if keep else reduction
@@ -131,6 +132,14 @@ class Keeper:
 
         several: Callable[..., Iterable[Any]] = map if self._pool is None else self._pool.map
         return join_values(reduction.join, self._places, several(part_of, range(len(self._places))))
+
+
+def _packed(value: Any) -> bytes:
+    """Return a message; Dask would send each of some hundred small arrays by itself."""
+    from distributed.protocol import pickle as any_pickle  # classes of a session, too
+
+    packed: bytes = any_pickle.dumps(value)
+    return packed
 
 
 def _read_only(array: Any) -> Any:
@@ -197,7 +206,7 @@ class Keepers(Turns):
 
     def run(self, reduction: Reduction[Any, Any]) -> list[Parts]:
         """Return the parts of all blocks, and let the actors keep the new row memory."""
-        parts = self._ask("run", self.number + 1, reduction)
+        parts = self._ask("run", self.number + 1, _packed(reduction))
         self.number += 1
         anew = reduction.anew() if hasattr(reduction, "anew") else None
         if anew is None:
@@ -208,7 +217,7 @@ class Keepers(Turns):
 
     def reduce(self, reduction: Reduction[Any, Any]) -> list[Parts]:
         """Return the parts of all blocks; row memory stays as it is."""
-        return self._ask("reduce", reduction)
+        return self._ask("reduce", _packed(reduction))
 
     def close(self) -> None:
         """Let the workers drop the actors, as soon as these have done what they are at."""
@@ -216,16 +225,20 @@ class Keepers(Turns):
         self._kept = []
 
     def _ask(self, method: str, *arguments: Any) -> list[Parts]:
-        answers: list[Any] = []
+        answers: list[Parts] = []
         asking = self._kept
         while asking:
             asked = [(kept, kept.ask(method, *arguments)) for kept in asking]
             lost: list[_Kept] = []
             for kept, future in asked:
-                answer = kept.answer(future)
+                packed = kept.answer(future)
+                if packed is None:
+                    lost.append(kept)
+                    continue
+                answer = pickle.loads(packed)
                 if isinstance(answer, _Failed):
                     raise answer.error
-                (lost if answer is None else answers).append(kept if answer is None else answer)
+                answers.append(answer)
             asking = self._made_again(lost) if lost else []
         return answers
 
