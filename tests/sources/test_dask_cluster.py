@@ -272,28 +272,50 @@ def asked(client, monkeypatch):
 
 
 @pytest.mark.usefixtures("_small_tables_keep_bounds")
-@pytest.mark.parametrize("fails", [False, True])
-def test_actors_are_there_while_the_loop_runs(client, asked, monkeypatch, fails):
+@pytest.mark.parametrize("error", [None, OSError, KeyboardInterrupt])
+def test_actors_are_there_while_the_loop_runs(client, asked, monkeypatch, error):
     """Also if it ends by an error, be it one that looks like that of a connection."""
-    if fails:
-        original = Accumulation._by_bounds
+    original, answer = Accumulation._by_bounds, _Kept.answer
 
-        def full(self, block, memory):
-            if block.first_row:
-                raise OSError("nothing works")
-            return original(self, block, memory)
+    def full(self, block, memory):
+        if block.first_row:
+            raise OSError("nothing works")
+        return original(self, block, memory)
 
+    def interrupted(self, future):
+        if len(asked) > 3:
+            raise KeyboardInterrupt
+        return answer(self, future)
+
+    if error is OSError:
         monkeypatch.setattr(Accumulation, "_by_bounds", full)
-    with pytest.raises(OSError, match="nothing works") if fails else contextlib.nullcontext():
+    if error is KeyboardInterrupt:
+        monkeypatch.setattr(_Kept, "answer", interrupted)
+    with pytest.raises(error) if error else contextlib.nullcontext():
         fit_by_bounds(n_init=1)
     assert len(asked) > 2
     assert {n for _, n, _ in asked} == {2}
     assert soon(lambda: actors(client) == 0)
+    scheduler = client.cluster.scheduler
+    assert soon(lambda: not any(one.processing for one in scheduler.workers.values()))
 
 
-def test_row_memory_is_changed_in_place(client, monkeypatch):
-    """That of tasks is not, which others may use."""
-    source = source_of(rows_of(3000))
+def test_an_adaptive_cluster_keeps_the_workers_that_have_actors(client):
+    scheduler = client.cluster.scheduler
+    assert len(scheduler.workers_to_close(n=2)) == 2
+    with source_of(rows_of(3000)).in_place(1000):
+        assert soon(lambda: scheduler.workers_to_close(n=2) == [])
+    assert soon(lambda: len(scheduler.workers_to_close(n=2)) == 2)
+
+
+@pytest.mark.parametrize("cluster_less", [False, True])
+def test_row_memory_is_changed_in_place(client, cluster_less):
+    """That from before the loop is not, which others may use."""
+    with dask.config.set(scheduler="synchronous") if cluster_less else contextlib.nullcontext():
+        check_changes_in_place(source_of(rows_of(3000)))
+
+
+def check_changes_in_place(source):
     counting = [accumulation(seed, bounded=seed > 1, last=seed - 1 or None) for seed in range(4)]
     _, first = source.run(counting[0])
     before = first.gather("labels", axis=1).compute()
@@ -321,8 +343,9 @@ def test_sources_before_a_pass_in_place_are_void(client, cluster_less):
         after.reduce(accumulation(1))
         after.run(accumulation(1))
         if not cluster_less:
-            with pytest.raises(TypeError, match="inside of in_place"):
-                after.gather("labels")
+            for use in (after.gather, after.mapped):
+                with pytest.raises(TypeError, match="Inside of in_place, actors have the blocks"):
+                    use("labels")
 
 
 @pytest.mark.usefixtures("_small_tables_keep_bounds")
