@@ -1,8 +1,12 @@
 """Wide rows race by products in tile registers where the processor has them; nobody can tell.
 
 Where it has none, these tests run the plain way: what they assert holds all the same.
-`test_kernels.cpp` looks at the bounds of such a race.
+`test_kernels.cpp` looks at the bounds of such a race, `test_tiles.cpp` at the sums it begins with.
 """
+
+import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,6 +103,46 @@ def test_a_bad_row_leaves_the_others_alone(bad):
     others = np.setdiff1d(np.arange(120), [0, 17, 64])
     labels = problem._replace(rows=rows).assign(compiled)[0]
     np.testing.assert_array_equal(labels[others], problem.assign(compiled)[0][others])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_too_long_for_the_bound_are_left_to_other_races(dtype):
+    """A weight below the smallest normal float is zero in a product, but decides for such rows."""
+    rng = np.random.default_rng(4)
+    problem = make_problem(4, 96, 70, 24, dtype=dtype)
+    centers, weights = 0.03 * rng.standard_normal((1, 24, 70)), np.ones((1, 24, 70))
+    centers[..., 0] = 0.0
+    weights[0, :, 0] = np.where(np.arange(24) % 2, 0.0, 1e-38)
+    rows = centers[0, np.arange(96) % 24] + 1e-3 * rng.standard_normal((96, 70))
+    rows[:, 0] = 1e19  # adds 1 to the dissimilarity of every other cluster, many times the rest
+    problem = problem._replace(
+        rows=rows.astype(dtype),
+        centers=centers,
+        weights=weights,
+        offsets=np.zeros((1, 24)),
+        shift=np.zeros(70),
+        sample_weight=None,
+    )
+    labels = problem.assign(compiled)[0]
+    assert (labels % 2 == 1).all()
+    assert_labels_exact(labels, problem)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(
+    compiled.instruction_set() != "x86_64_amx" or shutil.which("c++") is None,
+    reason="needs tile registers and a compiler",
+)
+def test_sums_of_tile_registers_are_as_exact_as_their_bound_says(tmp_path):
+    here = Path(__file__).parent
+    core = here.parents[1] / "src" / "fwkmeans" / "_core"
+    program = tmp_path / "test_tiles"
+    options = ["-std=c++17", "-O2", "-march=x86-64-v4", "-DFWK_ISA=x86_64_v4", "-DFWK_BYTES=64"]
+    options += ["-DFWK_AMX", "-DFWK_X86", f"-I{core}", str(here / "test_tiles.cpp"), "-o"]
+    subprocess.run(["c++", *options, str(program)], check=True)
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.startswith("0 of ")
 
 
 CODE = """

@@ -198,6 +198,73 @@ def test_same_bits_for_any_number_of_threads_and_any_batch(n_starts):
         np.testing.assert_array_equal(run.history[0], together.history[start, :n_iter])
 
 
+@pytest.mark.parametrize("kind", ["plain", "single", "Fortran", "weights", "gaps"])
+@pytest.mark.parametrize(
+    "rule",
+    [UniformWeights(), EntropyWeights(), EntropyWeights(dispersion="mean"), GroupEntropyWeights()],
+    ids=repr,
+)
+def test_same_bits_where_threads_share_a_small_wide_table(rule, kind):
+    """Rows of one segment are assigned in pieces, and summed cluster by cluster."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(330, 90)) + 3.0 * rng.integers(0, 3, (330, 90))
+    X[::10] = X[1::10]  # ties
+    X = X.astype(np.float32 if kind == "single" else np.float64)
+    X = np.asfortranarray(X) if kind == "Fortran" else X
+    X = with_gaps(X, rng) if kind == "gaps" else X
+    weight = rng.random(330) * (np.arange(330) % 7 > 0) if kind == "weights" else None
+    stop = {"max_iter": 12, "tol": 1e-7}
+    one, three = (_problem(X, rule, 70, 1, weight, n_threads) for n_threads in (1, 3))
+    expected = alternate_in_python(*one, **stop)
+    for problem in (one, three):
+        assert alternate_in_core(*problem, **stop) is not None
+        _assert_same(alternate(*problem, **stop), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        UniformWeights(),
+        EntropyWeights(gamma=20.0),
+        EntropyWeights(gamma=0.5, dispersion="mean"),
+        ClusterPowerWeights(),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("n_rows", [600, 5000])  # one segment and several
+def test_same_bits_where_clusters_are_empty_and_bounds_find_rows_for_them(
+    n_rows, rule, weighted, dtype
+):
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(n_rows, 30)) + 6.0 * rng.integers(0, 3, (n_rows, 30))
+    X[n_rows // 2 :] = X[: n_rows - n_rows // 2]  # as far as another row
+    weight = rng.random(n_rows) * (np.arange(n_rows) % 3 > 0) if weighted else None
+    problem = list(_problem(X.astype(dtype), rule, 14, 1, weight, 2))
+    problem[3] = problem[3].copy()
+    problem[3][:, 1:9] = problem[3][:, :1]  # the first of equal centers gets all rows
+    stop = {"max_iter": 6, "tol": 1e-7}
+    assert alternate_in_core(*problem, **stop) is not None
+    _assert_same(alternate(*problem, **stop), alternate_in_python(*problem, **stop))
+
+
+@pytest.mark.parametrize("kind", ["plain", "weights"])
+def test_labels_and_objective_of_a_small_table_do_not_depend_on_threads(kind):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(700, 60)) + 3.0 * rng.integers(0, 3, (700, 60))
+    weight = rng.random(700) if kind == "weights" else None
+    init = X[:30].copy()
+    fits = [
+        EWKMeans(30, init=init, max_iter=4, n_jobs=jobs, tol=0).fit(X, sample_weight=weight)
+        for jobs in (1, 2, 3)
+    ]
+    for fit in fits[1:]:
+        np.testing.assert_array_equal(fit.labels_, fits[0].labels_)
+        assert fit.inertia_ == fits[0].inertia_
+        np.testing.assert_array_equal(fit.predict(X), fits[0].labels_)
+
+
 _THREE = np.asarray([0.0, 1.0, 30.0]).reshape(3, 1, 1)
 
 

@@ -166,3 +166,32 @@ def test_extreme_values_do_not_become_silent_nonsense(rng, source, scale):
     X = make_rows(rng, 40, 2) * [1.0, scale]
     with pytest.raises(ValueError, match="squares of column 1 of X underflow to zero or overflow"):
         KMeans(2, init="random", random_state=0).fit(source(X))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(60, 1, 2), (700, 5, 3), (300, 40, 41), (200, 160, 12)])
+def test_predict_refuses_what_is_not_finite_while_it_assigns(shape, dtype, bad):
+    n, m, k = shape
+    X = np.random.default_rng(0).normal(size=(n, m)).astype(dtype)
+    model = EWKMeans(k, init=X[:k].copy(), n_init=1, max_iter=300).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    for row in (0, n // 2, n - 1):
+        broken = X.copy()
+        broken[row, m // 2] = bad
+        with pytest.raises(ValueError, match=f"{'NaN' if np.isnan(bad) else 'infinity'}"):
+            model.predict(broken)
+    huge = X.copy()
+    huge[-1] = 1e30 if dtype is np.float32 else 1e140  # finite, if not its square in float
+    assert model.predict(huge).shape == (n,)
+
+
+def test_predict_wants_the_columns_of_fit():
+    pd = pytest.importorskip("pandas")
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    model = KMeans(2, n_init=1, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="2 features"):
+        model.predict(X[:, :2])
+    frame = pd.DataFrame(X, columns=list("abc"))
+    with pytest.warns(UserWarning, match="valid feature names"):
+        KMeans(2, n_init=1, random_state=0).fit(frame).predict(X)

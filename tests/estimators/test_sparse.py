@@ -251,7 +251,7 @@ def test_spherical_spaces_that_leave_too_much_missing_are_refused(monkeypatch, t
 def test_wide_rows_are_never_dense(n_clusters, rng):
     """2000 x 20 000 cells take 320 MB; k-means++ looks at 50 rows for each cluster."""
     n, m = 2000, 20_000
-    X = sp.csr_array(sp.random_array((n, m), density=20 / m, rng=rng))
+    X = sp.csr_array(sp.random(n, m, density=20 / m, random_state=rng))
     tracemalloc.start()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

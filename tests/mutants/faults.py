@@ -1852,8 +1852,15 @@ among(
     (
         "products-without-low-parts",
         "forgotten part",
-        "const std::uint32_t high = upper_half(x), low = upper_half(x - as_float(high));",
-        "const std::uint32_t high = upper_half(x), low = 0 * upper_half(x - as_float(high));",
+        "return {a_high | b_round >> 16, (a_last & 0xffff0000u) | b_last >> 16};",
+        "return {a_high | b_round >> 16, ((a_last & 0xffff0000u) | b_last >> 16) * 0u};",
+        "tests/_core/test_products.py",
+    ),
+    (
+        "products-of-long-rows",
+        "forgotten case",
+        "const Floats second = norm < float(products.limit) ? best.second : best.value;",
+        "const Floats second = best.second;",
         "tests/_core/test_products.py",
     ),
 )

@@ -683,7 +683,6 @@ inline void pack_block(const Rows<T>& table, const Starts& starts, const char* p
                        Scratch<T>& block) {
     const bool narrow = any_squares(starts);
     if (narrow) pack(block, table.n_features, shift_of<T>(starts, prepared));
-    if (narrow && block.holes) find_holes(block, table.n_features);
     if (narrow && starts.expanded) measure_rows(block, table.n_features);
     if (!all_squares(starts)) pack_wide(block, table.n_features);
 }

@@ -20,7 +20,8 @@ index block_rows(index n_features) {
 template <class T>
 struct Scratch {
     T* panels;               // (tiles, M, TILE_ROWS) transposed and shifted rows
-    unsigned char* holes;    // (tiles) whether a tile has missing cells
+    unsigned char* holes;    // (tiles) whether a tile has cells that are no finite numbers; null: nobody asks
+    bool odd = false;        // whether there may be such cells among all that were raced, if somebody asks
     T* norms;                // (block) squared length of the shifted rows
     T* staged;               // (block, M) rows, when the table's own are not contiguous
     double* wide;            // (panels of WIDE rows, M, WIDE) transposed rows, for powers
@@ -59,7 +60,7 @@ struct Scratch {
         chosen = reinterpret_cast<std::int32_t*>(take(block * 4));
         order = reinterpret_cast<std::int32_t*>(take(block * 4));
         position = reinterpret_cast<std::int32_t*>(take((n_clusters + 1) * 4));
-        const std::uintptr_t marks = take(gaps ? block / TILE_ROWS<T> : 0);
+        const std::uintptr_t marks = take(block / TILE_ROWS<T>);
         holes = gaps ? reinterpret_cast<unsigned char*>(marks) : nullptr;
         end = cursor;
     }
@@ -166,20 +167,27 @@ inline void transpose(Vector<T, L> (&x)[L]) {
     }
 }
 
-// One tile of rows, all features, L features at a time; the last L overlap rather than read on.
-template <class T, int L>
-void pack_tile(const T* rows, index row_stride, index m, const T* shift, T* panel) {
+// One tile of rows, all features, L features at a time; the last L overlap rather than read on. Returns
+// whether some cell is no finite number, if asked to look.
+template <class T, int L, bool LOOK>
+bool pack_tile(const T* rows, index row_stride, index m, const T* shift, T* panel) {
+    Vector<T, L> nothing[2] = {};  // NaN where such a cell was
     for (index v0 = 0; v0 < m; v0 += L) {
         const index v = v0 + L <= m ? v0 : m - L;
         for (int i = 0; i < TILE_ROWS<T>; i += L) {
             Vector<T, L> x[L];
             for (int j = 0; j < L; ++j)
                 x[j] = load<Vector<T, L>>(rows + (i + j) * row_stride + v);
+            if (LOOK)
+                for (int j = 0; j < L; ++j) nothing[j % 2] += x[j] * T(0);
             transpose<T, L>(x);
             for (int j = 0; j < L; ++j)
                 store(panel + (v + j) * TILE_ROWS<T> + i, x[j] - shift[v + j]);
         }
     }
+    bool found = false;
+    for (int j = 0; LOOK && j < L; ++j) found |= !(nothing[0][j] + nothing[1][j] == 0);
+    return found;
 }
 
 // Rows of a tile that is not full, filled up with zeros: one of the staged tiles.
@@ -207,22 +215,6 @@ void measure_rows(Scratch<T>& block, index m) {
     }
 }
 
-// Marks the tiles with missing cells.
-template <class T>
-void find_holes(Scratch<T>& block, index m) {
-    for (index i = 0; i < block.n_rows; i += TILE_ROWS<T>) {
-        const T* panel = block.panels + i * m;
-        V<T> sum[ROW_VECTORS] = {};  // NaN where a cell is missing: cells are finite otherwise
-        for (index v = 0; v < m; ++v)
-            for (int r = 0; r < ROW_VECTORS; ++r)
-                sum[r] += T(0) * load<V<T>>(panel + v * TILE_ROWS<T> + r * WIDTH<T>);
-        bool hole = false;
-        for (int r = 0; r < ROW_VECTORS; ++r)
-            for (int j = 0; j < WIDTH<T>; ++j) hole |= !(sum[r][j] == 0);
-        block.holes[i / TILE_ROWS<T>] = hole;
-    }
-}
-
 // lengths[i] = sum_v w y^2 of the packed rows.
 template <class T>
 void measure_lengths(Scratch<T>& block, index m, const double* weights) {
@@ -240,24 +232,38 @@ void measure_lengths(Scratch<T>& block, index m, const double* weights) {
     }
 }
 
-template <class T>
+template <class T, bool LOOK>
 void pack(Scratch<T>& block, index m, const T* shift) {
     for (index i = 0; i < block.n_rows; i += TILE_ROWS<T>) {
         const bool full = i + TILE_ROWS<T> <= block.n_rows;
         const T* rows = full ? block.row(i) : fill_up(block, i, m);
         const index stride = full ? block.row_stride : m;
         T* panel = block.panels + i * m;
+        bool found = false;
         if (WIDTH<T> >= 16 && m >= 16)
-            pack_tile<T, WIDTH<T> >= 16 ? 16 : 2>(rows, stride, m, shift, panel);
+            found = pack_tile<T, WIDTH<T> >= 16 ? 16 : 2, LOOK>(rows, stride, m, shift, panel);
         else if (WIDTH<T> >= 8 && m >= 8)
-            pack_tile<T, WIDTH<T> >= 8 ? 8 : 2>(rows, stride, m, shift, panel);
+            found = pack_tile<T, WIDTH<T> >= 8 ? 8 : 2, LOOK>(rows, stride, m, shift, panel);
         else if (WIDTH<T> >= 4 && m >= 4)
-            pack_tile<T, WIDTH<T> >= 4 ? 4 : 2>(rows, stride, m, shift, panel);
+            found = pack_tile<T, WIDTH<T> >= 4 ? 4 : 2, LOOK>(rows, stride, m, shift, panel);
         else if (m >= 2)
-            pack_tile<T, 2>(rows, stride, m, shift, panel);
+            found = pack_tile<T, 2, LOOK>(rows, stride, m, shift, panel);
         else if (m == 1)
-            for (index j = 0; j < TILE_ROWS<T>; ++j) panel[j] = load<T>(rows + j * stride) - shift[0];
+            for (index j = 0; j < TILE_ROWS<T>; ++j) {
+                panel[j] = load<T>(rows + j * stride) - shift[0];
+                found |= !(panel[j] - panel[j] == 0);
+            }
+        if (LOOK) block.holes[i / TILE_ROWS<T>] = found, block.odd |= found;
     }
+}
+
+// Transposes the rows of a block; marks the tiles whose cells are not all finite numbers, if somebody asks.
+template <class T>
+void pack(Scratch<T>& block, index m, const T* shift) {
+    if (block.holes)
+        pack<T, true>(block, m, shift);
+    else
+        pack<T, false>(block, m, shift);
 }
 
 }  // namespace

@@ -85,6 +85,18 @@ inline index move_bounds(const Bounds& bounds, index first, index n, const std::
     return n_open;
 }
 
+// Bounds of rows from before a cluster was placed anew, made to hold with it as well.
+template <class T>
+void bound_placed(const Scratch<T>& block, const Start<T>& exactly, const Bounds& bounds, const std::int32_t* labels) {
+    float *upper = bounds.upper + block.first, *lower = bounds.lower + block.first;
+    for (index i = 0; i < block.n_rows; ++i) {
+        const double d = exactly(block.row(i), nullptr, bounds.placed);
+        const float least = float(square_root(d) * bounds.unit * (1 - 1e-6) - 1e-30);
+        if (!(lower[i] <= least)) lower[i] = least > 0 ? least : 0;
+        if (labels[i] == bounds.placed) upper[i] = __builtin_inff();  // a row without weight was left there
+    }
+}
+
 constexpr index AHEAD = 12;  // rows
 
 // Packs the undecided rows. A block of double has no more rows than one of float.
@@ -127,7 +139,6 @@ index race_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, 
                      const Starts& starts, const char* prepared, double unit) {
     const index m = starts.n_features;
     pack_undecided(block, open, n_open, m, shift_of<F>(starts, prepared));
-    if (open.rows.holes) find_holes(open.rows, m);
     const auto nearest = [&](index p) { return exactly.nearest(block.row(open.places[p]), nullptr); };
     if (!starts.expanded) return race_block<F, false>(open.rows, starts, prepared, unit, nearest);
     measure_rows(open.rows, m);
@@ -222,6 +233,7 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
     for_each_block(table, begin, end, block, cancel, [&] {
         std::int32_t* labels = known.labels + block.first;
         const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
+        if (bounds.upper && bounds.placed >= 0) bound_placed(block, exactly, bounds, labels);
         const index n_open =
             bounds.upper ? move_bounds(bounds, block.first, block.n_rows, labels, open.places) : 0;
         index n_changed = 0;
@@ -238,7 +250,9 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
             bounds.doubtful[1] += n_again;
             n_changed = find_changes(table, block, open, labels, bounds, out);
         }
-        if (table.gaps)
+        if (!out.sums)
+            for (index p = 0; p < n_changed; ++p) labels[block.chosen[p]] = block.labels[block.chosen[p]];
+        else if (table.gaps)
             sum_changes<T, Cells::gaps>(block, s, starts, labels, n_changed, known.update[0], out);
         else if (s)
             sum_changes<T, Cells::weighted>(block, s, starts, labels, n_changed, known.update[0], out);
@@ -257,6 +271,24 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
     else
         accumulate_bounded<T, T>(table, begin, end, starts, prepared, products, scratch, known, bounds, out,
                                  cancel);
+}
+
+// Sums the rows of clusters [first, last), which are in the order of their labels: those of cluster j
+// are order[position[j]] to order[position[j + 1]]. Columns must be contiguous.
+template <class T>
+void sum_clusters(const Rows<T>& table, const Starts& starts, std::int32_t* order, std::int32_t* position,
+                  index first, index last, const Sums& out) {
+    Scratch<T> block(nullptr, table.n_features, starts.n_clusters, false);
+    stage(table, 0, table.n_rows, block);
+    block.order = order;
+    block.position = position;
+    const double* s = table.sample_weight;
+    if (table.gaps)
+        accumulate_sorted<T, Cells::gaps, false>(block, s, starts, 0, first, last, out);
+    else if (s)
+        accumulate_sorted<T, Cells::weighted, false>(block, s, starts, 0, first, last, out);
+    else
+        accumulate_sorted<T, Cells::plain, false>(block, s, starts, 0, first, last, out);
 }
 
 }  // namespace

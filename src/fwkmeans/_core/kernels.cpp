@@ -42,6 +42,23 @@ void farthest(const Rows<T>& table, index begin, index end, const Starts& starts
     });
 }
 
+template <class T>
+void farthest_bounded(const Rows<T>& table, index begin, index end, const Starts& starts, void* scratch,
+                      const std::int32_t* labels, const Bounds& bounds, const Farthest& out, Cancel cancel) {
+    const Start<T> exactly(table, starts, 0);
+    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, false, table.gaps);
+    for_each_block(table, begin, end, block, cancel, [&] {
+        for (index i = 0; i < block.n_rows; ++i) {
+            const index row = block.first + i, label = labels[row];
+            const double most = double(bounds.upper[row]) / bounds.unit;
+            if (most * most * (1 + 1e-9) < out.distance[0] || !out.eligible[label]) continue;
+            if (table.sample_weight && !(table.sample_weight[row] > 0)) continue;
+            const double d = exactly(block.row(i), nullptr, label) * exactly.stretched(block.row(i), nullptr);
+            if (d > out.distance[0]) out.distance[0] = d, out.row[0] = table.first_row + row;
+        }
+    });
+}
+
 // Labels of complete rows without categories by a race in float; false if that decides too few.
 template <class T>
 bool assign_in_single(Scratch<T>& block, Undecided<float>& open, const Start<T>& exactly,
@@ -63,18 +80,22 @@ bool assign_in_single(Scratch<T>& block, Undecided<float>& open, const Start<T>&
 template <class T>
 void assign(const Rows<T>& table, index begin, index end, const Starts& starts, const char* prepared,
             const char* single, const char* products, void* scratch, const Labels& out, Cancel cancel) {
+    if (out.known) single = products = nullptr;
     const TileRegisters registers(products);
     const Start<T> exactly(table, starts, 0);
-    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps);
+    const bool look = out.odd && !out.known;
+    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps || look);
     const bool largest = exactly.p == __builtin_inf();
     double objective = 0;
     const index m = starts.n_features;
-    Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m), false);
+    Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m), look);
     open.rows.upper = nullptr;
     if (single)
         for (index v = 0; v < m; ++v) open.zeros[v] = 0;
     for_each_block(table, begin, end, block, cancel, [&] {
-        if (single) {
+        if (out.known) {
+            __builtin_memcpy(block.labels, out.labels + (block.first - begin), std::size_t(block.n_rows) * 4);
+        } else if (single) {
             if (!assign_in_single(block, open, exactly, starts, single, products)) single = nullptr;
         } else {
             pack_block(table, starts, prepared, block);
@@ -93,6 +114,7 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
         }
     });
     if (out.objective) *out.objective = objective;
+    if (look && (block.odd || open.rows.odd || !any_squares(starts))) *out.odd = true;
 }
 
 template <class T>
@@ -187,7 +209,9 @@ void describe_features(const Scratch<T>& block, const double* sample_weight, ind
                        const double* reference, const Moments& out) {
     for (; v + L * N <= m; v += L * N) {
         fetch_ahead(block, v, v + L * N, m);
-        if (!WEIGHTED && describe_finite<T, L, N>(block, v, reference, out)) continue;
+        std::int64_t known = 0;  // where cells were not finite before, others will not be
+        for (int j = 0; j < L * N; ++j) known += out.nonfinite[v + j];
+        if (!WEIGHTED && known == 0 && describe_finite<T, L, N>(block, v, reference, out)) continue;
         for (int c = 0; c < N; ++c)
             describe_features<T, L, WEIGHTED>(block, sample_weight, v + c * L, reference, out);
     }
@@ -250,12 +274,42 @@ bool finite(const Rows<T>& table, index begin, index end, void* scratch, Cancel 
     return all;
 }
 
+// L features of a row from v on.
+template <class T, int L>
+inline index count_cells(const T* row, index v, std::int64_t weighs, std::int64_t* in_column) {
+    using Counts = Vector<std::int64_t, L>;
+    const auto y = load<Vector<T, L>>(row + v);
+    const Counts there = __builtin_convertvector(y == y, Counts);  // -1 or 0
+    store(in_column + v, load<Counts>(in_column + v) - (there & -weighs));
+    std::int64_t sum = 0;
+    for (int j = 0; j < L; ++j) sum -= there[j];
+    return index(sum);
+}
+
+template <class T>
+void observed(const Rows<T>& table, index begin, index end, void* scratch, std::int64_t* in_row,
+              std::int64_t* in_column, Cancel cancel) {
+    constexpr int L = WIDTH<double>;
+    const index m = table.n_features;
+    Scratch<T> block(scratch, m, 1, false);
+    for_each_block(table, begin, end, block, cancel, [&] {
+        for (index i = 0; i < block.n_rows; ++i) {
+            const index row = block.first + i;
+            const std::int64_t weighs = !table.sample_weight || table.sample_weight[row] > 0;
+            index sum = 0, v = 0;
+            for (; v + L <= m; v += L) sum += count_cells<T, L>(block.row(i), v, weighs, in_column);
+            for (; v < m; ++v) sum += count_cells<T, 1>(block.row(i), v, weighs, in_column);
+            in_row[row] = sum;
+        }
+    });
+}
+
 template <class T>
 constexpr Kernels<T> table_of() {
     return {FWK_NAME,     prepared_bytes<T>, prepare<T>,   scratch_bytes<T>, accumulate<T>,
-            bounded_bytes<T>, accumulate_bounded<T>, products_bytes, prepare_products,
-            farthest<T>,  assign<T>,         distances<T>, slopes<T>,        powers<T>,
-            roots_bytes,  roots<T>,          describe<T>,  finite<T>, seeding_rows,     pack_for_seeding,
+            bounded_bytes<T>, accumulate_bounded<T>, sum_clusters<T>, products_bytes, prepare_products,
+            farthest<T>,  farthest_bounded<T>, assign<T>,         distances<T>, slopes<T>,        powers<T>,
+            roots_bytes,  roots<T>,          describe<T>,  finite<T>, observed<T>, seeding_rows,     pack_for_seeding,
             nearest_candidates};
 }
 

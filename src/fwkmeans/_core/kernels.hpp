@@ -66,6 +66,7 @@ struct Bounds {
     double unit;
     const Offsets* offsets;  // null: none
     std::int64_t* doubtful;  // (2) rows that a race could not decide are added, and those that products could not
+    index placed = -1;       // the cluster that a row has become the center of, of which bounds know nothing
 };
 
 // Sums over one segment of rows for all starts; each pointer has leading axis R.
@@ -89,6 +90,8 @@ struct Farthest {
 struct Labels {
     std::int32_t* labels;  // (rows of the segment)
     double* objective;     // (1) sum of s (d + offset); the largest d for p = infinity; null: not wanted
+    bool known = false;    // labels are there, and only the objective is wanted
+    bool* odd = nullptr;   // (1) set if some cell may not be a finite number; null: nobody asks
 };
 
 // Rows of known labels about a point for each cluster.
@@ -150,18 +153,26 @@ struct Kernels {
     void (*accumulate)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                        const char* prepared, void* scratch, const LastLabels&, const Sums&, Cancel);
     // The same for one start of squares without offsets, whose last labels and bounds are known: rows
-    // whose bounds decide are not read, unless all are summed. fingerprint is the change of it.
+    // whose bounds decide are not read, unless all are summed. fingerprint is the change of it. Without
+    // `sums`, nothing is summed.
     std::size_t (*bounded_bytes)(const Rows<T>&, index n_clusters);
     // `single`: prepared by the kernels of float, which race; what they cannot decide, double does.
     // `products`, for float or single: what `prepare_products` wrote for a race before; null: none.
     void (*accumulate_bounded)(const Rows<T>&, index begin, index end, const Starts&,
                                const char* prepared, bool single, const char* products, void* scratch,
                                const LastLabels&, const Bounds&, const Sums&, Cancel);
+    // Sums of the rows of clusters [first, last), whose labels are known: rows of cluster j are
+    // order[position[j]] to order[position[j + 1]]. Columns of the rows must be contiguous.
+    void (*sum_clusters)(const Rows<T>&, const Starts&, std::int32_t* order, std::int32_t* position,
+                         index first, index last, const Sums&);
     // Races by products in tile registers, for complete rows; no bytes: there are none.
     std::size_t (*products_bytes)(const Starts&);
-    void (*prepare_products)(const Starts&, void* products);
+    void (*prepare_products)(const Starts&, void* products);  // zeros, or written for the same shapes
     void (*farthest)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                      const char* prepared, void* scratch, const Farthest&, Cancel);
+    // The same for one start after a pass by bounds, which has left labels and upper bounds.
+    void (*farthest_bounded)(const Rows<T>&, index begin, index end, const Starts&, void* scratch,
+                             const std::int32_t* labels, const Bounds&, const Farthest&, Cancel);
     void (*assign)(const Rows<T>&, index begin, index end, const Starts&, const char* prepared,
                    const char* single, const char* products, void* scratch, const Labels&, Cancel);
     void (*distances)(const Rows<T>&, index begin, index end, const Starts&, void* scratch, T* out,
@@ -177,6 +188,9 @@ struct Kernels {
     void (*describe)(const Rows<T>&, index begin, index end, const double* reference, void* scratch,
                      const Moments&, Cancel);
     bool (*finite)(const Rows<T>&, index begin, index end, void* scratch, Cancel);
+    // How many cells of each row are there, and of each column in rows with weight; the latter are added.
+    void (*observed)(const Rows<T>&, index begin, index end, void* scratch, std::int64_t* in_row,
+                     std::int64_t* in_column, Cancel);
     index (*seeding_rows)(index n_rows);
     void (*pack_for_seeding)(const double* rows, index n_rows, index n_features, double* packed);
     void (*nearest_candidates)(const Seeding&, const double* points, index n_points,

@@ -33,10 +33,15 @@ struct Problem {
     // precision race in single with them.
     bool bounded() const {
         const index each = n_clusters * rows.n_features, race = (rule.shared ? 1 : 2) * each;  // of a row
-        const bool worthwhile = each >= 32 && rows.n_rows >= (sizeof(T) == 8 && race >= 4000 ? 128 : 512);
+        const bool worthwhile = each >= 32 && rows.n_rows >= (race >= (sizeof(T) == 8 ? 1000 : 4000) ? 128 : 512);
         const bool simple = !rule.has_offsets() || each >= 100;
         return (updates || worthwhile) && simple && n_clusters > 1;
     }
+    // Whether threads share the passes of a start.
+    bool shareable() const {
+        return n_segments > 1 || (bounded() && rows.n_rows * n_clusters * rows.n_features >= SHAREABLE);
+    }
+    static constexpr index SHAREABLE = 500000;  // multiply-adds of a pass
 };
 
 // How a start ended, see _engine/loop.py.
@@ -48,7 +53,8 @@ struct Ended {
 };
 
 // One pass for one start: sums over all segments, added in their order. With a team its threads take the
-// segments, else the calling thread does.
+// segments, else the calling thread does. Rows of a single segment are few, and stay in a cache: they are
+// assigned in pieces, and then summed cluster by cluster in their order, so that threads share both.
 template <class T>
 class Passes {
    public:
@@ -62,8 +68,9 @@ class Passes {
                  64 * 64),
           size_(2 * k_ + (problem.rows.gaps ? 3 : 2) * k_ * m_ + 2),
           n_parts_(n_threads > 1 ? problem.n_segments : 1),
+          n_pieces_(n_threads > 1 ? std::min<index>(2 * n_threads, (problem.rows.n_rows + PIECE - 1) / PIECE) : 1),
           scratch_(bytes_ * n_threads), parts_(size_ * n_parts_), total_(size_),
-          doubtful_(2 * problem.n_segments) {}
+          doubtful_(2 * std::max(problem.n_segments, n_pieces_)) {}
 
     // Sums of the rows (or of those that change); the labels are replaced if they are kept.
     // With bounds the fingerprint is the change of it.
@@ -72,6 +79,12 @@ class Passes {
         std::fill(doubtful_.begin(), doubtful_.end(), 0);
         const unsigned char flag = update;
         const LastLabels known{labels, problem_.rows.n_rows, &flag};
+        if (bounds && !update && problem_.n_segments == 1 && problem_.rows.column_stride == 1) {
+            *total().fingerprint = 0;
+            *total().changed = 0;
+            if (bounds->upper) assign_pieces(starts, known, *bounds);
+            return sum_clusters(starts, labels);
+        }
         if (n_threads_ == 1) {
             for (index segment = 0; segment < problem_.n_segments; ++segment) {
                 sum_segment(starts, known, bounds, segment, segment ? parts_.data() : total_.data(), worker_, 0);
@@ -87,18 +100,24 @@ class Passes {
             add(parts_.data() + segment * size_);
     }
 
-    // The row farthest from its own center, among eligible clusters; -1 if there is none.
-    std::int64_t farthest(const Starts& starts, const unsigned char* eligible, double& distance) {
-        prepare(starts);
+    // The row farthest from its own center, among eligible clusters; -1 if there is none. If the last pass
+    // left bounds, most rows are too near by these.
+    std::int64_t farthest(const Starts& starts, const unsigned char* eligible, double& distance,
+                          const std::int32_t* labels, const Bounds* bounds) {
+        if (!bounds) prepare(starts);
         packed_ = false;
         std::vector<double> distances(problem_.n_segments, 0.0);
         std::vector<std::int64_t> rows(problem_.n_segments, -1);
         const auto search = [&](index segment, int worker, int place) {
             const index n = problem_.rows.n_rows;
+            const index begin = n * segment / problem_.n_segments, end = n * (segment + 1) / problem_.n_segments;
             const Farthest part{eligible, &distances[segment], &rows[segment]};
-            kernels<T>().farthest(problem_.rows, n * segment / problem_.n_segments,
-                                  n * (segment + 1) / problem_.n_segments, starts, 0, 1, prepared_.data(),
-                                  scratch(place), part, cancel_of_(worker));
+            if (bounds)
+                kernels<T>().farthest_bounded(problem_.rows, begin, end, starts, scratch(place), labels, *bounds,
+                                              part, cancel_of_(worker));
+            else
+                kernels<T>().farthest(problem_.rows, begin, end, starts, 0, 1, prepared_.data(), scratch(place),
+                                      part, cancel_of_(worker));
         };
         if (n_threads_ == 1)
             for (index segment = 0; segment < problem_.n_segments; ++segment) search(segment, worker_, 0);
@@ -141,13 +160,66 @@ class Passes {
     void* scratch(int place) { return scratch_.data() + bytes_ * place; }
     void prepare(const Starts& starts, bool single = false, bool products = false) {
         prepared_products_.resize(products ? kernels<T>().products_bytes(starts) : 0);
-        if (products) kernels<T>().prepare_products(starts, prepared_products_.data());
         const std::size_t bytes = kernels<T>().prepared_bytes(starts);
         if (prepared_.size() < bytes) prepared_.resize(bytes);
-        if (single)
-            kernels<float>().prepare(starts, 0, prepared_.data());
+        Team{n_threads_}.share(products ? 2 : 1, 2 * k_ * m_, [&](index first, index last) {
+            for (index table = first; table < last; ++table)
+                if (table == 1)
+                    kernels<T>().prepare_products(starts, prepared_products_.data());
+                else if (single)
+                    kernels<float>().prepare(starts, 0, prepared_.data());
+                else
+                    kernels<T>().prepare(starts, 0, prepared_.data());
+        });
+    }
+
+    // Labels and bounds of the only segment.
+    void assign_pieces(const Starts& starts, const LastLabels& known, const Bounds& bounds) {
+        struct Changes {
+            std::uint64_t fingerprint = 0;
+            std::int64_t changed = 0;
+        };
+        std::vector<Changes> changes(n_pieces_);
+        const auto assign = [&](index piece, int worker, int place) {
+            const index tiles = (problem_.rows.n_rows + PIECE - 1) / PIECE;
+            const index begin = tiles * piece / n_pieces_ * PIECE,
+                        end = std::min(problem_.rows.n_rows, tiles * (piece + 1) / n_pieces_ * PIECE);
+            Bounds own = bounds;
+            own.doubtful = &doubtful_[2 * piece];
+            Sums none{};
+            none.fingerprint = &changes[piece].fingerprint;
+            none.changed = &changes[piece].changed;
+            assign_and_sum(starts, known, own, begin, end, none, worker, place);
+        };
+        if (n_threads_ == 1)
+            assign(0, worker_, 0);
         else
-            kernels<T>().prepare(starts, 0, prepared_.data());
+            Pool::of_this_process().run(n_pieces_, n_threads_,
+                                        [&](index piece, int worker) { assign(piece, worker, worker); });
+        for (const Changes& part : changes) {
+            *total().fingerprint += part.fingerprint;
+            *total().changed += part.changed;
+        }
+    }
+
+    // Sums of the only segment, whose labels are known.
+    void sum_clusters(const Starts& starts, const std::int32_t* labels) {
+        const index n = problem_.rows.n_rows;
+        order_.resize(n);
+        position_.assign(k_ + 2, 0);
+        for (index i = 0; i < n; ++i) ++position_[labels[i] + 2];
+        for (index j = 2; j <= k_ + 1; ++j) position_[j] += position_[j - 1];
+        for (index i = 0; i < n; ++i) order_[position_[labels[i] + 1]++] = std::int32_t(i);
+        const Sums sums = total();
+        Team{n_threads_}.share(k_, 2 * n * m_, [&](index first, index last) {
+            const index at = first * m_, size = (last - first) * m_;
+            std::fill(sums.mass + first, sums.mass + last, 0.0);
+            std::fill(sums.rows + first, sums.rows + last, 0);
+            std::fill_n(sums.sums + at, size, 0.0);
+            std::fill_n(sums.squares + at, size, 0.0);
+            if (sums.observed) std::fill_n(sums.observed + at, size, 0.0);
+            kernels<T>().sum_clusters(problem_.rows, starts, order_.data(), position_.data(), first, last, sums);
+        });
     }
     void sum_segment(const Starts& starts, const LastLabels& known, const Bounds* bounds, index segment,
                      double* memory, int worker, int place) {
@@ -157,9 +229,7 @@ class Passes {
         if (bounds) {
             Bounds own = *bounds;
             own.doubtful = &doubtful_[2 * segment];
-            kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, prepared_.data(), races.single,
-                                            prepared_products_.empty() ? nullptr : prepared_products_.data(),
-                                            scratch(place), known, own, of(memory), cancel_of_(worker));
+            assign_and_sum(starts, known, own, begin, end, of(memory), worker, place);
         } else {
             Rows<T> rows = problem_.rows;
             rows.packed = packed_;
@@ -167,6 +237,12 @@ class Passes {
                                     known, of(memory), cancel_of_(worker));
             if (problem_.n_segments == 1) packed_ = true;  // several would use the same memory
         }
+    }
+    void assign_and_sum(const Starts& starts, const LastLabels& known, const Bounds& bounds, index begin,
+                        index end, const Sums& out, int worker, int place) {
+        kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, prepared_.data(), races.single,
+                                        prepared_products_.empty() ? nullptr : prepared_products_.data(),
+                                        scratch(place), known, bounds, out, cancel_of_(worker));
     }
     void add(double* memory) {
         const Sums part = of(memory), sum = of(total_.data());
@@ -176,17 +252,19 @@ class Passes {
         *sum.changed += *part.changed;
     }
 
+    static constexpr index PIECE = 64;  // rows; races take some tiles of rows together
     const Problem<T>& problem_;
     index k_, m_;
     int n_threads_, worker_;
     const CancelOf& cancel_of_;
     std::size_t bytes_;
-    index size_, n_parts_;
+    index size_, n_parts_, n_pieces_;
     Lent scratch_;
     std::vector<char> prepared_;
     std::vector<double> parts_, total_;
     std::vector<char> prepared_products_;
-    std::vector<std::int64_t> doubtful_;  // rows of each segment that a race could not decide, nor products
+    std::vector<std::int64_t> doubtful_;  // rows of each part that a race could not decide, nor products
+    std::vector<std::int32_t> order_, position_;  // rows by their labels, and where clusters begin
     bool packed_ = false;  // whether all rows are in the scratch memory
 };
 
@@ -196,9 +274,8 @@ class Loop {
    public:
     Loop(const Problem<T>& problem, int n_threads, int worker, const typename Passes<T>::CancelOf& cancel_of)
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), passes_(problem, n_threads, worker, cancel_of),
-          rule_(problem.rule, k_, m_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_), reference_(k_ * m_),
-          mass_(k_), sums_(k_ * m_), squares_(k_ * m_), observed_(problem.rows.gaps ? k_ * m_ : 0),
-          peak_mass_(k_), peak_squares_(k_ * m_), moves_(k_, m_), rows_(k_) {
+          team_{n_threads}, rule_(problem.rule, k_, m_, team_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_),
+          mass_(k_), peak_mass_(k_), moves_(k_, m_), rows_(k_), lost_(k_) {
         if (problem.updates || problem.bounded()) labels_.resize(problem.rows.n_rows);
         if (!problem.bounded()) return;
         upper_.resize(problem.rows.n_rows);
@@ -228,6 +305,7 @@ class Loop {
             const bool circle = !ended.converged && best_of_circle(ended.history);
             centers_.swap(moved_);
             std::swap(weighting_, next_);
+            last_ = {moved_.data(), next_.effective.data(), rule_.n_own(), nullptr};
             last_print_ = fingerprint_;
             has_print_ = true;
             if (ended.converged || circle || iteration == problem_.max_iter) {
@@ -274,7 +352,7 @@ class Loop {
         std::fill(labels_.begin(), labels_.end(), -1);
         std::fill(upper_.begin(), upper_.end(), std::numeric_limits<float>::infinity());
         std::fill(lower_.begin(), lower_.end(), 0.0f);
-        bound_centers_.clear();
+        last_ = {};
         passes_.races = Races::first<T>(problem_.span, m_, k_, rule_.n_own() != k_, problem_.rows.gaps);
         fingerprint_ = 0;
         prints_.clear();
@@ -326,7 +404,7 @@ class Loop {
 
     // Assigns rows and sums all of them or those that change, about the reference.
     Sums pass(bool update) {
-        const Starts starts = starts_of(reference_.data());
+        const Starts starts = starts_of(reference_);
         if (!problem_.bounded()) {
             passes_.accumulate(starts, problem_.updates ? labels_.data() : nullptr, update);
             fingerprint_ = *passes_.total().fingerprint;
@@ -335,8 +413,6 @@ class Loop {
             passes_.accumulate(starts, labels_.data(), update, &bounds);
             fingerprint_ += *passes_.total().fingerprint;
             passes_.races = passes_.races.after(passes_.n_doubtful(), passes_.n_doubtful(true), problem_.rows.n_rows);
-            bound_centers_ = centers_;
-            bound_weights_ = weighting_.effective;
         }
         return passes_.total();
     }
@@ -352,24 +428,27 @@ class Loop {
 
     Bounds moved_bounds() {
         const double* offsets = problem_.rule.has_offsets() ? weighting_.offsets.data() : nullptr;
-        const Deciding last{bound_centers_.data(), bound_weights_.data(), rule_.n_own(), nullptr};
         const Deciding now{centers_.data(), weighting_.effective.data(), rule_.n_own(), offsets};
-        return moves_.from(bound_centers_.empty() ? nullptr : &last, now, upper_.data(), lower_.data(), unit_);
+        return moves_.from(last_.centers ? &last_ : nullptr, now, upper_.data(), lower_.data(), unit_, placed_);
     }
 
     // Assigns and sums all rows, about the centers.
     bool count_all() {
-        reference_ = centers_;
+        if (problem_.updates) kept_reference_ = centers_;
+        reference_ = problem_.updates ? kept_reference_.data() : centers_.data();
         const Sums part = pass(false);
         std::copy(part.mass, part.mass + k_, mass_.begin());
         std::copy(part.rows, part.rows + k_, rows_.begin());
-        std::copy(part.sums, part.sums + k_ * m_, sums_.begin());
-        std::copy(part.squares, part.squares + k_ * m_, squares_.begin());
-        if (part.observed) std::copy(part.observed, part.observed + k_ * m_, observed_.begin());
+        sums_ = part.sums, squares_ = part.squares, observed_ = part.observed;
         changed_ = *part.changed;
         has_total_ = true;
         age_ = 0;
-        if (problem_.updates) peak_mass_ = mass_, peak_squares_ = squares_;
+        if (problem_.updates) {
+            kept_sums_.assign(sums_, sums_ + k_ * m_);
+            kept_squares_.assign(squares_, squares_ + k_ * m_);
+            sums_ = kept_sums_.data(), squares_ = kept_squares_.data();
+            peak_mass_ = mass_, peak_squares_ = kept_squares_;
+        }
         return !passes_.cancelled();
     }
 
@@ -408,7 +487,11 @@ class Loop {
             std::vector<unsigned char> several(k_);
             for (index j = 0; j < k_; ++j) several[j] = rows_[j] > 1 || mass_[j] > 1.0;
             double distance;
-            const std::int64_t far = passes_.farthest(starts_of(centers_.data()), several.data(), distance);
+            Bounds bounds{};
+            bounds.upper = upper_.data();
+            bounds.unit = unit_;
+            const std::int64_t far = passes_.farthest(starts_of(centers_.data()), several.data(), distance,
+                                                      labels_.data(), problem_.bounded() ? &bounds : nullptr);
             if (passes_.cancelled()) return false;
             std::vector<double> row(m_);
             const T* cells = problem_.rows.data +
@@ -419,10 +502,16 @@ class Loop {
                 return true;
             }
             const index cluster = empty - rows_.begin();
+            bound_centers_ = centers_;
+            bound_weights_ = weighting_.effective;
+            last_ = {bound_centers_.data(), bound_weights_.data(), rule_.n_own(), nullptr};
             std::copy(row.begin(), row.end(), centers_.begin() + cluster * m_);
             reset(weighting_, cluster);
             rule_.set_effective(weighting_);
-            if (!count_all()) return false;
+            placed_ = cluster;
+            const bool counted = count_all();
+            placed_ = -1;
+            if (!counted) return false;
         }
         return true;
     }
@@ -450,19 +539,20 @@ class Loop {
     // Moves the centers; dispersions about the new ones. Where a center has moved so far that digits
     // cancel, rows are summed about the new one (Minkowski.dispersion). False if not all are finite.
     bool move_centers() {
-        bool lost = false;
-        for (index j = 0; j < k_; ++j) {
-            const index at = j * m_;
-            const Cluster old{centers_.data() + at, reference_.data() + at, sums_.data() + at,
-                              squares_.data() + at, observed_.empty() ? nullptr : observed_.data() + at,
-                              mass_[j], rows_[j]};
-            lost |= elementwise().move(old, m_, problem_.magnitude, moved_.data() + at,
-                                       dispersion_.data() + at, known_.data() + at);
-        }
+        team_.share(k_, k_ * m_, [&](index first, index last) {
+            for (index j = first; j < last; ++j) {
+                const index at = j * m_;
+                const Cluster old{centers_.data() + at, reference_ + at, sums_ + at, squares_ + at,
+                                  observed_ ? observed_ + at : nullptr, mass_[j], rows_[j]};
+                lost_[j] = elementwise().move(old, m_, problem_.magnitude, moved_.data() + at,
+                                              dispersion_.data() + at, known_.data() + at);
+            }
+        });
+        const bool lost = std::find(lost_.begin(), lost_.end(), 1) != lost_.end();
         if (lost) sum_about(moved_.data());
         for (index i = 0; lost && i < k_ * m_; ++i) {
             const double step = moved_[i] - reference_[i];
-            const double cancels = step * step * (observed_.empty() ? mass_[i / m_] : observed_[i]);
+            const double cancels = step * step * (observed_ ? observed_[i] : mass_[i / m_]);
             if (cancels > 1e5 * dispersion_[i] && 1e-14 * cancels > known_[i])
                 dispersion_[i] = passes_.total().squares[i];
         }
@@ -511,15 +601,22 @@ class Loop {
     const Problem<T>& problem_;
     index k_, m_;
     Passes<T> passes_;
+    Team team_;
     RuleOfStart rule_;
     Weighting weighting_, next_;
-    std::vector<double> centers_, moved_, dispersion_, known_, reference_, mass_, sums_, squares_,
-        observed_, peak_mass_, peak_squares_;
+    std::vector<double> centers_, moved_, dispersion_, known_, mass_, peak_mass_, peak_squares_;
+    // Of the last pass, or of all since all rows were summed if only those that change are.
+    double *sums_ = nullptr, *squares_ = nullptr;
+    const double *observed_ = nullptr, *reference_ = nullptr;
+    std::vector<double> kept_sums_, kept_squares_, kept_reference_;
+    Deciding last_{};  // what decided the labels of the last pass; nothing before the first one
     std::vector<double> bound_centers_, bound_weights_;
     std::vector<float> upper_, lower_;
+    index placed_ = -1;  // the cluster that was moved to a far row since the last pass
     MovedBounds moves_;
     double unit_ = 1;
     std::vector<std::int64_t> rows_;
+    std::vector<unsigned char> lost_;  // clusters whose dispersions have lost digits
     std::vector<std::int32_t> labels_;
     std::vector<std::uint64_t> prints_;
     std::uint64_t fingerprint_ = 0, last_print_ = 0;
@@ -528,12 +625,30 @@ class Loop {
     int age_ = 0;
 };
 
+// A copy of the rows of a single segment if a pass would have to copy them; empty if not, or if they are many.
+template <class T>
+std::vector<T> contiguous_rows(const Problem<T>& problem) {
+    constexpr index MOST = index(1) << 20;
+    const Rows<T>& rows = problem.rows;
+    const index n = rows.n_rows, m = rows.n_features;
+    if (problem.n_segments > 1 || rows.column_stride == 1 || n * m > MOST) return {};
+    std::vector<T> copy(n * m);
+    for (index i = 0; i < n; ++i)
+        for (index v = 0; v < m; ++v) copy[i * m + v] = rows.data[i * rows.row_stride + v * rows.column_stride];
+    return copy;
+}
+
 // Runs all starts: side by side if there are enough of them, else one after the other by a team.
 // centers and weights (R, K, M), constants (R), groups (R, K, groups) are replaced by the results.
 template <class T>
-std::vector<Ended> run_starts(const Problem<T>& problem, int n_threads,
+std::vector<Ended> run_starts(const Problem<T>& given, int n_threads,
                               const typename Passes<T>::CancelOf& cancel_of, double* centers,
                               double* weights, double* constants, double* groups) {
+    const std::vector<T> contiguous = contiguous_rows(given);
+    Problem<T> problem = given;
+    if (!contiguous.empty())
+        problem.rows.data = contiguous.data(), problem.rows.row_stride = problem.rows.n_features,
+        problem.rows.column_stride = 1;
     const index r = problem.n_starts, size = problem.n_clusters * problem.rows.n_features;
     const index of_groups = problem.n_clusters * problem.rule.n_groups;
     std::vector<Ended> ended(r);
@@ -541,8 +656,8 @@ std::vector<Ended> run_starts(const Problem<T>& problem, int n_threads,
         ended[start] = loop.run(start, centers + start * size, weights + start * size, constants + start,
                                 groups + start * of_groups);
     };
-    if (n_threads == 1 || (problem.n_segments > 1 && r < 2 * n_threads)) {
-        Loop<T> loop(problem, problem.n_segments > 1 ? n_threads : 1, 0, cancel_of);
+    if (n_threads == 1 || (problem.shareable() && r < 2 * n_threads)) {
+        Loop<T> loop(problem, problem.shareable() ? n_threads : 1, 0, cancel_of);
         for (index start = 0; start < r; ++start) run(loop, start);
         return ended;
     }

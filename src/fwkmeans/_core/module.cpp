@@ -451,6 +451,7 @@ void farthest(Table<T> X, nb::tuple block, nb::tuple assigning, In<std::uint8_t>
     }
 }
 
+// Returns the objective; if it is not wanted, zero, or NaN if some cell may not be a finite number.
 template <class T>
 double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t> labels, bool summed) {
     const Input<T> input(X, block);
@@ -471,21 +472,35 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
     std::vector<char> products(by_products ? kernels<T>().products_bytes(starts) : 0);
     if (by_products) kernels<T>().prepare_products(starts, products.data());
     std::vector<double> objective(segments, 0.0);
+    std::atomic<bool> odd{false};
     Scratch scratch(input.n_threads,
                     races ? kernels<T>().bounded_bytes(input.rows, starts.n_clusters)
                           : kernels<T>().scratch_bytes(input.rows, starts.n_clusters, starts.power));
-    for_each_task(1, segments, input.rows.n_rows, input.n_threads,
-                  [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
-                      const Labels part{labels.data() + begin, summed ? &objective[segment] : nullptr};
-                      kernels<T>().assign(input.rows, begin, end, starts, prepared.data(),
-                                          races ? single.data() : nullptr,
-                                          by_products ? products.data() : nullptr, scratch.of(worker),
-                                          part, cancel);
-                  });
+    const auto assign = [&](index begin, index end, Labels out, int worker, Cancel cancel) {
+        bool found = false;
+        if (!summed) out.odd = &found;
+        kernels<T>().assign(input.rows, begin, end, starts, prepared.data(), races ? single.data() : nullptr,
+                            by_products ? products.data() : nullptr, scratch.of(worker), out, cancel);
+        if (found) odd = true;
+    };
+    // rows of a single segment are assigned in pieces, and then summed in their order
+    const index pieces = segments > 1 ? 1 : std::min<index>(2 * input.n_threads, input.rows.n_rows / 64);
+    const bool apart = input.n_threads > 1 && pieces > 1;
+    if (apart)
+        for_each_task(1, pieces, input.rows.n_rows, input.n_threads,
+                      [&](index, index, index, index begin, index end, int worker, Cancel cancel) {
+                          assign(begin, end, {labels.data() + begin, nullptr}, worker, cancel);
+                      });
+    if (summed || !apart)
+        for_each_task(1, segments, input.rows.n_rows, input.n_threads,
+                      [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
+                          double* sum = summed ? &objective[segment] : nullptr;
+                          assign(begin, end, {labels.data() + begin, sum, apart}, worker, cancel);
+                      });
     const bool largest = starts.power && starts.power[0] > 1e300;
     double total = 0;
     for (const double part : objective) total = largest ? std::max(total, part) : total + part;
-    return total;
+    return odd ? std::nan("") : total;
 }
 
 // Whether all cells are finite numbers.
@@ -716,30 +731,12 @@ void observed(Table<T> X, nb::tuple block, Out<std::int64_t> in_row, Out<std::in
     const Rows<T>& rows = input.rows;
     const index m = rows.n_features, segments = n_segments(rows.n_rows, 1, m);
     std::vector<std::int64_t> parts(segments * m, 0);
-    std::vector<std::int32_t> counts(segments * m, 0);  // of some rows, twice as fast to count
+    Scratch scratch(input.n_threads, kernels<T>().scratch_bytes(rows, 1, false));
     for_each_task(1, segments, rows.n_rows, input.n_threads,
-                  [&](index, index, index segment, index begin, index end, int, Cancel cancel) {
-        std::int32_t* few = counts.data() + segment * m;
-        for (index first = begin; first < end && !cancel.poll(cancel.state); first += 4096) {
-            for (index i = first; i < std::min(first + 4096, end); ++i) {
-                const T* row = rows.data + i * rows.row_stride;
-                const std::int32_t weighs = !rows.sample_weight || rows.sample_weight[i] > 0;
-                std::int32_t sum = 0;
-                const auto count = [&](index stride) {
-                    for (index v = 0; v < m; ++v) {
-                        const T y = row[v * stride];
-                        const std::int32_t there = y == y;
-                        sum += there;
-                        few[v] += there & weighs;
-                    }
-                };
-                if (rows.column_stride == 1) count(1);
-                else count(rows.column_stride);
-                in_row.data()[i] = sum;
-            }
-            for (index v = 0; v < m; ++v) parts[segment * m + v] += few[v], few[v] = 0;
-        }
-    });
+                  [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
+                      kernels<T>().observed(rows, begin, end, scratch.of(worker), in_row.data(),
+                                            parts.data() + segment * m, cancel);
+                  });
     for (index segment = 0; segment < segments; ++segment)
         for (index v = 0; v < m; ++v) in_column.data()[v] += parts[segment * m + v];
 }

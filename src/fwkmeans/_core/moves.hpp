@@ -55,12 +55,14 @@ class MovedBounds {
 
     // What bounds of the last pass (null: nothing is known) must be multiplied by, and what is added, to
     // hold for the centers and weights of this one; a little more, for all that is rounded. `upper` and
-    // `lower` go along. The result is good until the next call.
-    Bounds from(const Deciding* last, const Deciding& now, float* upper, float* lower, double unit) {
+    // `lower` go along. The result is good until the next call. The cluster that was placed anew, if one
+    // was, is left out: rows are compared with it one by one.
+    Bounds from(const Deciding* last, const Deciding& now, float* upper, float* lower, double unit,
+                index placed = -1) {
         float *grow = tables_.data(), *add = grow + k_, *shrink = add + k_, *subtract = shrink + k_;
         if (now.offsets) set_offsets(now.offsets);
         const Bounds bounds{upper, lower, grow, add, shrink, subtract, unit,
-                            now.offsets ? &offsets_ : nullptr, nullptr};
+                            now.offsets ? &offsets_ : nullptr, nullptr, last ? placed : -1};
         if (!last) {
             for (index j = 0; j < k_; ++j) grow[j] = shrink[j] = 1, add[j] = subtract[j] = 0;
             return bounds;
@@ -78,6 +80,7 @@ class MovedBounds {
             shrinking_[j] = std::sqrt(change.least) * (1 - 1e-6);
             grow[j] = float(std::sqrt(alpha) * (1 + 1e-6));
             add[j] = float(steps_[j] * (1 + 1e-6));
+            if (j == placed) shrinking_[j] = 1, steps_[j] = 0;
             if (shrinking_[j] < least) less = least, least = shrinking_[j];
             else less = std::min(less, shrinking_[j]);
             if (steps_[j] > most) more = most, most = steps_[j];

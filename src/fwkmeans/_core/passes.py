@@ -220,7 +220,8 @@ class Labeling(BlockReduction[tuple[float, FloatArray]]):
     """Write the labels of the only start to row memory.
 
     The result is the part of the objective that depends on the rows, in units of the scale, and the
-    mass of each cluster. Without `summed` it may be anything.
+    mass of each cluster. Without `summed` they are zero, which says that all cells are finite
+    numbers, or NaN, and nothing.
     """
 
     assigning: Pass
@@ -233,7 +234,7 @@ class Labeling(BlockReduction[tuple[float, FloatArray]]):
         kernels = kernels_for(block.rows)
         labels, objective = kernels.assign(block, self.assigning, summed=self.summed)
         if not self.summed:
-            return (0.0, np.zeros(0)), {**memory, "labels": labels[None]}
+            return (objective, np.zeros(0)), {**memory, "labels": labels[None]}
         mass = kernels.mass_of(block, labels, self.assigning.centers.shape[1])
         return (objective, mass), {**memory, "labels": labels[None]}
 

@@ -49,27 +49,64 @@ inline std::size_t products_bytes(const Starts& starts) {
                        tiles * steps * 2 * TILE_BYTES + 64);
 }
 
-// The nearest number of eight binary digits, as the upper half of a float.
-inline std::uint32_t upper_half(float x) {
-    std::uint32_t bits;
-    __builtin_memcpy(&bits, &x, 4);
-    return (bits + 0x8000u) & 0xffff0000u;
-}
-inline float as_float(std::uint32_t bits) {
-    float x;
-    __builtin_memcpy(&x, &bits, 4);
-    return x;
+#if defined(FWK_AMX) && defined(__AVX512F__)
+using Floats = Vector<float, TILE>;
+using Bits = Vector<std::uint32_t, TILE>;
+
+// Numbers as sums of two of eight binary digits, each the nearest: high parts and low parts. Those of a are the
+// upper halves of words, those of b the lower ones.
+struct Split {
+    Bits high, low;
+};
+inline Split split(Floats a, Floats b) {
+    const Bits a_round = (Bits)a + 0x8000u, b_round = (Bits)b + 0x8000u;
+    const Bits a_high = a_round & 0xffff0000u;
+    const Floats a_low = a - (Floats)a_high, b_low = b - (Floats)(b_round & 0xffff0000u);
+    const Bits a_last = (Bits)a_low + 0x8000u, b_last = (Bits)b_low + 0x8000u;
+    return {a_high | b_round >> 16, (a_last & 0xffff0000u) | b_last >> 16};
 }
 
-// Lays out the factor of a column for a cluster of a tile. An instruction takes columns in pairs, and
-// `store_split` writes column 16 + i before column i.
-inline void lay_factor(double factor, index column, index cluster, char* tiles) {
-    const float x = __builtin_fabs(factor) < SMALLEST<float> ? 0.0f : float(factor);
-    const std::uint32_t high = upper_half(x), low = upper_half(x - as_float(high));
-    char* to = tiles + column % TILE * 64 + cluster * 4 + (column < TILE ? 2 : 0);
-    const std::uint16_t h = std::uint16_t(high >> 16), l = std::uint16_t(low >> 16);
-    __builtin_memcpy(to, &h, 2);
-    __builtin_memcpy(to + TILE_BYTES, &l, 2);
+inline std::uint32_t first_lanes(index n) { return n >= TILE ? 0xffffu : n > 0 ? (1u << n) - 1u : 0u; }
+inline Floats joined(Wide a, Wide b) {
+    const auto low = (Vector<float, 8>)_mm512_maskz_cvtpd_ps(0xff, (__m512d)a);
+    const auto high = (Vector<float, 8>)_mm512_maskz_cvtpd_ps(0xff, (__m512d)b);
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+// What the factors of a cluster sum up to, lane by lane.
+struct ClusterSums {
+    Wide constant = {}, squares = {}, distance = {}, heaviest = {};
+};
+
+// The factors -2 w c of 16 features of a cluster, of which n are there, and their weights.
+struct Factors {
+    Floats slopes, weights;
+};
+inline Factors factors_of(const double* center, const double* weight, const double* shift, index n, ClusterSums& sums) {
+    Wide factor[2], heavy[2];
+    for (int half = 0; half < 2; ++half) {
+        const auto there = __mmask8(first_lanes(n) >> 8 * half);
+        const index at = 8 * half;
+        const Wide w = (Wide)_mm512_maskz_loadu_pd(there, weight + at);
+        const Wide c = (Wide)_mm512_maskz_loadu_pd(there, center + at);
+        const Wide moved = c - (Wide)_mm512_maskz_loadu_pd(there, shift + at), slope = -2.0 * w * moved;
+        sums.constant += w * moved * moved;
+        sums.squares += slope * slope;
+        sums.distance += moved * moved;
+        sums.heaviest = w > sums.heaviest ? w : sums.heaviest;
+        factor[half] = absolute<WIDE>(slope) < SMALLEST<float> ? Wide{} : slope;
+        heavy[half] = w < SMALLEST<float> ? Wide{} : w;
+    }
+    return {joined(factor[0], factor[1]), joined(heavy[0], heavy[1])};
+}
+
+// Lays out the words of 16 clusters for a tile register: an instruction takes columns in pairs, which are the
+// halves of a word here.
+inline void store_tile(Bits (&clusters)[TILE], char* tile) {
+    Floats words[TILE];
+    for (index j = 0; j < TILE; ++j) words[j] = (Floats)clusters[j];
+    transpose<float, TILE>(words);
+    for (index i = 0; i < TILE; ++i) store(tile + i * 64, words[i]);
 }
 
 // How far a sum may be off. Half a unit in the last of eight digits is at most 2^-8 of a number, so |l|
@@ -86,6 +123,8 @@ inline void lay_factor(double factor, index column, index cluster, char* tiles) 
 // off, and f grows with z. So if the second lowest sum, s, exceeds the lowest by more than 2 f(s), all
 // others are at least s - f(s), and the lowest is at most f(s) above its sum: it is certain, and both
 // are bounded. (z is what a sum exceeds the lowest offset by.)
+//
+// `memory` is zero, or what an earlier call for as many clusters and features wrote.
 inline void prepare_products(const Starts& starts, void* memory) {
     const index k_total = starts.n_clusters, m = starts.n_features, steps = n_steps(starts);
     const index each = features_a_step(starts), tiles = (k_total + TILE - 1) / TILE;
@@ -97,36 +136,48 @@ inline void prepare_products(const Starts& starts, void* memory) {
     float* weights = shift + steps * 32;
     float* constants = weights + steps * 32;
     char* factors = reinterpret_cast<char*>(constants + tiles * TILE);
-    __builtin_memset(cursor, 0, std::size_t(factors - cursor + tiles * steps * 2 * TILE_BYTES));
     double longest = 0, largest_constant = 0, largest_offset = 0, heaviest = 0, farthest = 0;
     double lowest_offset = __builtin_inf();
     for (index v = 0; v < m; ++v) {
         wide_shift[v] = shift[v] = float(starts.shift[v]);
         weights[v] = float(starts.weights[v]);
     }
-    for (index k = 0; k < tiles * TILE; ++k) {
-        constants[k] = __builtin_inff();
-        if (k >= k_total) continue;
-        const double *c = starts.centers + k * m, *w = starts.weights + (starts.shared ? 0 : k * m);
-        char* tile = factors + k / TILE * steps * 2 * TILE_BYTES;
-        double constant = 0, squares = 0, distance = 0;
-        for (index v = 0; v < m; ++v) {
-            const double moved = c[v] - double(shift[v]), factor = -2 * w[v] * moved;
-            char* step = tile + v / each * 2 * TILE_BYTES;
-            lay_factor(factor, v % each, k % TILE, step);
-            if (!starts.expanded) lay_factor(w[v], TILE + v % TILE, k % TILE, step);
-            constant += w[v] * moved * moved;
-            squares += factor * factor;
-            distance += moved * moved;
-            heaviest = w[v] > heaviest ? w[v] : heaviest;
+    for (index tile = 0; tile < tiles; ++tile) {
+        const index n = k_total - tile * TILE < TILE ? k_total - tile * TILE : TILE;
+        ClusterSums sums[TILE];
+        for (index step = 0; step < steps; ++step) {
+            Bits high[TILE] = {}, low[TILE] = {};
+            for (index j = 0; j < n; ++j) {
+                const index k = tile * TILE + j, v = step * each;
+                const double *c = starts.centers + k * m + v, *w = starts.weights + (starts.shared ? 0 : k * m) + v;
+                const Factors first = factors_of(c, w, wide_shift + v, m - v, sums[j]);
+                Floats second = first.weights;
+                if (starts.expanded)
+                    second = factors_of(c + TILE, w + TILE, wide_shift + v + TILE, m - v - TILE, sums[j]).slopes;
+                const Split parts = split(first.slopes, second);
+                high[j] = parts.high, low[j] = parts.low;
+            }
+            char* to = factors + (tile * steps + step) * 2 * TILE_BYTES;
+            store_tile(high, to);
+            store_tile(low, to + TILE_BYTES);
         }
-        const double offset = starts.offsets[k];
-        constants[k] = float(constant + offset);
-        longest = squares > longest ? squares : longest;
-        farthest = distance > farthest ? distance : farthest;
-        largest_constant = constant > largest_constant ? constant : largest_constant;
-        largest_offset = __builtin_fabs(offset) > largest_offset ? __builtin_fabs(offset) : largest_offset;
-        lowest_offset = offset < lowest_offset ? offset : lowest_offset;
+        for (index j = 0; j < TILE; ++j) constants[tile * TILE + j] = __builtin_inff();
+        for (index j = 0; j < n; ++j) {
+            double constant = 0, squares = 0, distance = 0;
+            for (int l = 0; l < WIDE; ++l) {
+                constant += sums[j].constant[l];
+                squares += sums[j].squares[l];
+                distance += sums[j].distance[l];
+                heaviest = sums[j].heaviest[l] > heaviest ? sums[j].heaviest[l] : heaviest;
+            }
+            const double offset = starts.offsets[tile * TILE + j];
+            constants[tile * TILE + j] = float(constant + offset);
+            longest = squares > longest ? squares : longest;
+            farthest = distance > farthest ? distance : farthest;
+            largest_constant = constant > largest_constant ? constant : largest_constant;
+            largest_offset = __builtin_fabs(offset) > largest_offset ? __builtin_fabs(offset) : largest_offset;
+            lowest_offset = offset < lowest_offset ? offset : lowest_offset;
+        }
     }
     longest = square_root(longest);
     const double u = UNIT_ROUNDOFF<float>, products = double(3 * steps);
@@ -152,8 +203,6 @@ inline void prepare_products(const Starts& starts, void* memory) {
     out.constants = constants;
     out.factors = factors;
 }
-
-#if defined(FWK_AMX) && defined(__AVX512F__)
 
 // The tile registers of this thread, all of 16 rows of 64 bytes, while it lives.
 class TileRegisters {
@@ -256,21 +305,14 @@ inline void multiply(const char* rows, const char* factors, index apart, index s
 #undef FWK_TILE_STORE
 #undef FWK_TILE_MULTIPLY
 
-using Floats = Vector<float, TILE>;
-
 // High parts of 32 numbers, and their low parts a tile behind; those of a and b alternate.
 inline void store_split(Floats a, Floats b, char* to) {
-    using Bits = Vector<std::uint32_t, TILE>;
-    const Bits a_round = (Bits)a + 0x8000u, b_round = (Bits)b + 0x8000u;
-    const Bits a_high = a_round & 0xffff0000u;
-    store(to, a_high | b_round >> 16);
-    const Floats a_low = a - (Floats)a_high, b_low = b - (Floats)(b_round & 0xffff0000u);
-    const Bits a_last = (Bits)a_low + 0x8000u, b_last = (Bits)b_low + 0x8000u;
-    store(to + TILE_BYTES, (a_last & 0xffff0000u) | b_last >> 16);
+    const Split parts = split(a, b);
+    store(to, parts.high);
+    store(to + TILE_BYTES, parts.low);
 }
 
 // 16 features less the shift, or the first `n` of them and zeros.
-inline std::uint32_t first_lanes(index n) { return n >= TILE ? 0xffffu : n > 0 ? (1u << n) - 1u : 0u; }
 inline Floats load_shifted(const float* row, const float* shift, const double*, index n) {
     return (Floats)_mm512_maskz_loadu_ps(__mmask16(first_lanes(n)), row) - load<Floats>(shift);
 }
@@ -278,9 +320,7 @@ inline Floats load_shifted(const double* row, const float*, const double* shift,
     const std::uint32_t there = first_lanes(n);
     const Wide a = (Wide)_mm512_maskz_loadu_pd(__mmask8(there), row) - load<Wide>(shift);
     const Wide b = (Wide)_mm512_maskz_loadu_pd(__mmask8(there >> 8), row + 8) - load<Wide>(shift + 8);
-    const auto low = (Vector<float, 8>)_mm512_maskz_cvtpd_ps(0xff, (__m512d)a);
-    const auto high = (Vector<float, 8>)_mm512_maskz_cvtpd_ps(0xff, (__m512d)b);
-    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return joined(a, b);
 }
 
 // Splits up to 16 rows; squared lengths and, if asked for, weighted ones go to norms and lengths.
@@ -368,6 +408,7 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
     int turn = 0;
     rows.n_rows = n;
     index n_doubtful = 0;
+    Floats nothing = {};  // NaN from the first row on that is infinitely long, or NaN
     const bool next_block = 2 * n > block.n_rows;  // most of its rows race as well
     for (index g0 = 0; g0 < n; g0 += GROUP_TILES * TILE) {
         const index left = (n - g0 + TILE - 1) / TILE, tiles = left < GROUP_TILES ? left : GROUP_TILES;
@@ -417,11 +458,13 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
             const index i = g0 + t * TILE;
             const TileBest& best = bests[t];
             const Floats norm = load<Floats>(rows.norms + i);
+            nothing += norm * 0.0f;
             const Floats second = norm < float(products.limit) ? best.second : best.value;
             n_doubtful += settle<float, SHARED>(rows, products.bound, i, m, best.value, second, best.label,
                                                 unit, nearest);
         }
     }
+    for (index j = 0; j < TILE; ++j) rows.odd |= !(nothing[j] == 0);
     return n_doubtful;
 }
 
@@ -435,6 +478,7 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
 }
 #else  // never called
 
+inline void prepare_products(const Starts&, void*) {}
 struct TileRegisters {
     explicit TileRegisters(bool) {}
 };

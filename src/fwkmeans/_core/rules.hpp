@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dispatch.hpp"
+#include "pool.hpp"
 
 namespace fwk {
 
@@ -86,7 +87,8 @@ struct Weighting {
 
 class RuleOfStart {
    public:
-    RuleOfStart(const Rule& rule, index k, index m) : rule_(rule), k_(k), m_(m), row_(m), by_cluster_(k) {
+    RuleOfStart(const Rule& rule, index k, index m, Team team)
+        : rule_(rule), k_(k), m_(m), team_(team), row_(m), by_cluster_(k) {
         for (index v = 0; v < m; ++v) n_varying_ += rule.varying[v] != 0;
         within_.resize(rule.n_groups);
         sorted_.resize(m);
@@ -138,9 +140,11 @@ class RuleOfStart {
         if (rule_.kind == RuleKind::fixed) {
             after.values = before.values;
         } else if (rule_.kind == RuleKind::entropy) {
-            for (index j = 0; j < k_; ++j)
-                entropy(dispersion + j * m_, rule_.option ? parameter_ * mass[j] : parameter_,
-                        after.values.data() + j * m_);
+            team_.share(k_, k_ * m_, [&](index first, index last) {
+                for (index j = first; j < last; ++j)
+                    entropy(dispersion + j * m_, rule_.option ? parameter_ * mass[j] : parameter_,
+                            after.values.data() + j * m_);
+            });
         } else if (rule_.kind == RuleKind::group_entropy) {
             for (index j = 0; j < k_; ++j)
                 group_entropy(dispersion + j * m_, rule_.option ? mass[j] : 1.0,
@@ -256,12 +260,16 @@ class RuleOfStart {
 
     // by_cluster = sum_v w log w
     void sums_x_log_x(const double* values, index n) {
-        for (index j = 0; j < k_; ++j) {
-            const double* w = values + j * n;
-            elementwise().log(w, row_.data(), n);
-            for (index v = 0; v < n; ++v) row_[v] = w[v] * (w[v] > 0 ? row_[v] : 0.0);
-            by_cluster_[j] = sum_of(row_.data(), n);
-        }
+        terms_.resize(k_ * n);
+        team_.share(k_, k_ * n, [&](index first, index last) {
+            for (index j = first; j < last; ++j) {
+                const double* w = values + j * n;
+                double* terms = terms_.data() + j * n;
+                elementwise().log(w, terms, n);
+                for (index v = 0; v < n; ++v) terms[v] = w[v] * (w[v] > 0 ? terms[v] : 0.0);
+                by_cluster_[j] = sum_of(terms, n);
+            }
+        });
     }
 
     // by_cluster = gamma sum_v w log w
@@ -407,8 +415,9 @@ class RuleOfStart {
 
     const Rule& rule_;
     index k_, m_, n_varying_ = 0;
+    Team team_;
     double parameter_ = 0, second_ = 0, guard_ = 0;
-    std::vector<double> row_, by_cluster_, powers_, sorted_, within_;
+    std::vector<double> row_, by_cluster_, powers_, terms_, sorted_, within_;
     std::vector<unsigned char> present_;
 };
 

@@ -267,11 +267,11 @@ def assign(block: Block, assigning: Pass, *, summed: bool = True) -> tuple[Label
         for piece, dense in _dense(block):
             labels[piece], part = twin.assign(dense, assigning)
             objective += part
-        return labels, objective
+        return labels, objective if summed else np.nan
     objective = _kernels.sparse_assign(
         _rows(block).values, _block(block, assigning.offsets.size), assigning, labels
     )
-    return labels, objective
+    return labels, objective if summed else np.nan
 
 
 def distances(block: Block, assigning: Pass) -> RowArray:

@@ -49,6 +49,16 @@ inline void add_rows(const Scratch<T>& block, const double* sample_weight, index
         for (int c = 0; c < N; ++c) {
             const D y = __builtin_convertvector(load<Vector<T, L>>(row + c * L), D);
             D t = y - origin[c];
+            if (C == Cells::gaps && BYTES == 64 && !REMOVE) {  // additions under a mask cost nothing more
+                const auto there = y == y;
+                const double s = weight_of<C>(sample_weight, i);
+                const D weighted = t * s;
+                const D more_mass = mass[c] + s, more = sum[c] + weighted, more_square = square[c] + weighted * t;
+                mass[c] = there ? more_mass : mass[c];
+                sum[c] = there ? more : sum[c];
+                square[c] = there ? more_square : square[c];
+                continue;
+            }
             if (C == Cells::gaps) {
                 const D s = y == y ? D{} + weight_of<C>(sample_weight, i) : D{};
                 t = y == y ? t : D{};
@@ -79,21 +89,29 @@ void count_categories(const Scratch<T>& block, const double* sample_weight, inde
     }
 }
 
-// Adds the sorted rows of the block to the sums of their clusters, or takes them away.
+// Adds the sorted rows of the block to the sums of their clusters, from `first` to before `last`, or takes
+// them away.
 template <class T, Cells C, bool REMOVE>
 void accumulate_sorted(const Scratch<T>& block, const double* sample_weight, const Starts& starts,
-                       index start, const Sums& out) {
+                       index start, index first, index last, const Sums& out) {
     constexpr int L = WIDTH<double>;
     const index k = starts.n_clusters, m = starts.n_features;
-    for (index j = 0; j < k; ++j) {
+    for (index j = first; j < last; ++j) {
         const index begin = block.position[j], end = block.position[j + 1], at = start * k + j;
         if (begin == end) continue;
         double mass = double(end - begin);
         index rows = end - begin;
-        if (C != Cells::plain) {
+        if (C != Cells::plain && sample_weight) {
             mass = 0, rows = 0;
+            const index step = block_rows<T>(m);  // rows of several blocks are weighed block by block
+            index edge = step;
             for (index p = begin; p < end; ++p) {
-                const double s = weight_of<C>(sample_weight, block.order[p]);
+                const index i = block.order[p];
+                if (i >= edge) {
+                    out.mass[at] += REMOVE ? -mass : mass;
+                    mass = 0, edge = (i / step + 1) * step;
+                }
+                const double s = weight_of<C>(sample_weight, i);
                 mass += s;
                 rows += s > 0;
             }
@@ -119,6 +137,12 @@ void accumulate_sorted(const Scratch<T>& block, const double* sample_weight, con
         FWK_ADD(1, 1);
 #undef FWK_ADD
     }
+}
+
+template <class T, Cells C, bool REMOVE>
+void accumulate_sorted(const Scratch<T>& block, const double* sample_weight, const Starts& starts,
+                       index start, const Sums& out) {
+    accumulate_sorted<T, C, REMOVE>(block, sample_weight, starts, start, 0, starts.n_clusters, out);
 }
 
 template <class T, Cells C>

@@ -331,7 +331,8 @@ def find_farthest(block: Block, assigning: Pass, eligible: Any) -> tuple[Any, An
 def assign(block: Block, assigning: Pass, *, summed: bool = True) -> tuple[Any, float]:
     """Return labels and ``sum_i s_i (d + offset)`` of the only start (p = infinity: largest d).
 
-    If the sum is not wanted, kernels may leave it out.
+    If the sum is not wanted, kernels leave it out: zero then says that all cells are finite
+    numbers, and NaN that they may not be.
     """
     xp = array_namespace(block.rows)
     labels, objective = [], 0.0
@@ -346,7 +347,7 @@ def assign(block: Block, assigning: Pass, *, summed: bool = True) -> tuple[Any, 
         else:
             terms = xp.where(chunk.weight > 0, chunk.weight * own, xp.zeros_like(own))
             objective += float(xp.sum(terms))
-    return xp.concat(labels), objective
+    return xp.concat(labels), objective if summed else math.nan
 
 
 def finite(block: Block) -> bool:

@@ -277,7 +277,7 @@ def read_numbers(cells: Any, name: Hashable) -> NDArray[Any]:
 
 
 def _to_float(values: NDArray[Any], name: Hashable, dtype: Any) -> NDArray[np.float64]:
-    if values.dtype.kind in "biu":
+    if values.dtype.kind in "biuf":
         return values.astype(np.float64)
     if values.dtype.kind != "O":
         raise ValueError(_not_numeric(name, f"has dtype {dtype}"))

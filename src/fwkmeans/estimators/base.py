@@ -297,12 +297,16 @@ class BaseFeatureWeightedKMeans(
         if is_dask(X):
             later: LabelArray = self._compute_later("predict", X)
             return later
-        source = self._rows_of(X, device)
+        source = self._opened(X, None, reset=False, device=device).source
         labeling = self._parts.dissimilarity.labeling(self._assignment())
+        found = np.nan
         if isinstance(labeling, Labeling):
             labeling = replace(labeling, summed=False)
-        _, source = source.run(labeling)
-        labels: LabelArray = like(source.gather("labels", axis=1)[0], X)
+            if self._is_plain(source) and labeling.assigning.power is None:
+                (found, _), labeled = source.run(labeling)
+        if found != 0.0:  # the pass has not seen that all cells are finite: check them before
+            _, labeled = self._checked(source).run(labeling)
+        labels: LabelArray = like(labeled.gather("labels", axis=1)[0], X)
         return labels
 
     def transform(self, X: Any, *, device: Any = None) -> Any:
@@ -410,9 +414,18 @@ class BaseFeatureWeightedKMeans(
 
     def _rows_of(self, X: Any, device: Any = None) -> Source:
         """Return new rows as the algorithm of the fitted model sees them."""
-        given = self._opened(X, None, reset=False, device=device)
-        faults = count_faults(given.source)
-        return source_of_gaps(self, given.source, self._view, faults, reset=False)
+        return self._checked(self._opened(X, None, reset=False, device=device).source)
+
+    def _checked(self, source: Source) -> Source:
+        """Return opened rows as the algorithm of the fitted model sees them."""
+        return source_of_gaps(self, source, self._view, count_faults(source), reset=False)
+
+    def _is_plain(self, source: Source) -> bool:
+        """Tell whether the algorithm sees rows in memory as they are, if all cells are there."""
+        unchanged = type(self)._view is BaseFeatureWeightedKMeans._view
+        refuses = getattr(self, "missing", "error") == "error"
+        in_memory = isinstance(source, MemorySource) and source.layout.is_numeric
+        return unchanged and refuses and in_memory
 
     def _problem(self, given: Input, source: Source, table: Description) -> Problem:
         """Return the parts bound to the table, its description, and what all starts share."""

@@ -138,8 +138,9 @@ def _open_rows(
         refuse_empty(estimator, X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         rows = read_numeric(X, np.arange(X.shape[1]))
-    elif _is_plain(X) and reset:
-        _set_columns(estimator, X.shape[1])
+    elif _is_plain(X) and (reset or _has_columns(estimator, X.shape[1])):
+        if reset:
+            _set_columns(estimator, X.shape[1])
         rows = X
     else:
         # our own check names the columns that are not finite
@@ -553,6 +554,12 @@ def _set_columns(estimator: Any, n_features: int, names: Sequence[Any] | None = 
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
+
+
+def _has_columns(estimator: Any, n_features: int) -> bool:
+    """Tell whether the rows of fit had as many columns, without names."""
+    same = getattr(estimator, "n_features_in_", None) == n_features
+    return same and not hasattr(estimator, "feature_names_in_")
 
 
 def _is_plain(X: Any) -> bool:

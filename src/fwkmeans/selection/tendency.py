@@ -154,7 +154,7 @@ def _normal(
     n_rows, n_smooth = smooth.shape
     scores = norm.ppf((rankdata(few, axis=0) - 0.5) / n_rows) if few.size else few
     latent = np.hstack([smooth, scores])
-    _, lengths, axes = np.linalg.svd(latent - latent.mean(axis=0), full_matrices=False)
+    lengths, axes = _axes(latent)
     drawn = rng.standard_normal((n_rows, lengths.size)) @ (axes * lengths[:, None])
     drawn /= np.sqrt(n_rows)
     places = np.argsort(np.argsort(drawn[:, n_smooth:], axis=0), axis=0)
@@ -169,10 +169,17 @@ def _even(
     _, coarse = _normal(smooth, few, rng)
     if not smooth.size:
         return smooth, coarse
-    _, _, axes = np.linalg.svd(smooth - smooth.mean(axis=0), full_matrices=False)
+    _, axes = _axes(smooth)
     places = smooth @ axes.T
     drawn = rng.uniform(places.min(axis=0), places.max(axis=0), size=places.shape)
     return drawn @ axes, coarse
+
+
+def _axes(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the lengths and directions of the principal axes, pointing the same way everywhere."""
+    _, lengths, axes = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+    turned = axes.max(axis=1, initial=0.0) < -axes.min(axis=1, initial=0.0)
+    return lengths, np.where(turned[:, None], -axes, axes)
 
 
 def _scatters(rows: FloatArray) -> FloatArray:

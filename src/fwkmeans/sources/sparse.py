@@ -74,10 +74,10 @@ class SparseSource(BlockSource):
 
     Examples
     --------
-    >>> from scipy.sparse import random_array
+    >>> from scipy import sparse
     >>> from fwkmeans import EWKMeans
     >>> from fwkmeans.sources import SparseSource
-    >>> X = random_array((100, 50), density=0.05, rng=0)
+    >>> X = sparse.random(100, 50, density=0.05, random_state=0)
     >>> EWKMeans(2, random_state=0).fit(SparseSource(X)).cluster_centers_.shape
     (2, 50)
     """

@@ -629,7 +629,7 @@ def assign(block: Block, assigning: Pass, *, summed: bool = True) -> tuple[Any, 
     codes, work = _labels_of(block, assigning)
     labels = codes[0].clone()  # the next pass writes its codes there
     if not summed:
-        return labels, 0.0
+        return labels, float("nan")
     own = _distances_to_own(work, labels, 0)
     own += work.offsets[0][labels.long()]
     weight = work.weight
