@@ -207,14 +207,14 @@ def test_same_bits_for_any_number_of_threads_and_any_batch(n_starts):
 def test_same_bits_where_threads_share_a_small_wide_table(rule, kind):
     """Rows of one segment are assigned in pieces, and summed cluster by cluster."""
     rng = np.random.default_rng(7)
-    X = rng.normal(size=(330, 90)) + 3.0 * rng.integers(0, 3, (330, 90))
+    X = rng.normal(size=(700, 200)) + 3.0 * rng.integers(0, 3, (700, 200))
     X[::10] = X[1::10]  # ties
     X = X.astype(np.float32 if kind == "single" else np.float64)
     X = np.asfortranarray(X) if kind == "Fortran" else X
     X = with_gaps(X, rng) if kind == "gaps" else X
-    weight = rng.random(330) * (np.arange(330) % 7 > 0) if kind == "weights" else None
-    stop = {"max_iter": 12, "tol": 1e-7}
-    one, three = (_problem(X, rule, 70, 1, weight, n_threads) for n_threads in (1, 3))
+    weight = rng.random(700) * (np.arange(700) % 7 > 0) if kind == "weights" else None
+    stop = {"max_iter": 3, "tol": 1e-7}
+    one, three = (_problem(X, rule, 150, 1, weight, n_threads) for n_threads in (1, 3))
     expected = alternate_in_python(*one, **stop)
     for problem in (one, three):
         assert alternate_in_core(*problem, **stop) is not None
@@ -252,11 +252,11 @@ def test_same_bits_where_clusters_are_empty_and_bounds_find_rows_for_them(
 @pytest.mark.parametrize("kind", ["plain", "weights"])
 def test_labels_and_objective_of_a_small_table_do_not_depend_on_threads(kind):
     rng = np.random.default_rng(8)
-    X = rng.normal(size=(700, 60)) + 3.0 * rng.integers(0, 3, (700, 60))
+    X = rng.normal(size=(700, 300)) + 3.0 * rng.integers(0, 3, (700, 300))
     weight = rng.random(700) if kind == "weights" else None
-    init = X[:30].copy()
+    init = X[:100].copy()
     fits = [
-        EWKMeans(30, init=init, max_iter=4, n_jobs=jobs, tol=0).fit(X, sample_weight=weight)
+        EWKMeans(100, init=init, max_iter=4, n_jobs=jobs, tol=0).fit(X, sample_weight=weight)
         for jobs in (1, 2, 3)
     ]
     for fit in fits[1:]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from fwkmeans.selection import tendency
 from fwkmeans.selection.tendency import Tendency, cluster_tendency
 
 
@@ -65,3 +67,17 @@ def test_very_many_columns_are_summed_up():
     assert cluster_tendency(X, n_references=3).verdict != "clear"
     X[:30, :60] += 4
     assert cluster_tendency(X, n_references=3).verdict == "clear"
+
+
+def test_decompositions_run_in_one_thread(monkeypatch, rng):
+    """So digits are the same on any number of cores, and threads do not wait for each other."""
+    threads = []
+
+    def scatters(rows):
+        threads.extend(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+        return np.zeros(1)
+
+    monkeypatch.setattr(tendency, "_scatters", scatters)
+    with threadpool_limits(2, user_api="blas"):
+        cluster_tendency(rng.normal(size=(40, 60)), n_references=2)
+    assert set(threads) == {1}

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import pickle
 import signal
 import threading
 import time
@@ -263,7 +264,7 @@ def asked(client, monkeypatch):
     original = Keepers._ask
 
     def watched(self, method, *arguments):
-        seen.append((method, actors(client), arguments[-1]))
+        seen.append((method, actors(client), pickle.loads(arguments[-1])))
         return original(self, method, *arguments)
 
     monkeypatch.setattr(Keepers, "_ask", watched)
@@ -271,28 +272,45 @@ def asked(client, monkeypatch):
 
 
 @pytest.mark.usefixtures("_small_tables_keep_bounds")
-@pytest.mark.parametrize("fails", [False, True])
-def test_actors_are_there_while_the_loop_runs(client, asked, monkeypatch, fails):
+@pytest.mark.parametrize("error", [None, OSError, KeyboardInterrupt])
+def test_actors_are_there_while_the_loop_runs(client, asked, monkeypatch, error):
     """Also if it ends by an error, be it one that looks like that of a connection."""
-    if fails:
-        original = Accumulation._by_bounds
+    original, answer = Accumulation._by_bounds, _Kept.answer
 
-        def full(self, block, memory):
-            if block.first_row:
-                raise OSError("nothing works")
-            return original(self, block, memory)
+    def full(self, block, memory):
+        if block.first_row:
+            raise OSError("nothing works")
+        return original(self, block, memory)
 
+    def interrupted(self, future):
+        if len(asked) > 3:
+            raise KeyboardInterrupt
+        return answer(self, future)
+
+    if error is OSError:
         monkeypatch.setattr(Accumulation, "_by_bounds", full)
-    with pytest.raises(OSError, match="nothing works") if fails else contextlib.nullcontext():
+    if error is KeyboardInterrupt:
+        monkeypatch.setattr(_Kept, "answer", interrupted)
+    with pytest.raises(error) if error else contextlib.nullcontext():
         fit_by_bounds(n_init=1)
     assert len(asked) > 2
     assert {n for _, n, _ in asked} == {2}
     assert soon(lambda: actors(client) == 0)
+    scheduler = client.cluster.scheduler
+    assert soon(lambda: not any(one.processing for one in scheduler.workers.values()))
+
+
+def test_an_adaptive_cluster_keeps_the_workers_that_have_actors(client):
+    scheduler = client.cluster.scheduler
+    assert len(scheduler.workers_to_close(n=2)) == 2
+    with source_of(rows_of(3000)).in_place(1000):
+        assert soon(lambda: scheduler.workers_to_close(n=2) == [])
+    assert soon(lambda: len(scheduler.workers_to_close(n=2)) == 2)
 
 
 @pytest.mark.parametrize("cluster_less", [False, True])
 def test_row_memory_from_before_a_loop_stays(client, cluster_less):
-    """The source that has it can be used after the loop, whatever its first pass does."""
+    """Also if the first pass leaves it alone, and later ones change it."""
     here = dask.config.set(scheduler="synchronous") if cluster_less else contextlib.nullcontext()
     with here:
         _, first = source_of(rows_of(3000)).run(accumulation(0))
@@ -306,9 +324,14 @@ def test_row_memory_from_before_a_loop_stays(client, cluster_less):
         assert not np.array_equal(labels, before[0])
 
 
-def test_row_memory_is_changed_in_place(client, monkeypatch):
-    """That of tasks is not, which others may use."""
-    source = source_of(rows_of(3000))
+@pytest.mark.parametrize("cluster_less", [False, True])
+def test_row_memory_is_changed_in_place(client, cluster_less):
+    """That from before the loop is not, which others may use."""
+    with dask.config.set(scheduler="synchronous") if cluster_less else contextlib.nullcontext():
+        check_changes_in_place(source_of(rows_of(3000)))
+
+
+def check_changes_in_place(source):
     counting = [accumulation(seed, bounded=seed > 1, last=seed - 1 or None) for seed in range(4)]
     _, first = source.run(counting[0])
     before = first.gather("labels", axis=1).compute()
@@ -336,8 +359,9 @@ def test_sources_before_a_pass_in_place_are_void(client, cluster_less):
         after.reduce(accumulation(1))
         after.run(accumulation(1))
         if not cluster_less:
-            with pytest.raises(TypeError, match="inside of in_place"):
-                after.gather("labels")
+            for use in (after.gather, after.mapped):
+                with pytest.raises(TypeError, match="Inside of in_place, actors have the blocks"):
+                    use("labels")
 
 
 @pytest.mark.usefixtures("_small_tables_keep_bounds")
@@ -373,7 +397,7 @@ def test_actors_that_are_lost_are_made_again(client, monkeypatch, lost):
 def test_an_actor_does_a_pass_once(client):
     with source_of(rows_of(3000)).in_place(1000) as rows:
         _, rows = rows.run(accumulation(0))
-        counting = accumulation(1)
+        counting = pickle.dumps(accumulation(1))
         first = rows._turns._ask("run", 2, counting)
         again = rows._turns._ask("run", 2, counting)
         changed = [sum(int(part.changed[0]) for _, _, part in one.parts) for one in again]

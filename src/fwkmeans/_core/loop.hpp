@@ -14,6 +14,10 @@
 
 namespace fwk {
 
+// Multiply-adds from which threads share a pass over the rows of a single segment: to wake them, and to wait for
+// the last one, takes as long as a smaller pass.
+constexpr index SHAREABLE = 20000000;
+
 // What all starts share.
 template <class T>
 struct Problem {
@@ -28,20 +32,23 @@ struct Problem {
     index max_iter;
     double tol;
     bool updates;  // sum only the rows that change, where few do
+    int n_threads;
 
     // Whether bounds tell which rows keep their label: a small race is faster than bounds. Rows in double
-    // precision race in single with them.
+    // precision race in single with them, and threads share only passes with them.
     bool bounded() const {
         const index each = n_clusters * rows.n_features, race = (rule.shared ? 1 : 2) * each;  // of a row
-        const bool worthwhile = each >= 32 && rows.n_rows >= (race >= (sizeof(T) == 8 ? 1000 : 4000) ? 128 : 512);
+        const bool faster = sizeof(T) == 8 ? race >= 2000 : races_by_products(rows.n_features, n_clusters, rule.shared);
+        const bool large = faster || rows.n_rows * each >= SHAREABLE;
+        const bool worthwhile = each >= 32 && rows.n_rows >= (large ? 128 : 512);
         const bool simple = !rule.has_offsets() || each >= 100;
         return (updates || worthwhile) && simple && n_clusters > 1;
     }
-    // Whether threads share the passes of a start.
+    // Whether starts run one after the other, each by all threads if its passes can be shared.
+    bool is_team() const { return n_threads > 1 && n_starts < 2 * n_threads; }
     bool shareable() const {
         return n_segments > 1 || (bounded() && rows.n_rows * n_clusters * rows.n_features >= SHAREABLE);
     }
-    static constexpr index SHAREABLE = 500000;  // multiply-adds of a pass
 };
 
 // How a start ended, see _engine/loop.py.
@@ -641,7 +648,7 @@ std::vector<T> contiguous_rows(const Problem<T>& problem) {
 // Runs all starts: side by side if there are enough of them, else one after the other by a team.
 // centers and weights (R, K, M), constants (R), groups (R, K, groups) are replaced by the results.
 template <class T>
-std::vector<Ended> run_starts(const Problem<T>& given, int n_threads,
+std::vector<Ended> run_starts(const Problem<T>& given,
                               const typename Passes<T>::CancelOf& cancel_of, double* centers,
                               double* weights, double* constants, double* groups) {
     const std::vector<T> contiguous = contiguous_rows(given);
@@ -649,6 +656,7 @@ std::vector<Ended> run_starts(const Problem<T>& given, int n_threads,
     if (!contiguous.empty())
         problem.rows.data = contiguous.data(), problem.rows.row_stride = problem.rows.n_features,
         problem.rows.column_stride = 1;
+    const int n_threads = problem.n_threads;
     const index r = problem.n_starts, size = problem.n_clusters * problem.rows.n_features;
     const index of_groups = problem.n_clusters * problem.rule.n_groups;
     std::vector<Ended> ended(r);
@@ -656,7 +664,7 @@ std::vector<Ended> run_starts(const Problem<T>& given, int n_threads,
         ended[start] = loop.run(start, centers + start * size, weights + start * size, constants + start,
                                 groups + start * of_groups);
     };
-    if (n_threads == 1 || (problem.shareable() && r < 2 * n_threads)) {
+    if (n_threads == 1 || (problem.is_team() && problem.shareable())) {
         Loop<T> loop(problem, problem.shareable() ? n_threads : 1, 0, cancel_of);
         for (index start = 0; start < r; ++start) run(loop, start);
         return ended;

@@ -485,7 +485,8 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
     };
     // rows of a single segment are assigned in pieces, and then summed in their order
     const index pieces = segments > 1 ? 1 : std::min<index>(2 * input.n_threads, input.rows.n_rows / 64);
-    const bool apart = input.n_threads > 1 && pieces > 1;
+    const index work = input.rows.n_rows * starts.n_clusters * starts.n_features;
+    const bool apart = input.n_threads > 1 && pieces > 1 && work >= SHAREABLE;
     if (apart)
         for_each_task(1, pieces, input.rows.n_rows, input.n_threads,
                       [&](index, index, index, index begin, index end, int worker, Cancel cancel) {
@@ -697,13 +698,14 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> alternate(
         numbers[5].data(),
         max_iter,
         tol,
-        updates};
+        updates,
+        input.n_threads};
     Interruption interruption(input.n_threads);
     const typename Passes<T>::CancelOf cancel_of = [&](int worker) { return interruption.of(worker); };
     std::vector<Ended> ended;
     {
         const nb::gil_scoped_release release;
-        ended = run_starts(problem, input.n_threads, cancel_of, centers.data(), weights.data(),
+        ended = run_starts(problem, cancel_of, centers.data(), weights.data(),
                            constants.data(), groups.data());
     }
     if (interruption.interrupted()) throw nb::python_error();

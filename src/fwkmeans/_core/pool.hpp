@@ -164,7 +164,7 @@ struct Team {
     }
 
    private:
-    static constexpr std::ptrdiff_t MANY = 6000;
+    static constexpr std::ptrdiff_t MANY = 100000;
 };
 
 }  // namespace fwk

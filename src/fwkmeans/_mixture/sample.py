@@ -220,6 +220,8 @@ def noise_fit(
     points = np.concatenate([values + node * width for node, _ in NODES])
     weights = np.concatenate([weight * share for _, share in NODES])
     best = _symmetric_fit(points, weights)
+    if np.isinf(skew_price):
+        return best
     total = weights.sum()
     away = points - weights @ points / total
     cubes = weights @ away**3 / total

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fwkmeans._mixture.blocks import INFINITE, block_null, score_of_type
 from fwkmeans._mixture.sample import Sample
@@ -54,31 +55,32 @@ def structure(
     """
     weighted = sample.weighted(membership)
     n_clusters = membership.shape[1]
-    singles = [""] * sample.n_numbers
+    singles: list[str] = []
     groups: list[Group] = []
     doubts: list[tuple[float, str, int, Any]] = []  # score above noise, place, and type there
     if sample.n_numbers:
         best, noise, kind = _scores_of_singles(sample, weighted)
         leading = np.argsort(noise - best, kind="stable")[: MOST_GROUPED if grouping else 0]
-        found = correlated_groups(sample, weighted, among=leading)
-        lead, alone = (best - noise).tolist(), np.maximum(best, noise)
-        is_noise = (noise > best).tolist()
-        for columns in found:
-            if columns.size > 1:
-                group, score = _best_group(sample, weighted, columns, types, tails)
-                share = float(sample.rows.complete(columns).mean())
-            if columns.size == 1 or alone[columns].sum() * share > score:
-                for v in columns.tolist():
-                    singles[v] = NOISE if is_noise[v] else kind[v]
-                    doubts.append((lead[v], "single", v, kind[v]))
+        lead, alone = best - noise, np.maximum(best, noise)
+        singles = np.where(lead < 0, NOISE, kind).tolist()
+        for columns in correlated_groups(sample, weighted, among=leading):
+            if columns.size == 1:
                 continue
+            group, score = _best_group(sample, weighted, columns, types, tails)
+            share = float(sample.rows.complete(columns).mean())
+            if alone[columns].sum() * share > score:
+                continue
+            for v in columns.tolist():
+                singles[v] = ""
             null, tail = block_null(sample, columns, tails)
             doubts.append((score - null, "group", len(groups), group))
             groups.append(group._replace(type=NOISE, tail=tail) if null > score else group)
     categories, excess = _categories(sample, weighted, n_clusters)
-    doubts += [(lead, "category", v, SPEC) for v, lead in enumerate(excess)]
     used = {*singles, *(group.type for group in groups), *categories} - {"", NOISE}
-    if not used and doubts and n_clusters > 1:
+    if not used and n_clusters > 1:
+        doubts += [(lead[v], "single", v, str(kind[v])) for v, one in enumerate(singles) if one]
+        doubts += [(above, "category", v, SPEC) for v, above in enumerate(excess)]
+    if doubts and not used and n_clusters > 1:
         _, place, at, kind_there = max(doubts, key=lambda doubt: doubt[0])
         {"single": singles, "group": groups, "category": categories}[place][at] = kind_there  # type: ignore[index]
     return Structure(tuple(singles), tuple(groups), tuple(categories))
@@ -93,14 +95,14 @@ def leads(sample: Sample, membership: FloatArray) -> tuple[FloatArray, FloatArra
 
 def _scores_of_singles(
     sample: Sample, weighted: FloatArray
-) -> tuple[FloatArray, FloatArray, list[str]]:
+) -> tuple[FloatArray, FloatArray, NDArray[np.str_]]:
     """Return the scores of columns alone as clusters and as noise, and the better type."""
     n_clusters = weighted.shape[1]
     expected, found = expected_variance(sample, n_clusters), moments(sample, weighted)
     tied, own = scores(expected, found, *variances(sample, expected, found))
     tied_score = tied - 0.5 * (n_clusters + 1) * sample.log_n
     own_score = own - n_clusters * sample.log_n
-    kind = np.where(own_score > tied_score, SPEC, TIED).tolist()
+    kind = np.where(own_score > tied_score, SPEC, TIED)
     return np.maximum(tied_score, own_score), sample.null - 1.5 * sample.log_n, kind
 
 
@@ -152,10 +154,9 @@ def correlated_groups(
     The two groups are joined whose joint normal density gains most over separate ones, beyond the
     price of the correlations between them, until no pair gains. In tables with many more pairs of
     columns than rows a correlation costs more, because among so many some are large by chance.
-    Columns that are not `among` those to look at stay alone.
+    Columns that are not `among` those to look at are left out.
     """
     at = np.arange(sample.n_numbers) if among is None else np.sort(among)
-    alone = np.setdiff1d(np.arange(sample.n_numbers), at, assume_unique=True)
     n_columns, n = sample.n_numbers, float(sample.n_rows)
     correlation, together = _within_correlation(sample, weighted, at)
     pairs = 0.5 * n_columns * (n_columns - 1)
@@ -194,8 +195,7 @@ def correlated_groups(
                 cost = len(joined) * len(others) * price
                 gain[i, h] = gain[h, i] = -0.5 * mass * (value - log_det[i] - log_det[h]) - cost
         best = gain.max(axis=1, initial=-INFINITE)
-    groups = [at[sorted(columns)] for columns in members.values()]
-    return groups + [np.array([v]) for v in alone]
+    return [at[sorted(columns)] for columns in members.values()]
 
 
 def _within_correlation(

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.stats import norm, rankdata
 from sklearn.preprocessing import PowerTransformer
 
+from fwkmeans._support.threads import one_blas_thread
 from fwkmeans._tabular.coding import Coding
 from fwkmeans.estimators.kmeans import KMeans
 from fwkmeans.selection.indices import draw_rows
@@ -79,6 +80,11 @@ def cluster_tendency(
     'none'
     """
     table = in_memory(X)
+    with one_blas_thread():  # the same digits on any number of cores, and faster on small tables
+        return _tendency(table, n_references, max_rows, random_state)
+
+
+def _tendency(table: Any, n_references: int, max_rows: int, random_state: Any) -> Tendency:
     rng = np.random.default_rng(random_state)
     rows = draw_rows(table.shape[0], max_rows, random_state)
     smooth, few, categories = _columns(table, rows)

@@ -226,6 +226,7 @@ class DaskSource(BlockSource):
 
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
         """Return the source with a function applied to the numbers of each block."""
+        self._refuse_actors()
         cells = self._cells.mapped(Transform(transform)).held()
         return self._with(_cells=cells, _grouped=None)
 
@@ -238,7 +239,9 @@ class DaskSource(BlockSource):
         """
         if self.sparse or not self.layout.is_numeric:
             return False
-        return cluster_client() is not None or self.n_rows * _BYTES_A_ROW <= _MEMORY_BYTES
+        if isinstance(self._turns, Keepers) or cluster_client() is not None:
+            return True
+        return self.n_rows * _BYTES_A_ROW <= _MEMORY_BYTES
 
     @contextmanager
     def in_place(self, part_bytes: int) -> Iterator[Self]:
@@ -259,68 +262,66 @@ class DaskSource(BlockSource):
 
     def run(self, reduction: Reduction[Part, Whole]) -> tuple[Whole, Self]:
         """Return the result of a reduction, and the source with the new row memory."""
-        turns = self._turns
-        kept: _Kept | None
-        if turns is None:
-            whole, kept = self._joined_and_kept(self._job(reduction))
-            return reduction.finish(whole), self._with(_kept=kept)
-        turns.check(self._number)
+        turns, kept = self._checked_turns(), self._kept
         if isinstance(turns, Keepers):
-            whole, kept = joined(reduction.join, turns.run(reduction)), self._kept
-        else:
-            whole, kept = self._joined_and_kept(self._job(in_place(reduction)))
-            turns.number += 1
-        return reduction.finish(whole), self._with(_kept=kept, _number=turns.number)
+            whole = joined(reduction.join, turns.run(reduction))
+            return reduction.finish(whole), self._with(_number=turns.number)
+        given = reduction if turns is None else in_place(reduction)
+        whole, kept = self._pass(given, self.n_blocks, keep=True)
+        number = 0 if turns is None else turns.next()
+        return reduction.finish(whole), self._with(_kept=kept, _number=number)
 
     def reduce(self, reduction: Reduction[Part, Whole]) -> Whole:
         """Return the result of a reduction; the new row memory is dropped."""
-        turns = self._turns
-        if turns is not None:
-            turns.check(self._number)
+        turns = self._checked_turns()
         if isinstance(turns, Keepers):
             return reduction.finish(joined(reduction.join, turns.reduce(reduction)))
-        job, enough = self._job(reduction), getattr(reduction, "enough", None)
-        if enough is not None and self.n_blocks > 1 and enough(part := self._joined(job, 1)):
-            return reduction.finish(part)
-        return reduction.finish(self._joined(job, self.n_blocks))
+        enough = getattr(reduction, "enough", None)
+        if enough is not None and self.n_blocks > 1:
+            part, _ = self._pass(reduction, 1, keep=False)
+            if enough(part):
+                return reduction.finish(part)
+        return reduction.finish(self._pass(reduction, self.n_blocks, keep=False)[0])
 
-    def _job(self, reduction: Reduction[Any, Any]) -> Job:
-        return Job(reduction, self._sight)
+    def _checked_turns(self) -> Turns | None:
+        """Return what says whether this is a loop; raise an error if row memory has changed."""
+        if self._turns is not None:
+            self._turns.check(self._number)
+        return self._turns
+
+    def _refuse_actors(self) -> None:
+        if isinstance(self._turns, Keepers):
+            raise TypeError("Inside of in_place, actors have the blocks: call run or reduce.")
 
     @property
     def _sight(self) -> Sight:
         return Sight(self.n_threads, self.gaps, self.stretch)
 
-    def _joined_and_kept(self, job: Job) -> tuple[Any, _Kept]:
-        """Return the parts of all blocks, joined, and their new row memory."""
-        size = _size(job)
-        groups = self._groups(size, self.n_blocks)
-        graph, blocks = self._blocks(groups)
-        carried = self._carry(graph, job, size, len(groups))
-        name = _new_name(job.reduction)
-        parts: list[Hashable] = [(name, at) for at in range(len(groups))]
-        kept: list[Hashable] = [(f"kept-{name}", at) for at in range(len(groups))]
-        for at, group in enumerate(groups):
-            graph[kept[at]] = (remember_blocks, carried, group, *blocks[at])
-            graph[parts[at]] = (parts_of, kept[at])
-        tree, tops = _tree(parts, carried)
-        results = Pieces({**graph, **tree}, [*tops, *kept]).computed()
-        whole = joined(job.reduction.join, results.take(range(len(tops))).awaited())
-        memory = Pieces({key: results.graph[key] for key in kept}, kept)
-        return whole, _Kept(memory, groups)
-
-    def _joined(self, job: Job, n_blocks: int) -> Any:
-        """Return the parts of the first blocks, joined."""
+    def _pass(
+        self, reduction: Reduction[Any, Any], n_blocks: int, *, keep: bool
+    ) -> tuple[Any, _Kept | None]:
+        """Return the parts of the first blocks, joined, and with `keep` their new row memory."""
+        job = Job(reduction, self._sight)
         size = _size(job)
         groups = self._groups(size, n_blocks)
         graph, blocks = self._blocks(groups)
         carried = self._carry(graph, job, size, len(groups))
-        name = _new_name(job.reduction)
+        name = _new_name(reduction)
         parts: list[Hashable] = [(name, at) for at in range(len(groups))]
+        kept: list[Hashable] = [(f"kept-{name}", at) for at in range(len(groups))]
         for at, group in enumerate(groups):
-            graph[parts[at]] = (join_blocks, carried, group, *blocks[at])
+            given = (carried, group, *blocks[at])
+            graph[parts[at]] = (parts_of, kept[at]) if keep else (join_blocks, *given)
+            if keep:
+                graph[kept[at]] = (remember_blocks, *given)
         tree, tops = _tree(parts, carried)
-        return joined(job.reduction.join, Pieces({**graph, **tree}, tops).fetched())
+        graph.update(tree)
+        if not keep:
+            return joined(reduction.join, Pieces(graph, tops).fetched()), None
+        results = Pieces(graph, [*tops, *kept]).computed()
+        whole = joined(reduction.join, results.take(range(len(tops))).awaited())
+        memory = Pieces({key: results.graph[key] for key in kept}, kept)
+        return whole, _Kept(memory, groups)
 
     def _groups(self, size: int, n_blocks: int) -> list[list[int]]:
         """Return which of the first blocks are for the same task; no result depends on it.
@@ -379,8 +380,8 @@ class DaskSource(BlockSource):
 
         Its chunks are those of the collection, also where these have no rows.
         """
-        if self._kept is None or isinstance(self._turns, Keepers):
-            raise TypeError("There is no row memory, or actors have it: inside of in_place.")
+        self._refuse_actors()
+        assert self._kept is not None
         token = _new_name(name)
         graph: dict[Hashable, Any] = dict(self._kept.memory.graph)
         key, place = self._kept.place(0)

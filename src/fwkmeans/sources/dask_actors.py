@@ -11,9 +11,12 @@ again, and repeat what makes the same row memory: in a loop that is one pass, se
 
 from __future__ import annotations
 
+import pickle
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from fwkmeans.sources.base import on_block
@@ -32,10 +35,15 @@ _SECONDS = 1.0  # after which we look whether an actor that does not answer is l
 
 
 class Turns:
-    """The passes of a loop that changes row memory in place; each has the number of the next."""
+    """The passes of a loop that changes row memory in place; which are counted."""
 
     def __init__(self) -> None:
         self.number = 0
+
+    def next(self) -> int:
+        """Return the number of a pass that is done."""
+        self.number += 1
+        return self.number
 
     def check(self, number: int) -> None:
         """Raise an error if row memory is no longer that of the pass with this number."""
@@ -97,12 +105,12 @@ class Keeper:
         ]
         n_threads = distributed.get_worker().state.nthreads
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
-        self._answer: Parts | _Failed | None = None
+        self._answer = b""
         self._number = number
         for reduction in again:
             self._on_blocks(reduction, keep=True)
 
-    def run(self, number: int, reduction: Reduction[Any, Any]) -> Any:
+    def run(self, number: int, reduction: bytes) -> bytes:
         """Return the parts of the blocks, and keep the new row memory.
 
         Somebody who did not get the answer can ask again: a pass is done once.
@@ -111,15 +119,15 @@ class Keeper:
             self._answer, self._number = self._try(reduction, keep=True), number
         return self._answer
 
-    def reduce(self, reduction: Reduction[Any, Any]) -> Any:
+    def reduce(self, reduction: bytes) -> bytes:
         """Return the parts of the blocks; row memory stays as it is."""
         return self._try(reduction, keep=False)
 
-    def _try(self, reduction: Reduction[Any, Any], *, keep: bool) -> Parts | _Failed:
+    def _try(self, reduction: bytes, *, keep: bool) -> bytes:
         try:
-            return self._on_blocks(reduction, keep=keep)
+            return _packed(self._on_blocks(pickle.loads(reduction), keep=keep))
         except Exception as error:
-            return _Failed(error)
+            return _packed(_Failed(error))
 
     def _on_blocks(self, reduction: Reduction[Any, Any], *, keep: bool) -> Parts:
         reduction = in_place(reduction) if keep else reduction
@@ -134,6 +142,31 @@ class Keeper:
         return join_values(reduction.join, self._places, several(part_of, range(len(self._places))))
 
 
+def _stay() -> None:
+    """Be there until nobody wants this task, so that an adaptive cluster does not close the worker.
+
+    The scheduler takes workers for idle that have an actor and no task. This one takes no time, and
+    no thread from others.
+    """
+    import distributed
+
+    worker, key = distributed.get_worker(), distributed.get_worker().get_current_task()
+    distributed.secede()
+    while worker.status.name in ("running", "paused"):
+        task = worker.state.tasks.get(key)
+        if task is None or task.state not in ("executing", "long-running"):
+            return
+        time.sleep(_SECONDS / 10)
+
+
+def _packed(value: Any) -> bytes:
+    """Return a message; Dask would send each of some hundred small arrays by itself."""
+    from distributed.protocol import pickle as any_pickle  # classes of a session, too
+
+    packed: bytes = any_pickle.dumps(value)
+    return packed
+
+
 # ---- where the loop is ---------------------------------------------------------------------------
 
 
@@ -142,6 +175,7 @@ class _Kept(NamedTuple):
 
     actor: Any
     future: Any  # of the actor, which lives as long as this
+    guard: Any  # the future of `_stay` there
     blocks: list[int]
 
     def ask(self, method: str, *arguments: Any) -> Any:
@@ -191,8 +225,8 @@ class Keepers(Turns):
 
     def run(self, reduction: Reduction[Any, Any]) -> list[Parts]:
         """Return the parts of all blocks, and let the actors keep the new row memory."""
-        parts = self._ask("run", self.number + 1, reduction)
-        self.number += 1
+        parts = self._ask("run", self.number + 1, _packed(reduction))
+        self.next()
         anew = reduction.anew() if hasattr(reduction, "anew") else None
         if anew is None:
             self._again.append(reduction)
@@ -202,7 +236,7 @@ class Keepers(Turns):
 
     def reduce(self, reduction: Reduction[Any, Any]) -> list[Parts]:
         """Return the parts of all blocks; row memory stays as it is."""
-        return self._ask("reduce", reduction)
+        return self._ask("reduce", _packed(reduction))
 
     def close(self) -> None:
         """Let the workers drop the actors, as soon as these have done what they are at."""
@@ -210,16 +244,20 @@ class Keepers(Turns):
         self._kept = []
 
     def _ask(self, method: str, *arguments: Any) -> list[Parts]:
-        answers: list[Any] = []
+        answers: list[Parts] = []
         asking = self._kept
         while asking:
             asked = [(kept, kept.ask(method, *arguments)) for kept in asking]
             lost: list[_Kept] = []
             for kept, future in asked:
-                answer = kept.answer(future)
+                packed = kept.answer(future)
+                if packed is None:
+                    lost.append(kept)
+                    continue
+                answer = pickle.loads(packed)
                 if isinstance(answer, _Failed):
                     raise answer.error
-                (lost if answer is None else answers).append(kept if answer is None else answer)
+                answers.append(answer)
             asking = self._made_again(lost) if lost else []
         return answers
 
@@ -232,7 +270,7 @@ class Keepers(Turns):
         return made
 
     def _drop(self, several: list[_Kept]) -> None:
-        self._cancel([kept.future for kept in several])
+        self._cancel([future for kept in several for future in (kept.future, kept.guard)])
 
     def _cancel(self, futures: list[Any]) -> None:
         """Give up actors; references to them may live on, since errors refer to what they met."""
@@ -251,20 +289,20 @@ class Keepers(Turns):
     def _tried(self, blocks: Sequence[int]) -> list[_Kept]:
         """Return new actors for these blocks; some may be lost at once."""
         groups = list(self._place(blocks))
-        options = {"actor": True, "allow_other_workers": True}  # if one has gone meanwhile
-        futures = [
-            self._client.submit(
-                Keeper, some, *known, self.number, self._again, workers=[worker], **options
-            )
-            for worker, some, known in groups
-        ]
+        submit = partial(self._client.submit, pure=False, allow_other_workers=True)
+        futures, guards = [], []
+        for worker, some, known in groups:
+            there = {"workers": [worker]}  # or elsewhere, if that has gone meanwhile
+            given = (some, *known, self.number, self._again)
+            futures.append(submit(Keeper, *given, actor=True, **there))
+            guards.append(submit(_stay, **there))
         made: list[_Kept] = []
         try:
-            for (_, some, _), future in zip(groups, futures, strict=True):
+            for (_, some, _), future, guard in zip(groups, futures, guards, strict=True):
                 with suppress(_Lost):
-                    made.append(_Kept(_result(future), future, some))
+                    made.append(_Kept(_result(future), future, guard, some))
         except BaseException:
-            self._cancel(futures)
+            self._cancel([*futures, *guards])
             raise
         return made
 

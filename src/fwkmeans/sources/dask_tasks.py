@@ -103,7 +103,7 @@ class Forget(BlockReduction[None]):
 
 
 class Protect(BlockReduction[None]):
-    """Let nobody change row memory that there is: a source from before a loop has it, too."""
+    """Let no pass change the row memory that there is: a source from before a loop has it, too."""
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[None, RowMemory]:
         """Return it to be read."""
