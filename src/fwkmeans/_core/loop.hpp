@@ -312,7 +312,6 @@ class Loop {
             const bool circle = !ended.converged && best_of_circle(ended.history);
             centers_.swap(moved_);
             std::swap(weighting_, next_);
-            last_ = {moved_.data(), next_.effective.data(), rule_.n_own(), nullptr};
             last_print_ = fingerprint_;
             has_print_ = true;
             if (ended.converged || circle || iteration == problem_.max_iter) {
@@ -418,6 +417,8 @@ class Loop {
         } else {
             const Bounds bounds = moved_bounds();
             passes_.accumulate(starts, labels_.data(), update, &bounds);
+            // the vectors are swapped later, and keep what this points to
+            last_ = {centers_.data(), weighting_.effective.data(), rule_.n_own(), nullptr};
             fingerprint_ += *passes_.total().fingerprint;
             passes_.races = passes_.races.after(passes_.n_doubtful(), passes_.n_doubtful(true), problem_.rows.n_rows);
         }
@@ -616,7 +617,7 @@ class Loop {
     double *sums_ = nullptr, *squares_ = nullptr;
     const double *observed_ = nullptr, *reference_ = nullptr;
     std::vector<double> kept_sums_, kept_squares_, kept_reference_;
-    Deciding last_{};  // what decided the labels of the last pass; nothing before the first one
+    Deciding last_{};  // what decided the labels of the last pass, whose bounds we have; nothing before the first
     std::vector<double> bound_centers_, bound_weights_;
     std::vector<float> upper_, lower_;
     index placed_ = -1;  // the cluster that was moved to a far row since the last pass
