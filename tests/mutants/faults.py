@@ -845,6 +845,12 @@ among(
         "Parts(join_neighbors(ordered, _join_of(by)))",
         "Parts(join_neighbors(ordered[::-1], _join_of(by)))",
     ),
+    (
+        "row-memory-of-tasks-is-changed",
+        "changed argument",
+        "    view.flags.writeable = False\n    return view",
+        "    return view",
+    ),
 )
 among(
     "sources/dask_actors.py",
@@ -859,12 +865,6 @@ among(
         "lost update",
         "for reduction in again:",
         "for reduction in again[:0]:",
-    ),
-    (
-        "row-memory-of-tasks-is-changed",
-        "changed argument",
-        "    view.flags.writeable = False\n    return view",
-        "    return view",
     ),
     (
         "void-sources-are-used",
