@@ -116,9 +116,6 @@ void pack_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, i
     if (same && n_open == block.n_rows) {
         rows.rows = reinterpret_cast<const F*>(block.rows);
         rows.row_stride = block.row_stride;
-    } else if (same) {
-        for (index p = 0; p < n_open; ++p)
-            __builtin_memcpy(rows.staged + p * m, block.row(open.places[p]), m * sizeof(T));
     } else {
         for (index p = 0; p < n_open; ++p) {
             const T* row = block.row(open.places[p]);
@@ -127,7 +124,10 @@ void pack_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, i
                 for (index v = 0; v < m; v += index(64 / sizeof(T))) __builtin_prefetch(later + v, 0, 2);
             }
             F* staged = rows.staged + p * m;
-            for (index v = 0; v < m; ++v) staged[v] = F(load<T>(row + v) - T(shift[v]));
+            if constexpr (same)
+                __builtin_memcpy(staged, row, m * sizeof(T));
+            else
+                for (index v = 0; v < m; ++v) staged[v] = F(load<T>(row + v) - T(shift[v]));
         }
     }
     pack(rows, m, same ? shift : open.zeros);
