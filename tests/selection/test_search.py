@@ -40,7 +40,7 @@ from fwkmeans.selection import (
 )
 from fwkmeans.selection.candidates import Partition
 from fwkmeans.selection.criteria import Candidates, _up_to_enough
-from old_checks import OLD, wrong_checks
+from old_checks import wrong_checks
 from selection import slow
 
 QUICK = {"n_init": 2, "max_iter": 20, "random_state": 0}
@@ -208,10 +208,6 @@ def expected_failures(search):
     failures["check_sample_weight_equivalence_on_dense_data"] = (
         "scores count rows, not weights, and random starts differ as in the estimators"
     )
-    if OLD:
-        failures["check_sample_weight_equivalence_on_sparse_data"] = (
-            "before 1.8 the check is run although the tags say that sparse rows are refused"
-        )
     return failures
 
 
