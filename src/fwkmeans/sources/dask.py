@@ -262,7 +262,7 @@ class DaskSource(BlockSource):
 
     def run(self, reduction: Reduction[Part, Whole]) -> tuple[Whole, Self]:
         """Return the result of a reduction, and the source with the new row memory."""
-        turns, kept = self._checked_turns(), self._kept
+        turns = self._checked_turns()
         if isinstance(turns, Keepers):
             whole = joined(reduction.join, turns.run(reduction))
             return reduction.finish(whole), self._with(_number=turns.number)
@@ -459,11 +459,9 @@ class DaskSource(BlockSource):
             for lost in (one for one in futures if one.status in ("error", "cancelled")):
                 lost.result()  # raises the error
             time.sleep(0.01)
-        graph = _merged(*(one for one in (self._cells, self._weight) if one is not None))
-        if self._kept is not None:
-            graph.update(self._kept.memory.graph)
-        for worker, some in where.items():
-            cells, weights, first_rows, kept, places = self._block(some)
+        graph, groups = self._blocks(list(where.values()))
+        for (worker, some), group in zip(where.items(), groups, strict=True):
+            cells, weights, first_rows, kept, places = group
             values = [[graph.get(key) for key in keys] for keys in (cells, weights, kept)]
             yield worker, some, (*values[:2], first_rows, values[2], places, self._sight)
 
