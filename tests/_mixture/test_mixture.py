@@ -761,6 +761,18 @@ def test_moves_are_tried_in_the_order_of_what_they_promise(rng):
     assert adjusted_rand_score(labels, first.argmax(axis=1)) == 1
 
 
+def test_a_move_that_loses_a_cluster_when_it_rests_is_not_made(rng, monkeypatch):
+    numbers, labels, start = squares(rng)
+    sample = sample_of(numbers)
+    monkeypatch.setattr(fitting, "MOST_MOVES", 0)
+    stuck = fit_family(sample, [start], 4, FAMILIES[0])
+    monkeypatch.setattr(fitting, "MOST_MOVES", 10)
+    assert fitting._moved(sample, stuck, FAMILIES[0]).criterion > stuck.criterion
+    dead = stuck._replace(membership=np.eye(4)[0 * labels])
+    monkeypatch.setattr(fitting, "polish", lambda *_, max_iter: dead)
+    assert fitting._moved(sample, stuck, FAMILIES[0]) is stuck
+
+
 def test_moves_that_cost_too_much_are_not_tried(rng, monkeypatch):
     numbers, labels, _ = squares(rng)
     sample = sample_of(numbers)

@@ -116,14 +116,17 @@ def _moved(sample: Sample, fit: Fit, family: Family) -> Fit:
 
 
 def _better_moves(sample: Sample, fit: Fit, family: Family) -> Iterator[Fit]:
-    """Yield better mixtures that are reached by the most promising moves."""
-    even, criterion = _is_even(fit), fit.criterion
+    """Yield better mixtures that are reached by the most promising moves.
+
+    A move must be better at once, and when it rests: memberships may still lose a cluster.
+    """
+    least = _is_even(fit), fit.criterion + LEAST_GAIN
     for membership in _moves(sample, fit):
-        first = _restructured(sample, membership, family, None)
-        assert first is not None
-        new = _settled(sample, first, family)
-        if (_is_even(new), new.criterion) > (even, criterion + LEAST_GAIN):
-            new = polish(sample, new, max_iter=MOST_STEPS)
+        new = _restructured(sample, membership, family, None)
+        if new is None or (_is_even(new), new.criterion) <= least:
+            continue
+        new = polish(sample, _settled(sample, new, family), max_iter=MOST_STEPS)
+        if (_is_even(new), new.criterion) > least:
             yield new._replace(history=(*fit.history, *new.history))
 
 
