@@ -19,6 +19,7 @@ from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Chosen, Roles, read_columns
 from fwkmeans.cli.models import AUTO, READING, Choice, FitOptions, build, check_sizes, choose
 from fwkmeans.cli.numbers import (
+    AS_STABLE,
     MOST_ROWS,
     TITLES,
     best_of,
@@ -267,7 +268,7 @@ def _auto_at(
             "silhouette": float(Silhouette(p=1.0, max_rows=MOST_ROWS)(candidates).values[0]),
             "stability": float(draws(candidates).values[0]),
         }
-    return partition.labels, scores
+    return partition.labels, {name: one for name, one in scores.items() if np.isfinite(one)}
 
 
 def _best(algorithms: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -313,7 +314,7 @@ def _lines(name: str, table: str, roles: Roles, result: dict[str, Any]) -> Itera
     numbers, scores = result["numbers"], result["scores"]
     yield (
         f"{name}: {count(result['n_rows'], 'row')}, {count(result['n_features'], 'column')}, "
-        f"{numbers[0]} to {numbers[-1]} clusters"
+        f"{numbers[0]}{f' to {numbers[-1]}' if len(numbers) > 1 else ''} clusters"
     )
     if result["n_rows_used"] < result["n_rows"]:
         yield f"(judged by {result['n_rows_used']:,} rows)"
@@ -327,9 +328,10 @@ def _lines(name: str, table: str, roles: Roles, result: dict[str, Any]) -> Itera
         "algorithms"
     )
     yield (
-        "(adjusted Rand index); gap: flat beyond the number that is enough; criterion: "
-        "AutoKMeans', less its highest."
+        f"(adjusted Rand index), and of numbers that are as stable within {AS_STABLE} the highest "
+        "is preferred;"
     )
+    yield "gap: flat beyond the number that is enough; criterion: AutoKMeans', less its highest."
     number = result["recommended"]["n_clusters"]
     yield f"\nWith {number} clusters\n"
     rows = [

@@ -78,11 +78,8 @@ def choose(name: str | None, parameters: Sequence[str] = ()) -> Choice:
     from fwkmeans.estimators import ALGORITHMS, AutoKMeans
     from fwkmeans.estimators.names import find_algorithm
 
-    if name is None or name.lower().replace("-", "") in ("auto", "autokmeans"):
-        title, cls = AUTO, AutoKMeans
-    else:
-        title = find_algorithm(name)
-        cls = ALGORITHMS[title]
+    title = AUTO if name is None else find_algorithm(name, (AUTO,))
+    cls: Any = AutoKMeans if title == AUTO else ALGORITHMS[title]
     return Choice(title, cls, dict(_parameter(one, title, cls) for one in parameters))
 
 
@@ -110,8 +107,20 @@ def _parameter(text: str, title: str, cls: Any) -> tuple[str, Any]:
     if name not in allowed:
         near = difflib.get_close_matches(name, allowed, n=1)
         hint = f"Did you mean {near[0]}? " if near else ""
+        having = _that_have(name) if title == AUTO else []
+        if having:
+            hint = f"Name an algorithm that has it (-a): {', '.join(having)}. "
         raise InputError(f"{title} has no parameter {name!r}. {hint}It has {', '.join(allowed)}.")
     return name, parse_value(value.strip())
+
+
+def _that_have(parameter: str) -> list[str]:
+    """Return the algorithms that have a parameter."""
+    from fwkmeans.estimators import ALGORITHMS
+
+    return [
+        title for title, cls in ALGORITHMS.items() if parameter in inspect.signature(cls).parameters
+    ]
 
 
 def build(choice: Choice, options: FitOptions, features: Any, n_missing: int) -> Any:
