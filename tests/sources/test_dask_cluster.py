@@ -456,8 +456,15 @@ def test_starts_run_together_where_memory_is_plenty(client, asked, monkeypatch):
     assert fit() == expected
     assert asked[0][2].assigning.centers.shape[0] == 4
     n_passes = len(asked)
-    for times, most in ((4.5, 3), (4.0, 2), (3.9, 1)):
-        monkeypatch.setattr(module.DaskSource, "_times_in_memory", lambda *_, times=times: times)
+    for limit, taken, most in (
+        (9.0, 1.4, 5),
+        (5.0, 1.4, 4),
+        (5.0, 0.0, 5),
+        (4.0, 2.3, 1),
+        (3.9, 1.4, 1),
+    ):
+        memory = module._Memory(limit, taken, 1)
+        monkeypatch.setattr(module.DaskSource, "_memory_of", lambda *_, memory=memory: [memory])
         assert source.most_starts(1000) == most
     assert fit() == expected  # one after the other, without actors
     assert len(asked) == n_passes

@@ -55,6 +55,7 @@ _SECONDS = 5.0  # until the scheduler is asked again where the blocks are
 _SENT_BYTES = 2**18  # of reductions that the scheduler passes on to the workers
 _LIST_BYTES = 64 * 2**20  # of parts that a worker may have to hold before they are joined
 _MEMORY_BYTES = 128 * 2**20  # of row memory in this process, where there is no cluster
+_FULL = 0.6  # of the memory of a worker; above it, Dask writes to disk what tasks have returned
 _PLENTY = 4  # times the rows of a worker must fit into its memory, so that an actor may hold them
 
 
@@ -135,6 +136,14 @@ class Pieces(NamedTuple):
     def take(self, places: Sequence[int]) -> Pieces:
         """Return the values at these places."""
         return self._replace(keys=[self.keys[at] for at in places])
+
+
+class _Memory(NamedTuple):
+    """The memory of a worker, in bytes."""
+
+    limit: float
+    taken: float
+    rows: int  # of this table
 
 
 class _Kept:
@@ -245,18 +254,19 @@ class DaskSource(BlockSource):
     def most_starts(self, part_bytes: int) -> int:
         """Return how many starts may have labels and bounds in row memory at a time.
 
-        They are more where actors can hold the rows: at least the memory of these is free for it
-        then, and at most twice as much is taken.
+        They are more where actors can hold the rows and workers have memory that is free: up to
+        twice that of the rows.
         """
         few, client = super().most_starts(part_bytes), cluster_client()
         where = None if client is None else self._blocks_by_worker(client, range(self.n_blocks))
         if where is None:
             return few
-        times, by_parts = self._times_in_memory(client, where), _most_starts(where, part_bytes)
-        if times < _PLENTY or not by_parts:
+        by_parts, memory = _most_starts(where, part_bytes), self._memory_of(client, where)
+        if not by_parts or not _is_plenty(memory):
             return few
+        free = min((_FULL * one.limit - max(one.taken, one.rows)) / one.rows for one in memory)
         of_rows = self.n_features * self.dtype.itemsize
-        return max(1, min(by_parts, int(of_rows * min(2.0, times / 2 - 1) / BYTES_A_ROW)))
+        return min(by_parts, max(few, int(of_rows * min(2.0, free) / BYTES_A_ROW)))
 
     @contextmanager
     def in_place(self, part_bytes: int) -> Iterator[Self]:
@@ -453,20 +463,23 @@ class DaskSource(BlockSource):
         where = self._blocks_by_worker(client, blocks)
         if where is None or not _most_starts(where, part_bytes):
             return None
-        if self._times_in_memory(client, where) < _PLENTY:
+        if not _is_plenty(self._memory_of(client, where)):
             return None
         return Keepers(client, partial(self._placed, client), blocks)
 
-    def _times_in_memory(self, client: Any, where: Mapping[str, Sequence[int]]) -> float:
-        """Return how many times the rows of a worker fit into its memory, where that is least."""
-        workers = client.scheduler_info()["workers"]
-        limits = {address: one["memory_limit"] or np.inf for address, one in workers.items()}
-        least = min(limits.values(), default=np.inf)  # some versions of Dask tell of a few workers
+    def _memory_of(self, client: Any, where: Mapping[str, Sequence[int]]) -> list[_Memory]:
+        """Return the memory of workers that have these blocks."""
+        known = {
+            address: (one["memory_limit"] or np.inf, one.get("metrics", {}).get("memory", 0))
+            for address, one in client.scheduler_info()["workers"].items()
+        }
+        limits, taken = zip(*known.values(), strict=True) if known else ((np.inf,), (0,))
+        others = min(limits), max(taken)  # some versions of Dask tell of a few workers only
         lengths = [self._lengths[at] for at in self._places]
-        return min(
-            limits.get(worker, least) / self._bytes(sum(lengths[at] for at in some))
+        return [
+            _Memory(*known.get(worker, others), self._bytes(sum(lengths[at] for at in some)))
             for worker, some in where.items()
-        )
+        ]
 
     def _placed(
         self, client: Any, blocks: Sequence[int]
@@ -537,6 +550,11 @@ def _balance(
             room[idle] -= lengths[at]
     for worker in [one for one, places in where.items() if not places]:
         del where[worker]
+
+
+def _is_plenty(memory: Sequence[_Memory]) -> bool:
+    """Tell whether actors may hold the rows, which their workers cannot write to disk then."""
+    return all(one.limit >= _PLENTY * one.rows for one in memory)
 
 
 def _most_starts(where: Mapping[str, Sequence[int]], part_bytes: int) -> int:
