@@ -17,7 +17,7 @@ from fwkmeans._support.optional import require
 from fwkmeans._support.text import aligned, count, harmless
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Chosen, Roles, read_columns
-from fwkmeans.cli.models import AUTO, READING, Choice, FitOptions, build, check_sizes, choose
+from fwkmeans.cli.models import AUTO, Choice, FitOptions, build, check_sizes, choose
 from fwkmeans.cli.numbers import (
     AS_STABLE,
     MOST_ROWS,
@@ -45,6 +45,8 @@ from fwkmeans.cli.output import check_apart, check_folder, echo_json, show_uses,
 from fwkmeans.cli.progress import each, working
 from fwkmeans.cli.run import fit_and_collect
 
+#: Algorithms that are compared if nobody says which.
+DEFAULT = (AUTO, "K-Means", "WK-Means", "EW-KM")
 #: Kinds of pictures.
 SUFFIXES = (".png", ".svg", ".pdf")
 #: Draws of rows on which `AutoKMeans`, which takes its time, is repeated.
@@ -63,7 +65,7 @@ STABLE, UNSTABLE = 0.8, 0.6
 @algorithm_option(
     "algorithms",
     multiple=True,
-    text="Only this one; may be repeated (default: AutoKMeans, K-Means, WK-Means, EW-KM).",
+    text=f"Only this one; may be repeated (default: {', '.join(DEFAULT)}).",
 )
 @column_options
 @columns_option
@@ -96,7 +98,7 @@ def choose_command(
     if show_columns:
         show_uses(chosen, as_json)
         return
-    choices = [choose(one) for one in algorithms] or _default_choices()
+    choices = [choose(one) for one in algorithms or DEFAULT]
     result = compare_numbers(choices, options, chosen)
     if picture is not None:
         _draw(result, name, picture)
@@ -110,11 +112,6 @@ def choose_command(
         click.echo(f"Wrote the plot to {picture}")
     for text in chosen.notes:
         click.echo(harmless(f"Note: {text}"))
-
-
-def _default_choices() -> list[Choice]:
-    reading = choose(READING[0])._replace(parameters=dict(READING[1]))
-    return [choose(AUTO), choose("K-Means"), choose("WK-Means"), reading]
 
 
 def _check_picture(path: str | None, table: str) -> None:

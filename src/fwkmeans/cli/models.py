@@ -28,11 +28,6 @@ NAMES = (
     "FG-K-Means",
 )
 
-#: A reading worth a row of its own: weights in every cluster, no cluster lost to a column of few
-#: values, and the best of the weighted algorithms on the bundled tables with noise columns (mean
-#: adjusted Rand index of 13 tables and 3 draws: 0.34; the others 0.20 to 0.30).
-READING = ("EW-KM", {"dispersion": "mean"})
-
 #: Parameters that cannot be given with -p, and what to do instead.
 _OPTIONS = {
     "n_clusters": "use the option -k instead",
@@ -84,13 +79,8 @@ def choose(name: str | None, parameters: Sequence[str] = ()) -> Choice:
 
 
 def every_choice() -> list[Choice]:
-    """Return every algorithm with its defaults, and readings worth a row of their own."""
-    choices = [choose(AUTO)]
-    for name in NAMES:
-        choices.append(choose(name))
-        if name == READING[0]:
-            choices.append(choices[-1]._replace(parameters=dict(READING[1])))
-    return choices
+    """Return every algorithm with its defaults."""
+    return [choose(name) for name in (AUTO, *NAMES)]
 
 
 def _parameter(text: str, title: str, cls: Any) -> tuple[str, Any]:
