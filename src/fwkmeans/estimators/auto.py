@@ -334,7 +334,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         if found < n_clusters:
             warn_user(
                 f"Number of distinct clusters ({found}) found smaller than "
-                f"n_clusters ({n_clusters}): the other clusters are the likeliest of no row. Ask "
+                f"n_clusters ({n_clusters}): no row is likeliest to be in the others. Ask "
                 "for fewer clusters.",
                 FewerClustersWarning,
             )
