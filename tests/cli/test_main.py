@@ -150,6 +150,7 @@ def test_completion_scripts(shell, run):
         ("fwkmeans ", set(COMMANDS)),
         ("fwkmeans co", {"compare", "completion"}),
         ("fwkmeans fit x.csv -a w", {"WK-Means"}),
+        ("fwkmeans fit x.csv -a a", {"AutoKMeans", "AWK"}),
         ("fwkmeans compare x.csv -a f", {"FWSA", "FG-K-Means"}),
         ("fwkmeans fit --lab", {"--labels"}),
     ],

@@ -325,8 +325,8 @@ def _lines(name: str, table: str, roles: Roles, result: dict[str, Any]) -> Itera
         "algorithms"
     )
     yield (
-        f"(adjusted Rand index), and of numbers that are as stable within {AS_STABLE} the highest "
-        "is preferred;"
+        f"(adjusted Rand index); of the numbers within {AS_STABLE} of the most stable one, the "
+        "largest is preferred;"
     )
     yield "gap: flat beyond the number that is enough; criterion: AutoKMeans', less its highest."
     number = result["recommended"]["n_clusters"]

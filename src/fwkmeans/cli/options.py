@@ -13,7 +13,7 @@ from fwkmeans._support.archive import MOST_JSON
 from fwkmeans._tabular.format import MAX_UNPACKED, MISSING, Format
 from fwkmeans.cli.columns import Roles
 from fwkmeans.cli.errors import debug_option
-from fwkmeans.cli.models import NAMES, FitOptions
+from fwkmeans.cli.models import AUTO, NAMES, FitOptions
 from fwkmeans.cli.sizes import Streaming
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -111,7 +111,7 @@ def complete_algorithm(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[str]:
     """Return the algorithms whose names begin like this."""
-    return [name for name in NAMES if name.lower().startswith(incomplete.lower())]
+    return [name for name in (AUTO, *NAMES) if name.lower().startswith(incomplete.lower())]
 
 
 # ---- options ------------------------------------------------------------------------------------
