@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import fwkmeans._core._kernels as _kernels
-from fwkmeans._core.array_kernels import Observed, cross_products, mass_of, no_labels
+from fwkmeans._core.array_kernels import Observed, cross_products, no_labels
 from fwkmeans._core.twin import Moments, Slopes
 from fwkmeans.typing import (
     Block,
@@ -46,10 +46,14 @@ __all__ = [
     "roots",
     "slopes",
     "spread",
+    "sum_x_log_x",
+    "summarize",
     "take_rows",
+    "to_unit",
 ]
 
 exp, log = _kernels.exp, _kernels.log
+summarize, sum_x_log_x, to_unit = _kernels.summarize, _kernels.sum_x_log_x, _kernels.to_unit
 instruction_set = _kernels.instruction_set
 n_segments = _kernels.n_segments
 
@@ -180,6 +184,13 @@ def assign(block: Block, assigning: Pass, *, summed: bool = True) -> tuple[Label
         block.rows, _block(block, _work(block, assigning)), assigning, labels, summed
     )
     return labels, objective
+
+
+def mass_of(block: Block, labels: LabelArray, n_clusters: int) -> FloatArray:
+    """See `fwkmeans._core.twin.mass_of`."""
+    mass = np.zeros(n_clusters)
+    _kernels.add_masses(labels, block.sample_weight, mass)
+    return mass
 
 
 def finite(block: Block) -> bool:

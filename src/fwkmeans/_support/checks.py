@@ -96,11 +96,15 @@ _NO_ARRAYS = (str, bytes, Mapping, set, frozenset)
 def several(words: str) -> Constraint:
     """Return the constraint to be an array, list, frame or the like."""
     return Constraint(
-        lambda value: hasattr(value, "__len__") and not isinstance(value, _NO_ARRAYS), (words,)
+        lambda value: (
+            type(value) is np.ndarray  # the usual case: abstract types take a while to ask
+            or (hasattr(value, "__len__") and not isinstance(value, _NO_ARRAYS))
+        ),
+        (words,),
     )
 
 
-BOOLEAN = Constraint(lambda value: isinstance(value, bool | np.bool_), ("True", "False"))
+BOOLEAN = Constraint(lambda value: isinstance(value, (bool, np.bool_)), ("True", "False"))
 CALLABLE = Constraint(callable, ("a callable",))
 MAPPING = Constraint(lambda value: isinstance(value, Mapping), ("a mapping",))
 NONE = Constraint(lambda value: value is None, ("None",))

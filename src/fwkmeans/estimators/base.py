@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -173,7 +173,7 @@ class BaseFeatureWeightedKMeans(
         with show_progress(self.verbose):
             problem = self._problem(given, source, table)
             run = self._best_run(problem, n_starts_of(self))
-        if not np.isfinite(run.objective):
+        if not math.isfinite(run.objective):
             raise ValueError(
                 f"{problem.recipe.weighting!r} led to an objective that is not finite. Are its "
                 "weights finite, and are the values of X below 1e150 in size? Rescale the columns, "
@@ -301,7 +301,7 @@ class BaseFeatureWeightedKMeans(
         labeling = self._parts.dissimilarity.labeling(self._assignment())
         found = np.nan
         if isinstance(labeling, Labeling):
-            labeling = replace(labeling, summed=False)
+            labeling = labeling._replace(summed=False)
             if self._is_plain(source) and labeling.assigning.power is None:
                 (found, _), labeled = source.run(labeling)
         if found != 0.0:  # the pass has not seen that all cells are finite: check them before
@@ -463,9 +463,9 @@ class BaseFeatureWeightedKMeans(
         self, recipe: Recipe, source: Source, table: Description
     ) -> tuple[Recipe, Description]:
         """Bind the parts to the table; raise if its powers overflow or underflow."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            recipe, table = bind_parts(recipe, source, table)
-        if table.scatter.min() > _TINY and table.scatter.max() < np.inf:
+        recipe, table = bind_parts(recipe, source, table)
+        smallest, largest = table.scatter_range
+        if smallest > _TINY and largest < np.inf:
             return recipe, table  # the usual case
         lost = ~((table.scatter > _TINY) & np.isfinite(table.scatter))
         lost &= table.span > 1e-13 * table.magnitude  # less is rounding: the column is constant
@@ -502,7 +502,7 @@ class BaseFeatureWeightedKMeans(
 
     def _best_run(self, problem: Problem, n_starts: int) -> Run:
         seeds = Seeds(self.random_state)
-        batch = min(n_starts, problem.n_together)
+        batch = 1 if n_starts == 1 else min(n_starts, problem.n_together)
         runs = []
         for first in range(0, n_starts, batch):
             starts = range(first, min(n_starts, first + batch))
@@ -554,7 +554,7 @@ class BaseFeatureWeightedKMeans(
                     "objective of the circle is kept. Try other starts or parameters"
                 )
             warn_user(f"{type(self).__name__} {why}.", NotConvergedWarning)
-        n_found = int((mass > 0).sum())
+        n_found = int(np.count_nonzero(mass > 0))
         if n_found < self.n_clusters_:
             why = (
                 "every row equals its center in all features that have weight. There may be "
@@ -575,7 +575,7 @@ class BaseFeatureWeightedKMeans(
         assignment = self._assignment()
         (total, mass), source = source.run(self._parts.dissimilarity.labeling(assignment))
         weights = self._weights()
-        if not np.isfinite(total):
+        if not math.isfinite(total):
             raise ValueError(
                 "The sum of the dissimilarities of X overflows. Rescale X, for example with "
                 "fwkmeans.preprocessing.RangeStandardizer, and fit again."

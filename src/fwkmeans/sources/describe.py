@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwkmeans._core import kernels_for
+from fwkmeans._core.functions import Summary, summarize
 from fwkmeans._core.twin import Moments
 from fwkmeans.typing import (
     Block,
@@ -94,7 +95,20 @@ def _faults(moments: Moments) -> Faults:
 
 def _finite(point: FloatArray) -> FloatArray:
     finite = np.isfinite(point)
-    return point if finite.all() else np.where(finite, point, 0.0)
+    return point if np.count_nonzero(finite) == finite.size else np.where(finite, point, 0.0)
+
+
+def _remember(description: Description, summary: Summary) -> None:
+    """Let a description of numbers have what it would compute when it is asked."""
+    for array in (summary.varying, summary.span, summary.magnitude):
+        array.flags.writeable = False
+    vars(description).update(
+        varying=summary.varying,
+        span=summary.span,
+        magnitude=summary.magnitude,
+        span_range=summary.span_range,
+        scatter_range=summary.scatter_range,
+    )
 
 
 def describe(source: Source) -> tuple[Description, Faults]:
@@ -105,34 +119,26 @@ def describe(source: Source) -> tuple[Description, Faults]:
     described later.
     """
     reference = _finite(source.reduce(_FirstRow()))
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        moments = source.reduce(_MomentsAbout(reference))
-        drift = moments.sums / moments.observed
-        scatter = np.maximum(moments.squares - moments.sums * drift, 0.0)
-        if (moments.squares > 100.0 * scatter).any():
-            reference = reference + drift
-            moments = source.reduce(_MomentsAbout(_finite(reference)))
-            drift = moments.sums / moments.observed
-            scatter = np.maximum(moments.squares - moments.sums * drift, 0.0)
-        mean = reference + drift
-    minimum, maximum = moments.minimum, moments.maximum
-    known = moments.observed > 0
-    if not known.all():  # a column may be missing in all of these rows
-        minimum, maximum = np.where(known, minimum, 0.0), np.where(known, maximum, 0.0)
-    constant = maximum <= minimum
-    if constant.any():
-        mean, scatter = np.where(constant, minimum, mean), np.where(constant, 0.0, scatter)
+    moments = source.reduce(_MomentsAbout(reference))
+    summary = summarize(moments, reference, anyway=False)
+    if not isinstance(summary, Summary):
+        mean = summary
+        moments = source.reduce(_MomentsAbout(_finite(mean)))
+        summary = summarize(moments, mean, anyway=True)
+        assert isinstance(summary, Summary)
     layout = source.layout
     none = np.zeros(layout.categorical.size)
     description = Description(
-        n_rows=moments.n_rows,
-        mass=moments.mass,
-        mean=layout.features(mean, none),
-        scatter=layout.features(scatter, none),
-        minimum=layout.features(minimum, none),
-        maximum=layout.features(maximum, none),
-        layout=layout,
-        center=layout.centers(mean, np.zeros(layout.n_levels)),
-        gaps=source.gaps,
+        moments.n_rows,
+        moments.mass,
+        layout.features(summary.mean, none),
+        layout.features(summary.scatter, none),
+        layout.features(summary.minimum, none),
+        layout.features(summary.maximum, none),
+        layout,
+        layout.centers(summary.mean, np.zeros(layout.n_levels)),
+        source.gaps,
     )
+    if layout.is_numeric:
+        _remember(description, summary)
     return description, _faults(moments)

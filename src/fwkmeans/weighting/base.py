@@ -100,10 +100,10 @@ class WeightRule(BaseEstimator, ABC):
 
     def normalize(self, values: FloatArray, table: Description) -> FloatArray:
         """Scale non-negative values to sum to one the way the rule's weights do."""
-        if not table.varying.all():
+        if table.n_varying < table.varying.size:
             values = np.where(table.varying, values, 0.0)
         total = values.sum(axis=-1, keepdims=True)
-        if not total.all():
+        if np.count_nonzero(total) < total.size:
             total = np.where(total > 0, total, 1.0)
         normalized: FloatArray = values / total
         return normalized
