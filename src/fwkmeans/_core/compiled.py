@@ -270,7 +270,7 @@ def alternate(
     numbers = (table.scatter, table.mean, table.magnitude, table.span, initial, initial_groups)
     parameters = np.empty((3, n_starts))
     for row, values in zip(parameters, (rule.parameter, rule.second, guards), strict=True):
-        row[:] = values if isinstance(values, float) else np.ravel(values)
+        row[:] = values if isinstance(values, float) else np.asarray(values).ravel()
     partition = None
     if rule.groups is not None:
         order = np.argsort(rule.groups, kind="stable")

@@ -61,8 +61,7 @@ def bind_parts(recipe: Recipe, source: Source, table: Description) -> tuple[Reci
     """
 
     def bound(to: Description) -> Recipe:
-        dissimilarity, center = recipe.dissimilarity.bind(to), recipe.center.bind(to)
-        return recipe._replace(dissimilarity=dissimilarity, center=center)
+        return Recipe(recipe.dissimilarity.bind(to), recipe.center.bind(to), recipe.weighting)
 
     parts = bound(table)
     means = parts.center.is_mean and not parts.dissimilarity.needs_labels
@@ -144,6 +143,8 @@ def check_recipe(recipe: Recipe, source: Source) -> None:
             f"), which are not kept for {recipe.dissimilarity!r}. Give both parts the same p."
         )
     for part in recipe:
+        if not part.operations:
+            continue
         lacking = [name for name in part.operations if name not in source.operations]
         if lacking:
             raise TypeError(

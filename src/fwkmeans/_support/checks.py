@@ -44,12 +44,24 @@ class Constraint(NamedTuple):
         raise InvalidParameterError(f"{who}{name}={_shown(value)}: expected {expected}.{advice}")
 
 
+_SIMPLE = frozenset({bool, float, int, str, type(None)})
+_MANY = 1000
+#: Values that have been checked, most of which will be checked again and again.
+_fine: set[tuple[Callable[[Any], bool], type, Any]] = set()
+
+
 def check_parameters(part: Any, constraints: Mapping[str, Constraint]) -> None:
     """Check the parameters of an estimator or part that are in the table."""
     for name, constraint in constraints.items():
         value = getattr(part, name, _ABSENT)
-        if value is not _ABSENT and not constraint.holds(value):
-            constraint.check(name, value, type(part).__name__)
+        if value is _ABSENT:
+            continue
+        simple = type(value) in _SIMPLE
+        if simple and (constraint.holds, type(value), value) in _fine:
+            continue
+        constraint.check(name, value, type(part).__name__)
+        if simple and len(_fine) < _MANY:
+            _fine.add((constraint.holds, type(value), value))
 
 
 def one_of(*values: str) -> Constraint:

@@ -447,7 +447,7 @@ class BaseFeatureWeightedKMeans(
         if is_anomalous(self):
             problem = with_patterns(self, problem, self._pattern_exponent())
         rule = recipe.weighting.observe(source, table).bind(table, problem.n_clusters)
-        return problem._replace(recipe=recipe._replace(weighting=rule))
+        return problem._replace(recipe=Recipe(recipe.dissimilarity, recipe.center, rule))
 
     def _view(self, source: Source, *, reset: bool) -> Source:
         """Return the rows as the algorithm sees them."""
@@ -521,6 +521,8 @@ class BaseFeatureWeightedKMeans(
                 n_starts,
                 runs[-1].objective,
             )
+        if len(runs) == 1:
+            return runs[0]
         return runs[first_lowest(np.asarray([run.objective for run in runs]))]
 
     def _set_fitted(
@@ -572,9 +574,9 @@ class BaseFeatureWeightedKMeans(
         self, source: Source, table: Description, rule: WeightRuleProtocol
     ) -> tuple[LabelArray, float, FloatArray]:
         """Return labels, objective and mass of the clusters for the public centers and weights."""
-        assignment = self._assignment()
-        (total, mass), source = source.run(self._parts.dissimilarity.labeling(assignment))
         weights = self._weights()
+        assignment = self._assignment(weights)
+        (total, mass), source = source.run(self._parts.dissimilarity.labeling(assignment))
         if not math.isfinite(total):
             raise ValueError(
                 "The sum of the dissimilarities of X overflows. Rescale X, for example with "
@@ -588,18 +590,20 @@ class BaseFeatureWeightedKMeans(
     def _weights(self) -> Weights:
         return Weights(to_host(self.feature_weights_)[None], self._memory)
 
-    def _assignment(self) -> Assignment:
+    def _assignment(self, weights: Weights | None = None) -> Assignment:
         """Return the assignment by the public centers and weights."""
+        weights = self._weights() if weights is None else weights
         layout = self._table.layout
         points = layout.numbers_of(to_host(self.cluster_centers_).astype(np.float64))
         centers = layout.centers(points, self._frequencies)
-        return assignment_of(self._parts.weighting, centers[None], self._weights())
+        return assignment_of(self._parts.weighting, centers[None], weights)
 
 
 def _refuse_batches(recipe: Recipe) -> None:
     """Raise if a parameter of the rule has one value per start: an estimator fits one model."""
     attributes: dict[str, Any] = getattr(recipe.weighting, "__dict__", {})
-    batched = [name for name, value in attributes.items() if one_value_a_start(value)]
+    arrays = [item for item in attributes.items() if isinstance(item[1], np.ndarray)]
+    batched = [name for name, value in arrays if one_value_a_start(value)]
     if batched:
         raise ValueError(
             f"{batched[0]} of {recipe.weighting!r} has one value for each start; an estimator "

@@ -55,6 +55,18 @@ class _FirstRow:
         return whole
 
 
+class _AboutFirstRow(BlockReduction[tuple[FloatArray, Moments]]):
+    """Reduction to the first row with weight and `Moments` about it; all rows must be one block."""
+
+    def on_block(
+        self, block: Block, memory: RowMemory
+    ) -> tuple[tuple[FloatArray, Moments], RowMemory]:
+        row, _ = _FirstRow().on_block(block, memory)
+        assert row is not None
+        reference = _finite(row)
+        return (reference, kernels_for(block.rows).describe(block, reference)), memory
+
+
 class Faults(NamedTuple):
     """Cells of each numeric column that are not finite numbers."""
 
@@ -118,8 +130,11 @@ def describe(source: Source) -> tuple[Description, Faults]:
     squares would cancel, and a second pass relative to the mean is made. Categorical columns are
     described later.
     """
-    reference = _finite(source.reduce(_FirstRow()))
-    moments = source.reduce(_MomentsAbout(reference))
+    if source.n_blocks == 1:
+        reference, moments = source.reduce(_AboutFirstRow())
+    else:
+        reference = _finite(source.reduce(_FirstRow()))
+        moments = source.reduce(_MomentsAbout(reference))
     summary = summarize(moments, reference, anyway=False)
     if not isinstance(summary, Summary):
         mean = summary

@@ -110,8 +110,9 @@ class WeightRule(BaseEstimator, ABC):
 
     def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
         """Return equal weights on all features that are not constant."""
-        shape = (n_starts, n_clusters, table.maximum.size)
-        return Weights(self.normalize(np.ones(shape), table))
+        values = np.empty((n_starts, n_clusters, table.maximum.size))
+        values[...] = self.normalize(np.ones((1, 1, table.maximum.size)), table)
+        return Weights(values)
 
     def effective(self, weights: Weights) -> Effective:
         """Return the weights as they multiply the dissimilarity in the objective."""
