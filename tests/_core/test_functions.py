@@ -111,3 +111,15 @@ def test_a_description_remembers_what_it_would_compute(table):
         assert_same_bits(getattr(found, name), getattr(anew, name))
     assert not found.span.flags.writeable
     assert found.n_varying == anew.varying.sum()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_first_row_with_weight(dtype, order):
+    rows = np.asarray([[9, 9, 9], [1, np.nan, -np.inf], [5, 6, 7]], dtype=dtype, order=order)
+    first = Block(rows, None)
+    np.testing.assert_array_equal(compiled.first_row(first), [9, 9, 9])
+    second = Block(rows, np.asarray([0.0, 0.5, 1.0]))
+    np.testing.assert_array_equal(compiled.first_row(second), [1, 0, 0])
+    np.testing.assert_array_equal(compiled.first_row(Block(rows[::-2], None)), [5, 6, 7])
+    assert compiled.first_row(Block(rows, np.zeros(3))) is None

@@ -36,6 +36,7 @@ __all__ = [
     "exp",
     "find_farthest",
     "finite",
+    "first_row",
     "instruction_set",
     "log",
     "mass_of",
@@ -196,6 +197,12 @@ def mass_of(block: Block, labels: LabelArray, n_clusters: int) -> FloatArray:
 def finite(block: Block) -> bool:
     """See `fwkmeans._core.twin.finite`."""
     return _kernels.finite(block.rows, _block(block, block.rows.size))
+
+
+def first_row(block: Block) -> FloatArray | None:
+    """Return the first row with weight, None if there is none; zeros for cells not finite."""
+    row = np.empty(block.rows.shape[1])
+    return row if _kernels.first_row(block.rows, _block(block, 0), row) else None
 
 
 def distances(block: Block, assigning: Pass) -> RowArray:

@@ -664,6 +664,20 @@ nb::tuple describe(Table<T> X, nb::tuple block, In<double> reference, Out<double
     return nb::make_tuple(*all.mass, *all.rows);
 }
 
+// The first row with weight, (M), with zeros for cells that are no finite numbers; false if no row has weight.
+template <class T>
+bool first_row(Table<T> X, nb::tuple block, Out<double> out) {
+    const Rows<T> rows = Input<T>(X, block).rows;
+    index first = 0;
+    while (rows.sample_weight && first < rows.n_rows && !(rows.sample_weight[first] > 0)) ++first;
+    if (first == rows.n_rows) return false;
+    for (index v = 0; v < rows.n_features; ++v) {
+        const double cell = double(rows.data[first * rows.row_stride + v * rows.column_stride]);
+        out.data()[v] = std::isfinite(cell) ? cell : 0.0;
+    }
+    return true;
+}
+
 // rule: (kind, smoothing, shared, monotone, memoryless, option), see rules.hpp; parameters: (3, R) its two
 // parameters and the guard; partition: (order, firsts, group of each feature), None without groups; table:
 // (varying, scatter, shift, magnitude, span, initial weights), each (M), and those of groups. centers, weights,
@@ -874,6 +888,7 @@ void define(nb::module_& m) {
           nb::arg(), nb::arg());
     m.def("assign", &assign<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
     m.def("finite", &finite<T>, nb::arg().noconvert(), nb::arg());
+    m.def("first_row", &first_row<T>, nb::arg().noconvert(), nb::arg(), nb::arg());
     m.def("distances", &distances<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("observed", &observed<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("slopes", &slopes<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),

@@ -35,14 +35,16 @@ class _MomentsAbout(BlockReduction[Moments]):
 
 
 class _FirstRow:
-    """Reduction to the numbers of the first row with weight."""
+    """Reduction to the numbers of the first row with weight; zeros for those not finite."""
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[FloatArray | None, RowMemory]:
-        weight = block.sample_weight
+        kernels, weight = kernels_for(block.rows), block.sample_weight
+        if hasattr(kernels, "first_row"):
+            return kernels.first_row(block), memory
         first = 0 if weight is None else int(np.argmax(weight > 0))
         if weight is not None and not weight[first] > 0:
             return None, memory
-        return kernels_for(block.rows).take_rows(block, np.array([first])).numbers[0], memory
+        return _finite(kernels.take_rows(block, np.array([first])).numbers[0]), memory
 
     def enough(self, part: FloatArray | None) -> bool:
         return part is not None
@@ -61,9 +63,8 @@ class _AboutFirstRow(BlockReduction[tuple[FloatArray, Moments]]):
     def on_block(
         self, block: Block, memory: RowMemory
     ) -> tuple[tuple[FloatArray, Moments], RowMemory]:
-        row, _ = _FirstRow().on_block(block, memory)
-        assert row is not None
-        reference = _finite(row)
+        reference, _ = _FirstRow().on_block(block, memory)
+        assert reference is not None  # the caller has checked that not all weights are zero
         return (reference, kernels_for(block.rows).describe(block, reference)), memory
 
 
@@ -133,7 +134,7 @@ def describe(source: Source) -> tuple[Description, Faults]:
     if source.n_blocks == 1:
         reference, moments = source.reduce(_AboutFirstRow())
     else:
-        reference = _finite(source.reduce(_FirstRow()))
+        reference = source.reduce(_FirstRow())
         moments = source.reduce(_MomentsAbout(reference))
     summary = summarize(moments, reference, anyway=False)
     if not isinstance(summary, Summary):
