@@ -64,6 +64,21 @@ class Description(_Described):
         """Largest absolute value of each feature; rounding errors are relative to it."""
         return _read_only(np.maximum(np.abs(self.minimum), np.abs(self.maximum)))
 
+    @cached_property
+    def n_varying(self) -> int:
+        """Number of features that can have weight."""
+        return int(np.count_nonzero(self.varying))
+
+    @cached_property
+    def span_range(self) -> tuple[float, float]:
+        """Smallest and largest range of a feature."""
+        return float(self.span.min()), float(self.span.max())
+
+    @cached_property
+    def scatter_range(self) -> tuple[float, float]:
+        """Smallest and largest scatter of a feature."""
+        return float(self.scatter.min()), float(self.scatter.max())
+
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     array.flags.writeable = False

@@ -884,8 +884,8 @@ among(
     (
         "second-look-elsewhere",
         "sign",
-        "reference = reference + drift",
-        "reference = reference - drift",
+        "moments = source.reduce(_MomentsAbout(_finite(mean)))",
+        "moments = source.reduce(_MomentsAbout(_finite(-mean)))",
     ),
     (
         "moments-of-the-last-block",
@@ -1219,14 +1219,17 @@ among(
     ),
 )
 among(
-    "_core/array_kernels.py",
+    "_core/compiled.py",
     (
         "labeling-mass-without-weight",
         "forgotten weight",
-        "mass += np.bincount(labels[piece], weight, n_clusters)",
-        "mass += np.bincount(labels[piece], None, n_clusters)",
+        "_kernels.add_masses(labels, block.sample_weight, mass)",
+        "_kernels.add_masses(labels, None, mass)",
         "tests/sources tests/laws/test_invariance.py tests/laws/test_objective.py",
     ),
+)
+among(
+    "_core/array_kernels.py",
     (
         "pairs-without-sample-weight",
         "forgotten weight",

@@ -41,19 +41,20 @@ OPERATIONS = frozenset(
     }
 ) | ({"alternate", "bounds"} if compiled is not None else set())
 
+_TYPES = (np.dtype(np.float64), np.dtype(np.float32))  # of rows that the compiled kernels take
 _warned = False
 
 
 def kernels_for(rows: Any) -> ModuleType:
     """Return the module with the kernels for these rows."""
     global _warned
+    if type(rows) is np.ndarray and compiled is not None and rows.dtype in _TYPES:
+        return compiled  # the usual case
     own: ModuleType | None = getattr(rows, "kernels", None)  # rows on a device bring theirs
     if own is not None:
         return own
     is_sparse = isinstance(rows, sparse.SparseRows)
-    if not is_sparse and (
-        not isinstance(rows, np.ndarray) or rows.dtype not in (np.float64, np.float32)
-    ):
+    if not is_sparse and (not isinstance(rows, np.ndarray) or rows.dtype not in _TYPES):
         return twin
     if compiled is None and not _warned:
         _warned = True

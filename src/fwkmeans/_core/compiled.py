@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import fwkmeans._core._kernels as _kernels
-from fwkmeans._core.array_kernels import Observed, cross_products, mass_of, no_labels
+from fwkmeans._core.array_kernels import Observed, cross_products, no_labels
 from fwkmeans._core.twin import Moments, Slopes
 from fwkmeans.typing import (
     Block,
@@ -36,6 +36,7 @@ __all__ = [
     "exp",
     "find_farthest",
     "finite",
+    "first_row",
     "instruction_set",
     "log",
     "mass_of",
@@ -46,10 +47,14 @@ __all__ = [
     "roots",
     "slopes",
     "spread",
+    "sum_x_log_x",
+    "summarize",
     "take_rows",
+    "to_unit",
 ]
 
 exp, log = _kernels.exp, _kernels.log
+summarize, sum_x_log_x, to_unit = _kernels.summarize, _kernels.sum_x_log_x, _kernels.to_unit
 instruction_set = _kernels.instruction_set
 n_segments = _kernels.n_segments
 
@@ -182,9 +187,22 @@ def assign(block: Block, assigning: Pass, *, summed: bool = True) -> tuple[Label
     return labels, objective
 
 
+def mass_of(block: Block, labels: LabelArray, n_clusters: int) -> FloatArray:
+    """See `fwkmeans._core.twin.mass_of`."""
+    mass = np.zeros(n_clusters)
+    _kernels.add_masses(labels, block.sample_weight, mass)
+    return mass
+
+
 def finite(block: Block) -> bool:
     """See `fwkmeans._core.twin.finite`."""
     return _kernels.finite(block.rows, _block(block, block.rows.size))
+
+
+def first_row(block: Block) -> FloatArray | None:
+    """Return the first row with weight, None if there is none; zeros for cells not finite."""
+    row = np.empty(block.rows.shape[1])
+    return row if _kernels.first_row(block.rows, _block(block, 0), row) else None
 
 
 def distances(block: Block, assigning: Pass) -> RowArray:
@@ -259,7 +277,7 @@ def alternate(
     numbers = (table.scatter, table.mean, table.magnitude, table.span, initial, initial_groups)
     parameters = np.empty((3, n_starts))
     for row, values in zip(parameters, (rule.parameter, rule.second, guards), strict=True):
-        row[:] = values if isinstance(values, float) else np.ravel(values)
+        row[:] = values if isinstance(values, float) else np.asarray(values).ravel()
     partition = None
     if rule.groups is not None:
         order = np.argsort(rule.groups, kind="stable")

@@ -1,18 +1,21 @@
-"""Elementary functions of arrays, with the bits of the compiled core where there is one.
+"""Functions of small arrays, with the bits of the compiled core where there is one.
 
 NumPy has its own exp and log on some processors. Weight rules use these instead, so that the loop
-in the core and the loop in Python give the same weights.
+in the core and the loop in Python give the same weights. The others are several steps of NumPy in
+one call of the core, which counts in fits of small tables; the steps are here, for machines without
+it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fwkmeans._core import compiled
-from fwkmeans.typing import FloatArray
+from fwkmeans._core.twin import Moments
+from fwkmeans.typing import BoolArray, FloatArray
 
 
 def exp(values: Any) -> FloatArray:
@@ -30,3 +33,90 @@ def _apply(function: Callable[..., None], values: Any) -> FloatArray:
     out = np.empty(values.shape)
     function(values, out)
     return out
+
+
+def sum_x_log_x(values: FloatArray) -> FloatArray:
+    """Return the sum of x log x over the last axis, with 0 log 0 = 0."""
+    if compiled is None:
+        return _sum_x_log_x(values)
+    out = np.empty(values.shape[:-1])
+    compiled.sum_x_log_x(np.ascontiguousarray(values, dtype=np.float64), out)
+    return out
+
+
+def _sum_x_log_x(values: FloatArray) -> FloatArray:
+    total: FloatArray = (values * log(np.where(values > 0, values, 1.0))).sum(axis=-1)
+    return total
+
+
+def to_unit(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (R, K, M) values times a power of two for each start, and these powers.
+
+    The largest value of a start is then in [1/2, 1). This loses no precision.
+    """
+    if compiled is None:
+        return _to_unit(values)
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    out, unit = np.empty(values.shape), np.empty(len(values))
+    compiled.to_unit(values, out, unit)
+    return out, unit
+
+
+def _to_unit(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    _, exponent = np.frexp(values.max(axis=(-2, -1)))
+    unit = np.ldexp(1.0, np.minimum(-exponent, 1023))
+    return values * unit[:, None, None], unit
+
+
+class Summary(NamedTuple):
+    """What moments tell about each numeric feature; see `fwkmeans.typing.Description`."""
+
+    mean: FloatArray
+    scatter: FloatArray
+    minimum: FloatArray
+    maximum: FloatArray
+    span: FloatArray
+    magnitude: FloatArray
+    varying: BoolArray
+    span_range: tuple[float, float]  # of all features
+    scatter_range: tuple[float, float]
+
+
+def summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summary | FloatArray:
+    """Return what moments about a reference tell about the features.
+
+    If the squares cancel, because the reference is an outlier, return the mean alone unless the
+    summary is wanted anyway.
+    """
+    if compiled is None:
+        return _summarize(moments, reference, anyway=anyway)
+    parts = (moments.sums, moments.squares, moments.minimum, moments.maximum, moments.observed)
+    numbers, varying = np.empty((6, reference.size)), np.empty(reference.size, dtype=np.bool_)
+    contiguous = map(np.ascontiguousarray, (*parts, reference))
+    found = compiled.summarize(*contiguous, anyway, numbers, varying)
+    return numbers[0] if found[0] else Summary._make((*numbers, varying, found[1:3], found[3:]))
+
+
+def _summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summary | FloatArray:
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        drift = moments.sums / moments.observed
+        scatter = np.maximum(moments.squares - moments.sums * drift, 0.0)
+        mean: FloatArray = reference + drift
+        if not anyway and (moments.squares > 100.0 * scatter).any():
+            return mean
+    known = moments.observed > 0  # a column may be missing in all of these rows
+    minimum, maximum = np.where(known, moments.minimum, 0.0), np.where(known, moments.maximum, 0.0)
+    constant = maximum <= minimum
+    mean, scatter = np.where(constant, minimum, mean), np.where(constant, 0.0, scatter)
+    varying, span = maximum > minimum, maximum - minimum
+    return Summary(
+        mean,
+        scatter,
+        minimum,
+        maximum,
+        span,
+        np.maximum(np.abs(minimum), np.abs(maximum)),
+        varying if varying.any() else np.ones_like(varying),
+        (float(span.min()), float(span.max())),
+        (float(scatter.min()), float(scatter.max())),
+    )

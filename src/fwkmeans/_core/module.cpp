@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "loop.hpp"
+#include "summaries.hpp"
 
 namespace nb = nanobind;
 
@@ -461,8 +462,9 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
     const std::vector<char> prepared = prepare_all<T>(starts, 1);
     // double rows race in float, where squares decide and fit into it, and no cell is missing
     double far = 0;
-    for (index i = 0; i < starts.n_clusters * starts.n_features; ++i)
-        far = std::max(far, std::fabs(starts.centers[i] - starts.shift[i % starts.n_features]));
+    for (index j = 0, i = 0; j < starts.n_clusters; ++j)
+        for (index v = 0; v < starts.n_features; ++v, ++i)
+            far = std::max(far, std::fabs(starts.centers[i] - starts.shift[v]));
     const bool can_race = !starts.power && !starts.costs && !input.rows.gaps && starts.n_clusters > 1 &&
                           fits_single(far);
     // by products, what is left in float, and what that leaves in double
@@ -662,6 +664,20 @@ nb::tuple describe(Table<T> X, nb::tuple block, In<double> reference, Out<double
     return nb::make_tuple(*all.mass, *all.rows);
 }
 
+// The first row with weight, (M), with zeros for cells that are no finite numbers; false if no row has weight.
+template <class T>
+bool first_row(Table<T> X, nb::tuple block, Out<double> out) {
+    const Rows<T> rows = Input<T>(X, block).rows;
+    index first = 0;
+    while (rows.sample_weight && first < rows.n_rows && !(rows.sample_weight[first] > 0)) ++first;
+    if (first == rows.n_rows) return false;
+    for (index v = 0; v < rows.n_features; ++v) {
+        const double cell = double(rows.data[first * rows.row_stride + v * rows.column_stride]);
+        out.data()[v] = std::isfinite(cell) ? cell : 0.0;
+    }
+    return true;
+}
+
 // rule: (kind, smoothing, shared, monotone, memoryless, option), see rules.hpp; parameters: (3, R) its two
 // parameters and the guard; partition: (order, firsts, group of each feature), None without groups; table:
 // (varying, scatter, shift, magnitude, span, initial weights), each (M), and those of groups. centers, weights,
@@ -830,6 +846,36 @@ void spread(In<double> rows, In<double> weights, In<double> cumulative, In<std::
 void exp(In<double> x, Out<double> out) { elementwise().exp(x.data(), out.data(), index(x.size())); }
 void log(In<double> x, Out<double> out) { elementwise().log(x.data(), out.data(), index(x.size())); }
 
+// numbers OUT: mean, scatter, minimum, maximum, span, magnitude, (6, M); varying OUT: (M). Returns whether
+// squares cancel, and lowest and highest of span and of scatter.
+nb::tuple summarize(In<double> sums, In<double> squares, In<double> minimum, In<double> maximum, In<double> observed,
+                    In<double> reference, bool anyway, Out<double> numbers, Out<bool> varying) {
+    const index m = reference.size();
+    double* out = numbers.data();
+    const Summary summary{out, out + m, out + 2 * m, out + 3 * m, out + 4 * m, out + 5 * m, varying.data()};
+    const Summed moments{sums.data(), squares.data(), minimum.data(), maximum.data(), observed.data()};
+    if (summarize_moments(moments, reference.data(), m, anyway, summary) && !anyway)
+        return nb::make_tuple(true, 0.0, 0.0, 0.0, 0.0);
+    const Range span = range_of(summary.span, m), scatter = range_of(summary.scatter, m);
+    return nb::make_tuple(false, span.low, span.high, scatter.low, scatter.high);
+}
+
+// x and out: (R, K, M); unit: (R).
+void to_unit(In<double> x, Out<double> out, Out<double> unit) {
+    rows_to_unit(x.data(), index(unit.size()), index(x.shape(1) * x.shape(2)), out.data(), unit.data());
+}
+
+// x: (..., M); out: (...).
+void sum_x_log_x(In<double> x, Out<double> out) {
+    sums_x_log_x(x.data(), index(out.size()), index(x.shape(x.ndim() - 1)), out.data());
+}
+
+// Adds to mass, (K).
+void add_masses(In<std::int32_t> labels, std::optional<In<double>> weights, Out<double> mass) {
+    add_mass_of_rows(labels.data(), weights ? weights->data() : nullptr, index(labels.size()),
+                     index(mass.size()), mass.data());
+}
+
 template <class T>
 void define(nb::module_& m) {
     m.def("alternate", &alternate<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
@@ -842,6 +888,7 @@ void define(nb::module_& m) {
           nb::arg(), nb::arg());
     m.def("assign", &assign<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
     m.def("finite", &finite<T>, nb::arg().noconvert(), nb::arg());
+    m.def("first_row", &first_row<T>, nb::arg().noconvert(), nb::arg(), nb::arg());
     m.def("distances", &distances<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("observed", &observed<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("slopes", &slopes<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
@@ -866,6 +913,10 @@ NB_MODULE(_kernels, m) {
     m.def("spread", &fwk::spread);
     m.def("exp", &fwk::exp);
     m.def("log", &fwk::log);
+    m.def("summarize", &fwk::summarize);
+    m.def("to_unit", &fwk::to_unit);
+    m.def("sum_x_log_x", &fwk::sum_x_log_x);
+    m.def("add_masses", &fwk::add_masses, nb::arg(), nb::arg().none(), nb::arg());
     m.def("n_segments", &fwk::n_segments);
     m.def("instruction_set", fwk::name_of_instruction_set);
     m.def("x86_level", [](std::uint32_t leaf1_ecx, std::uint32_t leaf7_ebx,

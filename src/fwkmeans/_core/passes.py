@@ -142,8 +142,7 @@ class Alternated(NamedTuple):
     group_weights: FloatArray
 
 
-@dataclass(frozen=True)
-class Alternation(BlockReduction[Alternated]):
+class Alternation(NamedTuple):
     """Run the whole loop of every start; all rows must be one block."""
 
     rule: CoreRule
@@ -162,7 +161,7 @@ class Alternation(BlockReduction[Alternated]):
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Alternated, RowMemory]:
         """Return how the starts ended."""
         given = (self.centers, self.weights, self.constants.ravel(), self.group_weights)
-        own = [np.array(x, order="C") for x in given]
+        own = [x.copy() for x in given]
         ended = kernels_for(block.rows).alternate(
             block,
             self.rule,
@@ -180,6 +179,10 @@ class Alternation(BlockReduction[Alternated]):
     def join(self, before: Alternated, after: Alternated) -> Alternated:
         """Raise an error: what starts do on two blocks does not say what they do on both."""
         raise TypeError("The loops of several blocks cannot be joined.")
+
+    def finish(self, whole: Alternated) -> Alternated:
+        """Return how the starts ended."""
+        return whole
 
 
 class _Farthest(NamedTuple):
@@ -217,8 +220,7 @@ class FarthestRow(NamedTuple):
         return whole.distance, whole.row
 
 
-@dataclass(frozen=True)
-class Labeling(BlockReduction[tuple[float, FloatArray]]):
+class Labeling(NamedTuple):
     """Write the labels of the only start to row memory.
 
     The result is the part of the objective that depends on the rows, in units of the scale, and the
@@ -248,6 +250,10 @@ class Labeling(BlockReduction[tuple[float, FloatArray]]):
         largest = power is not None and np.isinf(power[0])
         objective = max(before[0], after[0]) if largest else before[0] + after[0]
         return objective, before[1] + after[1]
+
+    def finish(self, whole: tuple[float, FloatArray]) -> tuple[float, FloatArray]:
+        """Return objective and masses."""
+        return whole
 
 
 @dataclass(frozen=True)

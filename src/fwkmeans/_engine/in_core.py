@@ -6,7 +6,9 @@ weight rules that have `in_core`. Everything else, such as a user's own rule, ru
 
 from __future__ import annotations
 
+import functools
 import logging
+import math
 from typing import Any
 
 import numpy as np
@@ -47,16 +49,16 @@ def alternate_in_core(
         return None
     n_starts, n_clusters, _ = weights.values.shape
     memory, initial = dict(weights.memory), recipe.weighting.initial(n_starts, 1, table)
-    nothing = np.zeros((n_starts, n_clusters, 0))
+    unknown, nothing, no_guard = _absent(n_starts, n_clusters)
     ended, moved, found, constants, groups = source.reduce(
         Alternation(
             rule,
             table,
             centers,
             weights.values,
-            memory.get("constant", np.full((n_starts, 1, 1), np.nan)),
+            memory.get("constant", unknown),
             memory.get("group_weights", nothing),
-            memory.get("guard", np.zeros((n_starts, 1, 1))),
+            memory.get("guard", no_guard),
             initial.values[0, 0],
             initial.memory.get("group_weights", nothing)[0, 0],
             max_iter,
@@ -64,7 +66,7 @@ def alternate_in_core(
             updates(source),
         )
     )
-    if "constant" in memory or not np.isnan(constants).all():
+    if "constant" in memory or not all(map(math.isnan, constants.tolist())):
         memory["constant"] = constants.reshape(n_starts, 1, 1)
     if "group_weights" in memory:
         memory["group_weights"] = groups
@@ -75,6 +77,13 @@ def alternate_in_core(
         moved, Weights(found, memory), objective, history, n_iter, converged, has_empty
     )
     return outcome, given_up
+
+
+@functools.lru_cache(maxsize=16)
+def _absent(n_starts: int, n_clusters: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what stands for constants, weights of groups and guards that a rule has not."""
+    unknown = np.full((n_starts, 1, 1), np.nan)
+    return unknown, np.zeros((n_starts, n_clusters, 0)), np.zeros((n_starts, 1, 1))
 
 
 def _in_core(part: Any) -> Any:

@@ -61,15 +61,15 @@ def bind_parts(recipe: Recipe, source: Source, table: Description) -> tuple[Reci
     """
 
     def bound(to: Description) -> Recipe:
-        dissimilarity, center = recipe.dissimilarity.bind(to), recipe.center.bind(to)
-        return recipe._replace(dissimilarity=dissimilarity, center=center)
+        return Recipe(recipe.dissimilarity.bind(to), recipe.center.bind(to), recipe.weighting)
 
     parts = bound(table)
     means = parts.center.is_mean and not parts.dissimilarity.needs_labels
     if means and table.layout.is_numeric:
         return parts, table  # it already has the means, and the sums of squares about them
-    table = _described(parts, source, table)
-    table = _with_category_scale(table, getattr(recipe.dissimilarity, "category_weight", 1.0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        table = _described(parts, source, table)
+        table = _with_category_scale(table, getattr(recipe.dissimilarity, "category_weight", 1.0))
     return bound(table), table
 
 
@@ -120,25 +120,31 @@ def check_recipe(recipe: Recipe, source: Source) -> None:
     """Raise an error that names the part, and what the part or the source lacks."""
     for role, (contract, example) in _ROLES.items():
         part = getattr(recipe, role)
+        kind: Any = type(part)
+        if not _lacking(kind, contract):
+            continue  # a class has another type, and lacks some of them
         if isinstance(part, type):
             raise TypeError(f"{role}={part.__name__} is a class; give an instance of it.")
         if isinstance(part, str):
             raise TypeError(
                 f"{role}={part!r} is a string; give an instance of a part, such as {example}."
             )
-        kind: Any = type(part)
         missing = [name for name in _lacking(kind, contract) if not hasattr(part, name)]
         if missing:
             hint = " Derive it from fwkmeans.weighting.WeightRule." if role == "weighting" else ""
             raise TypeError(
                 f"{role}={part!r} cannot be used as {role}: it has no {', '.join(missing)}.{hint}"
             )
-    if not set(recipe.center.operations) <= set(recipe.dissimilarity.operations):
+    if recipe.center.operations and not set(recipe.center.operations) <= set(
+        recipe.dissimilarity.operations
+    ):
         raise TypeError(
             f"{recipe.center!r} needs the labels of the rows ({', '.join(recipe.center.operations)}"
             f"), which are not kept for {recipe.dissimilarity!r}. Give both parts the same p."
         )
     for part in recipe:
+        if not part.operations:
+            continue
         lacking = [name for name in part.operations if name not in source.operations]
         if lacking:
             raise TypeError(

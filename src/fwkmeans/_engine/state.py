@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwkmeans._core.functions import to_unit
 from fwkmeans.typing import (
     Assignment,
     BoolArray,
@@ -23,11 +24,10 @@ def assignment_of(rule: WeightRuleProtocol, centers: FloatArray, weights: Weight
     [1/2, 1). This loses no precision and keeps float32 from underflow.
     """
     values, scale = rule.effective(weights)
-    _, exponent = np.frexp(values.max(axis=(-2, -1)))
-    unit = np.ldexp(1.0, np.minimum(-exponent, 1023))  # products are faster than many ldexp
+    scaled, unit = to_unit(values)
     scale = scale / unit
     offsets = rule.offsets(weights) / scale[:, None]
-    return Assignment(centers, values * unit[:, None, None], offsets, scale)
+    return Assignment(centers, scaled, offsets, scale)
 
 
 class Run(NamedTuple):

@@ -44,12 +44,24 @@ class Constraint(NamedTuple):
         raise InvalidParameterError(f"{who}{name}={_shown(value)}: expected {expected}.{advice}")
 
 
+_SIMPLE = frozenset({bool, float, int, str, type(None)})
+_MANY = 1000
+#: Values that have been checked, most of which will be checked again and again.
+_fine: set[tuple[Callable[[Any], bool], type, Any]] = set()
+
+
 def check_parameters(part: Any, constraints: Mapping[str, Constraint]) -> None:
     """Check the parameters of an estimator or part that are in the table."""
     for name, constraint in constraints.items():
         value = getattr(part, name, _ABSENT)
-        if value is not _ABSENT and not constraint.holds(value):
-            constraint.check(name, value, type(part).__name__)
+        if value is _ABSENT:
+            continue
+        simple = type(value) in _SIMPLE
+        if simple and (constraint.holds, type(value), value) in _fine:
+            continue
+        constraint.check(name, value, type(part).__name__)
+        if simple and len(_fine) < _MANY:
+            _fine.add((constraint.holds, type(value), value))
 
 
 def one_of(*values: str) -> Constraint:
@@ -96,11 +108,15 @@ _NO_ARRAYS = (str, bytes, Mapping, set, frozenset)
 def several(words: str) -> Constraint:
     """Return the constraint to be an array, list, frame or the like."""
     return Constraint(
-        lambda value: hasattr(value, "__len__") and not isinstance(value, _NO_ARRAYS), (words,)
+        lambda value: (
+            type(value) is np.ndarray  # the usual case: abstract types take a while to ask
+            or (hasattr(value, "__len__") and not isinstance(value, _NO_ARRAYS))
+        ),
+        (words,),
     )
 
 
-BOOLEAN = Constraint(lambda value: isinstance(value, bool | np.bool_), ("True", "False"))
+BOOLEAN = Constraint(lambda value: isinstance(value, (bool, np.bool_)), ("True", "False"))
 CALLABLE = Constraint(callable, ("a callable",))
 MAPPING = Constraint(lambda value: isinstance(value, Mapping), ("a mapping",))
 NONE = Constraint(lambda value: value is None, ("None",))

@@ -14,5 +14,5 @@ def copied(part: Part) -> Part:
     fits of small tables.
     """
     new: Part = object.__new__(type(part))
-    vars(new).update(vars(part))
+    new.__dict__.update(part.__dict__)
     return new

@@ -21,16 +21,19 @@ def effective_n_threads(n_jobs: Any = None) -> int:
     None is every core the process may run on (affinity, cgroup), or ``OMP_NUM_THREADS`` if that is
     set and smaller; -1 is every core, -2 all but one.
     """
-    JOBS.check("n_jobs", n_jobs)
-    cores = _n_cores(_may_run_on(), os.environ.get("LOKY_MAX_CPU_COUNT"))
     if n_jobs is None:
-        limit = os.environ.get("OMP_NUM_THREADS")
+        cores, limit = _n_allowed(), os.environ.get("OMP_NUM_THREADS")
         try:
             return cores if limit is None else max(1, min(cores, int(limit.split(",")[0])))
         except ValueError:
             return cores
+    JOBS.check("n_jobs", n_jobs)
     wanted = int(n_jobs)
-    return min(wanted, _MOST) if wanted > 0 else max(1, cores + 1 + wanted)
+    return min(wanted, _MOST) if wanted > 0 else max(1, _n_allowed() + 1 + wanted)
+
+
+def _n_allowed() -> int:
+    return _n_cores(_may_run_on(), os.environ.get("LOKY_MAX_CPU_COUNT"))
 
 
 @functools.lru_cache(maxsize=8)

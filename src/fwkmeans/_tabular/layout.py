@@ -17,14 +17,18 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-class Layout(NamedTuple):
-    """Columns of a table by kind."""
-
+class _Columns(NamedTuple):
     numeric: IntArray  # (Mn,) positions among the features
     categorical: IntArray  # (Mc,)
     offsets: IntArray  # (Mc + 1,) first level of each categorical column, and the number of levels
 
-    @property
+
+class Layout(_Columns):
+    """Columns of a table by kind."""
+
+    # computed once for each layout: fits of small tables would ask for them often
+
+    @functools.cached_property
     def n_features(self) -> int:
         """Number of features of either kind."""
         return int(self.numeric.size + self.categorical.size)
@@ -39,7 +43,7 @@ class Layout(NamedTuple):
         """Number of levels of all categorical columns, one unseen in each included."""
         return int(self.offsets[-1])
 
-    @property
+    @functools.cached_property
     def is_numeric(self) -> bool:
         """Whether there is no categorical column."""
         return self.categorical.size == 0

@@ -92,7 +92,7 @@ class Minkowski(BaseEstimator):
         """Return the dissimilarity for this table."""
         check_power(self.p)
         check_parameters(self, self._constraints)
-        if np.isinf(self.p) and not table.layout.is_numeric:
+        if not table.layout.is_numeric and np.isinf(self.p):
             raise ValueError(
                 "p is infinite, but X has categorical columns: a largest difference has no place "
                 "for them. Take a finite p, or encode them with "

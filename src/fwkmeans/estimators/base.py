@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -173,7 +173,7 @@ class BaseFeatureWeightedKMeans(
         with show_progress(self.verbose):
             problem = self._problem(given, source, table)
             run = self._best_run(problem, n_starts_of(self))
-        if not np.isfinite(run.objective):
+        if not math.isfinite(run.objective):
             raise ValueError(
                 f"{problem.recipe.weighting!r} led to an objective that is not finite. Are its "
                 "weights finite, and are the values of X below 1e150 in size? Rescale the columns, "
@@ -301,7 +301,7 @@ class BaseFeatureWeightedKMeans(
         labeling = self._parts.dissimilarity.labeling(self._assignment())
         found = np.nan
         if isinstance(labeling, Labeling):
-            labeling = replace(labeling, summed=False)
+            labeling = labeling._replace(summed=False)
             if self._is_plain(source) and labeling.assigning.power is None:
                 (found, _), labeled = source.run(labeling)
         if found != 0.0:  # the pass has not seen that all cells are finite: check them before
@@ -447,7 +447,7 @@ class BaseFeatureWeightedKMeans(
         if is_anomalous(self):
             problem = with_patterns(self, problem, self._pattern_exponent())
         rule = recipe.weighting.observe(source, table).bind(table, problem.n_clusters)
-        return problem._replace(recipe=recipe._replace(weighting=rule))
+        return problem._replace(recipe=Recipe(recipe.dissimilarity, recipe.center, rule))
 
     def _view(self, source: Source, *, reset: bool) -> Source:
         """Return the rows as the algorithm sees them."""
@@ -463,9 +463,9 @@ class BaseFeatureWeightedKMeans(
         self, recipe: Recipe, source: Source, table: Description
     ) -> tuple[Recipe, Description]:
         """Bind the parts to the table; raise if its powers overflow or underflow."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            recipe, table = bind_parts(recipe, source, table)
-        if table.scatter.min() > _TINY and table.scatter.max() < np.inf:
+        recipe, table = bind_parts(recipe, source, table)
+        smallest, largest = table.scatter_range
+        if smallest > _TINY and largest < np.inf:
             return recipe, table  # the usual case
         lost = ~((table.scatter > _TINY) & np.isfinite(table.scatter))
         lost &= table.span > 1e-13 * table.magnitude  # less is rounding: the column is constant
@@ -502,7 +502,7 @@ class BaseFeatureWeightedKMeans(
 
     def _best_run(self, problem: Problem, n_starts: int) -> Run:
         seeds = Seeds(self.random_state)
-        batch = min(n_starts, problem.n_together)
+        batch = 1 if n_starts == 1 else min(n_starts, problem.n_together)
         runs = []
         for first in range(0, n_starts, batch):
             starts = range(first, min(n_starts, first + batch))
@@ -521,6 +521,8 @@ class BaseFeatureWeightedKMeans(
                 n_starts,
                 runs[-1].objective,
             )
+        if len(runs) == 1:
+            return runs[0]
         return runs[first_lowest(np.asarray([run.objective for run in runs]))]
 
     def _set_fitted(
@@ -554,7 +556,7 @@ class BaseFeatureWeightedKMeans(
                     "objective of the circle is kept. Try other starts or parameters"
                 )
             warn_user(f"{type(self).__name__} {why}.", NotConvergedWarning)
-        n_found = int((mass > 0).sum())
+        n_found = int(np.count_nonzero(mass > 0))
         if n_found < self.n_clusters_:
             why = (
                 "every row equals its center in all features that have weight. There may be "
@@ -572,10 +574,10 @@ class BaseFeatureWeightedKMeans(
         self, source: Source, table: Description, rule: WeightRuleProtocol
     ) -> tuple[LabelArray, float, FloatArray]:
         """Return labels, objective and mass of the clusters for the public centers and weights."""
-        assignment = self._assignment()
-        (total, mass), source = source.run(self._parts.dissimilarity.labeling(assignment))
         weights = self._weights()
-        if not np.isfinite(total):
+        assignment = self._assignment(weights)
+        (total, mass), source = source.run(self._parts.dissimilarity.labeling(assignment))
+        if not math.isfinite(total):
             raise ValueError(
                 "The sum of the dissimilarities of X overflows. Rescale X, for example with "
                 "fwkmeans.preprocessing.RangeStandardizer, and fit again."
@@ -588,18 +590,20 @@ class BaseFeatureWeightedKMeans(
     def _weights(self) -> Weights:
         return Weights(to_host(self.feature_weights_)[None], self._memory)
 
-    def _assignment(self) -> Assignment:
+    def _assignment(self, weights: Weights | None = None) -> Assignment:
         """Return the assignment by the public centers and weights."""
+        weights = self._weights() if weights is None else weights
         layout = self._table.layout
         points = layout.numbers_of(to_host(self.cluster_centers_).astype(np.float64))
         centers = layout.centers(points, self._frequencies)
-        return assignment_of(self._parts.weighting, centers[None], self._weights())
+        return assignment_of(self._parts.weighting, centers[None], weights)
 
 
 def _refuse_batches(recipe: Recipe) -> None:
     """Raise if a parameter of the rule has one value per start: an estimator fits one model."""
     attributes: dict[str, Any] = getattr(recipe.weighting, "__dict__", {})
-    batched = [name for name, value in attributes.items() if one_value_a_start(value)]
+    arrays = [item for item in attributes.items() if isinstance(item[1], np.ndarray)]
+    batched = [name for name, value in arrays if one_value_a_start(value)]
     if batched:
         raise ValueError(
             f"{batched[0]} of {recipe.weighting!r} has one value for each start; an estimator "

@@ -20,12 +20,13 @@ MOST = 0.9
 
 def warn_of_dominant_column(estimator: Any, table: Description) -> None:
     """Warn if one of several columns has more than 90 % of the weight of a cluster."""
-    weights = counted_weights(estimator)
-    if weights.max() <= 0.5 * weights.sum(axis=1).min():
-        return  # the usual case
-    if table.varying.sum() < 2:
+    if table.n_varying < 2:
         return
-    weights = weights / weights.sum(axis=1, keepdims=True)  # columns of a space share its weight
+    weights = counted_weights(estimator)
+    total = weights.sum(axis=1, keepdims=True)
+    if not np.count_nonzero(weights > 0.99 * MOST * total):
+        return  # the usual case
+    weights = weights / total  # columns of a space share its weight
     largest = weights.max(axis=1)
     where = np.flatnonzero(largest > MOST)
     if not where.size:

@@ -81,7 +81,8 @@ def open_rows(
         sample_weight = to_host(sample_weight)
     if is_foreign(X):
         X = DeviceSource(X) if is_on_device(X) else to_host(X)
-    if device is None and not isinstance(X, DeviceSource | StreamedSource):
+    elsewhere = type(X) is not np.ndarray and isinstance(X, DeviceSource | StreamedSource)
+    if device is None and not elsewhere:
         return _open_rows(estimator, X, sample_weight, coding, reset=reset)
     if not getattr(estimator, "_runs_on_device", True):
         raise TypeError(
@@ -134,14 +135,14 @@ def _open_rows(
         if coding is not None:
             return _open_mixed(estimator, X, sample_weight, n_threads, coding, reset=reset)
     refuse_text(X, type(estimator).__name__)
-    if has_objects(X):  # such as numbers and pandas' NA
-        refuse_empty(estimator, X)
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        rows = read_numeric(X, np.arange(X.shape[1]))
-    elif _is_plain(X) and (reset or _has_columns(estimator, X.shape[1])):
+    if _is_plain(X) and (reset or _has_columns(estimator, X.shape[1])):
         if reset:
             _set_columns(estimator, X.shape[1])
         rows = X
+    elif has_objects(X):  # such as numbers and pandas' NA
+        refuse_empty(estimator, X)
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        rows = read_numeric(X, np.arange(X.shape[1]))
     else:
         # our own check names the columns that are not finite
         rows = validate_data(
@@ -176,7 +177,7 @@ def describe_rows(
 
 def refuse_infinite(estimator: Any, source: Source, faults: Faults) -> None:
     """Raise an error if a cell is infinite."""
-    if faults.infinite.any():
+    if np.count_nonzero(faults.infinite):
         none = np.zeros(source.layout.categorical.size)
         infinite = source.layout.features(faults.infinite.astype(np.float64), none)
         advice = f"{type(estimator).__name__} needs finite numbers: fill or drop those rows."
@@ -196,7 +197,7 @@ def source_of_gaps(
     refuse_infinite(estimator, source, faults)
     layout = source.layout
     in_categories = np.zeros(0) if layout.is_numeric else count_observed(source).missing
-    if not faults.missing.any() and (layout.is_numeric or not in_categories.any()):
+    if not np.count_nonzero(faults.missing) and (layout.is_numeric or not in_categories.any()):
         seen = view(source, reset=reset)
         changed = seen is not source and count_faults(seen).missing.any()
         return seen.with_gaps(stretch=False) if changed else seen

@@ -15,7 +15,9 @@ __all__ = ["counted_weights", "has_group_weights"]
 def has_group_weights(model: Any) -> bool:
     """Tell whether the weights of features are multiplied by weights of several groups."""
     rule = getattr(getattr(model, "_parts", None), "weighting", None)
-    if not isinstance(rule, GroupEntropyWeights | StressWeights) or rule.groups is None:
+    if getattr(rule, "groups", None) is None:  # a quick answer for most rules
+        return False
+    if not isinstance(rule, GroupEntropyWeights | StressWeights):
         return False
     return bool(np.unique(np.asarray(rule.groups)).size > 1)
 

@@ -39,7 +39,8 @@ def warn_of_unequal_spreads(estimator: Any, table: Description) -> None:
     how = getattr(estimator, "weight_init", "uniform")
     if not isinstance(how, str) or how == "inverse-variance":
         return
-    if table.span.max() <= MOST * table.span.min():
+    smallest, largest = table.span_range
+    if largest <= MOST * smallest:
         return  # the usual case
     numeric = np.zeros(table.scatter.size, dtype=np.bool_)
     numeric[table.layout.numeric] = True

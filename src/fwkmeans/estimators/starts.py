@@ -191,13 +191,14 @@ def _checked_centers(estimator: Any, centers: Any, table: Description) -> FloatA
             f"The columns of init are {list(names)}, those of X {list(expected)}. Give the "
             "same columns in the same order."
         )
-    if np.ndim(centers) != 2:
+    plain = type(centers) is np.ndarray and centers.dtype.kind == "f"
+    if (centers.ndim if plain else np.ndim(centers)) != 2:
         raise ValueError(
             f"init gives {type(centers).__name__} of {np.ndim(centers)} dimensions; expected "
             f"centers of shape {shape}."
         )
-    plain = type(centers) is np.ndarray and centers.dtype.kind == "f"
-    if table.layout.is_numeric and plain and np.isfinite(centers).all() and centers.size:
+    finite = plain and np.count_nonzero(np.isfinite(centers)) == centers.size
+    if table.layout.is_numeric and finite and centers.size:
         values = centers.astype(np.float64)
     elif table.layout.is_numeric:
         values = check_array(centers, dtype=np.float64, copy=True, input_name="init")

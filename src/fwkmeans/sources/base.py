@@ -166,7 +166,7 @@ class BlockSource(ABC):
     def _with(self, **changes: Any) -> Self:
         """Return a copy with other attributes; arrays are shared."""
         changed = copied(self)
-        vars(changed).update(changes)
+        changed.__dict__.update(changes)
         return changed
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwkmeans._core import kernels_for
+from fwkmeans._core.functions import Summary, summarize
 from fwkmeans._core.twin import Moments
 from fwkmeans.typing import (
     Block,
@@ -34,14 +35,16 @@ class _MomentsAbout(BlockReduction[Moments]):
 
 
 class _FirstRow:
-    """Reduction to the numbers of the first row with weight."""
+    """Reduction to the numbers of the first row with weight; zeros for those not finite."""
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[FloatArray | None, RowMemory]:
-        weight = block.sample_weight
+        kernels, weight = kernels_for(block.rows), block.sample_weight
+        if hasattr(kernels, "first_row"):
+            return kernels.first_row(block), memory
         first = 0 if weight is None else int(np.argmax(weight > 0))
         if weight is not None and not weight[first] > 0:
             return None, memory
-        return kernels_for(block.rows).take_rows(block, np.array([first])).numbers[0], memory
+        return _finite(kernels.take_rows(block, np.array([first])).numbers[0]), memory
 
     def enough(self, part: FloatArray | None) -> bool:
         return part is not None
@@ -52,6 +55,17 @@ class _FirstRow:
     def finish(self, whole: FloatArray | None) -> FloatArray:
         assert whole is not None  # the caller has checked that not all weights are zero
         return whole
+
+
+class _AboutFirstRow(BlockReduction[tuple[FloatArray, Moments]]):
+    """Reduction to the first row with weight and `Moments` about it; all rows must be one block."""
+
+    def on_block(
+        self, block: Block, memory: RowMemory
+    ) -> tuple[tuple[FloatArray, Moments], RowMemory]:
+        reference, _ = _FirstRow().on_block(block, memory)
+        assert reference is not None  # the caller has checked that not all weights are zero
+        return (reference, kernels_for(block.rows).describe(block, reference)), memory
 
 
 class Faults(NamedTuple):
@@ -94,7 +108,20 @@ def _faults(moments: Moments) -> Faults:
 
 def _finite(point: FloatArray) -> FloatArray:
     finite = np.isfinite(point)
-    return point if finite.all() else np.where(finite, point, 0.0)
+    return point if np.count_nonzero(finite) == finite.size else np.where(finite, point, 0.0)
+
+
+def _remember(description: Description, summary: Summary) -> None:
+    """Let a description of numbers have what it would compute when it is asked."""
+    for array in (summary.varying, summary.span, summary.magnitude):
+        array.flags.writeable = False
+    vars(description).update(
+        varying=summary.varying,
+        span=summary.span,
+        magnitude=summary.magnitude,
+        span_range=summary.span_range,
+        scatter_range=summary.scatter_range,
+    )
 
 
 def describe(source: Source) -> tuple[Description, Faults]:
@@ -104,35 +131,30 @@ def describe(source: Source) -> tuple[Description, Faults]:
     squares would cancel, and a second pass relative to the mean is made. Categorical columns are
     described later.
     """
-    reference = _finite(source.reduce(_FirstRow()))
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+    if source.n_blocks == 1:
+        reference, moments = source.reduce(_AboutFirstRow())
+    else:
+        reference = source.reduce(_FirstRow())
         moments = source.reduce(_MomentsAbout(reference))
-        drift = moments.sums / moments.observed
-        scatter = np.maximum(moments.squares - moments.sums * drift, 0.0)
-        if (moments.squares > 100.0 * scatter).any():
-            reference = reference + drift
-            moments = source.reduce(_MomentsAbout(_finite(reference)))
-            drift = moments.sums / moments.observed
-            scatter = np.maximum(moments.squares - moments.sums * drift, 0.0)
-        mean = reference + drift
-    minimum, maximum = moments.minimum, moments.maximum
-    known = moments.observed > 0
-    if not known.all():  # a column may be missing in all of these rows
-        minimum, maximum = np.where(known, minimum, 0.0), np.where(known, maximum, 0.0)
-    constant = maximum <= minimum
-    if constant.any():
-        mean, scatter = np.where(constant, minimum, mean), np.where(constant, 0.0, scatter)
+    summary = summarize(moments, reference, anyway=False)
+    if not isinstance(summary, Summary):
+        mean = summary
+        moments = source.reduce(_MomentsAbout(_finite(mean)))
+        summary = summarize(moments, mean, anyway=True)
+        assert isinstance(summary, Summary)
     layout = source.layout
     none = np.zeros(layout.categorical.size)
     description = Description(
-        n_rows=moments.n_rows,
-        mass=moments.mass,
-        mean=layout.features(mean, none),
-        scatter=layout.features(scatter, none),
-        minimum=layout.features(minimum, none),
-        maximum=layout.features(maximum, none),
-        layout=layout,
-        center=layout.centers(mean, np.zeros(layout.n_levels)),
-        gaps=source.gaps,
+        moments.n_rows,
+        moments.mass,
+        layout.features(summary.mean, none),
+        layout.features(summary.scatter, none),
+        layout.features(summary.minimum, none),
+        layout.features(summary.maximum, none),
+        layout,
+        layout.centers(summary.mean, np.zeros(layout.n_levels)),
+        source.gaps,
     )
+    if layout.is_numeric:
+        _remember(description, summary)
     return description, _faults(moments)

@@ -17,7 +17,10 @@ def in_whole_steps(rows: RowArray) -> RowArray:
 
     Fields of record arrays and views of bytes may be so, and the core counts in aligned cells.
     """
-    odd = not rows.flags.aligned or any(stride % rows.itemsize for stride in rows.strides)
+    flags = rows.flags
+    if flags.aligned and (flags.c_contiguous or flags.f_contiguous):
+        return rows
+    odd = not flags.aligned or any(stride % rows.itemsize for stride in rows.strides)
     return rows.copy() if odd else rows
 
 

@@ -100,18 +100,19 @@ class WeightRule(BaseEstimator, ABC):
 
     def normalize(self, values: FloatArray, table: Description) -> FloatArray:
         """Scale non-negative values to sum to one the way the rule's weights do."""
-        if not table.varying.all():
+        if table.n_varying < table.varying.size:
             values = np.where(table.varying, values, 0.0)
         total = values.sum(axis=-1, keepdims=True)
-        if not total.all():
+        if np.count_nonzero(total) < total.size:
             total = np.where(total > 0, total, 1.0)
         normalized: FloatArray = values / total
         return normalized
 
     def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
         """Return equal weights on all features that are not constant."""
-        shape = (n_starts, n_clusters, table.maximum.size)
-        return Weights(self.normalize(np.ones(shape), table))
+        values = np.empty((n_starts, n_clusters, table.maximum.size))
+        values[...] = self.normalize(np.ones((1, 1, table.maximum.size)), table)
+        return Weights(values)
 
     def effective(self, weights: Weights) -> Effective:
         """Return the weights as they multiply the dissimilarity in the objective."""

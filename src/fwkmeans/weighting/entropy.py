@@ -6,11 +6,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from fwkmeans._core.functions import sum_x_log_x
 from fwkmeans._support.checks import at_least_zero, one_of
 from fwkmeans._support.copies import copied
 from fwkmeans.typing import CoreRule, Description, FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule
-from fwkmeans.weighting.simplex import entropy, sum_x_log_x
+from fwkmeans.weighting.simplex import entropy
 
 
 class EntropyWeights(WeightRule):
@@ -60,7 +61,7 @@ class EntropyWeights(WeightRule):
         super().bind(table, n_clusters)
         if isinstance(self.gamma, str) and self.gamma == "auto":
             parts = 2.0 * table.mass if self.dispersion == "mean" else n_clusters
-            gamma = float(table.scatter.sum() / (parts * table.varying.sum()))
+            gamma = float(table.scatter.sum() / (parts * table.n_varying))
             bound = copied(self)
             bound.gamma = gamma
             return bound

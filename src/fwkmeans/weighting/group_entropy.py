@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from fwkmeans._core.functions import exp
+from fwkmeans._core.functions import exp, sum_x_log_x
 from fwkmeans._support.checks import at_least_zero, one_of
 from fwkmeans._support.copies import copied
 from fwkmeans.typing import (
@@ -20,7 +20,7 @@ from fwkmeans.typing import (
     Weights,
 )
 from fwkmeans.weighting.base import WeightRule
-from fwkmeans.weighting.simplex import TIE, sum_x_log_x
+from fwkmeans.weighting.simplex import TIE
 
 
 class GroupEntropyWeights(WeightRule):

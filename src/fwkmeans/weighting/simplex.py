@@ -88,12 +88,6 @@ def guard_of(guard: Any, table: Description, n_parts: int = 1) -> Any:
     return np.multiply(guard, table.scatter.sum() / (n_parts * table.varying.sum()))
 
 
-def sum_x_log_x(weights: FloatArray) -> FloatArray:
-    r"""Return :math:`\sum_v w_v \log w_v` over the last axis, with 0 log 0 = 0."""
-    total: FloatArray = (weights * log(np.where(weights > 0, weights, 1.0))).sum(axis=-1)
-    return total
-
-
 def _power_formula(dispersion: FloatArray, beta: FloatArray, table: Description) -> FloatArray:
     tiny = np.finfo(np.float64).tiny
     logits = log(np.maximum(dispersion, tiny)) / (1.0 - beta)

@@ -1,0 +1,85 @@
+// Arithmetic on small arrays that Python would do with a dozen calls of NumPy each: in a fit of some hundred
+// rows these calls take longer than the passes over the rows. functions.py and array_kernels.py do the same
+// with NumPy where there is no core, and tests compare every bit.
+#pragma once
+#include <cmath>
+
+#include "rules.hpp"
+
+namespace fwk {
+
+// Moments of the rows, (M) each; see sources/describe.py.
+struct Summed {
+    const double *sums, *squares, *minimum, *maximum, *observed;
+};
+// What a description has of each feature; (M) each.
+struct Summary {
+    double *mean, *scatter, *minimum, *maximum, *span, *magnitude;
+    bool* varying;
+};
+
+// The lowest and the highest number; NaN if one of them is.
+inline Range range_of(const double* x, index n) {
+    for (index i = 0; i < n; ++i)
+        if (x[i] != x[i]) return {x[i], x[i]};
+    return elementwise().range(x, n);
+}
+
+// Returns whether the squares about the reference cancel; the rest is then only written if asked for `anyway`.
+inline bool summarize_moments(const Summed& moments, const double* reference, index m, bool anyway, const Summary& out) {
+    bool cancels = false, any = false;
+    for (index v = 0; v < m; ++v) {
+        const double drift = moments.sums[v] / moments.observed[v];
+        const double scatter = moments.squares[v] - moments.sums[v] * drift;
+        out.mean[v] = reference[v] + drift;
+        out.scatter[v] = scatter <= 0 ? 0.0 : scatter;  // NaN stays
+        cancels |= moments.squares[v] > 100.0 * out.scatter[v];
+    }
+    if (cancels && !anyway) return true;
+    for (index v = 0; v < m; ++v) {
+        const bool known = moments.observed[v] > 0;
+        const double low = known ? moments.minimum[v] : 0.0, high = known ? moments.maximum[v] : 0.0;
+        if (high <= low) out.mean[v] = low, out.scatter[v] = 0.0;
+        out.minimum[v] = low;
+        out.maximum[v] = high;
+        out.span[v] = high - low;
+        out.magnitude[v] = std::max(std::fabs(low), std::fabs(high));
+        any |= out.varying[v] = high > low;
+    }
+    if (!any) std::fill_n(out.varying, m, true);
+    return cancels;
+}
+
+// Each of n rows of m numbers times the power of two that brings its largest into [1/2, 1); see _engine/state.py.
+inline void rows_to_unit(const double* x, index n, index m, double* out, double* unit) {
+    for (index i = 0; i < n; ++i) {
+        int exponent;
+        std::frexp(range_of(x + i * m, m).high, &exponent);
+        unit[i] = std::ldexp(1.0, std::min(-exponent, 1023));
+        for (index v = i * m; v < (i + 1) * m; ++v) out[v] = x[v] * unit[i];
+    }
+}
+
+// Sums of x log x over each of n rows of m numbers, with 0 log 0 = 0.
+inline void sums_x_log_x(const double* x, index n, index m, double* out) {
+    std::vector<double> terms(m);
+    for (index i = 0; i < n; ++i, x += m) {
+        elementwise().log(x, terms.data(), m);
+        for (index v = 0; v < m; ++v) terms[v] = x[v] * (x[v] > 0 ? terms[v] : 0.0);
+        out[i] = sum_of(terms.data(), m);
+    }
+}
+
+// Adds the weights of the rows of each cluster, in pieces of 2^16 rows; weights may be null (all ones).
+inline void add_mass_of_rows(const std::int32_t* labels, const double* weights, index n, index k, double* mass) {
+    constexpr index PIECE = index(1) << 16;
+    std::vector<double> piece(k);
+    for (index begin = 0; begin < n; begin += PIECE) {
+        std::fill(piece.begin(), piece.end(), 0.0);
+        const index end = std::min(n, begin + PIECE);
+        for (index i = begin; i < end; ++i) piece[labels[i]] += weights ? weights[i] : 1.0;
+        for (index j = 0; j < k; ++j) mass[j] += piece[j];
+    }
+}
+
+}  // namespace fwk
