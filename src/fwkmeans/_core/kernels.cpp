@@ -62,16 +62,17 @@ void farthest_bounded(const Rows<T>& table, index begin, index end, const Starts
 // Labels of complete rows without categories by a race in float; false if that decides too few.
 template <class T>
 bool assign_in_single(Scratch<T>& block, Undecided<float>& open, const Start<T>& exactly,
-                      const Starts& starts, const char* single, const char*& products) {
+                      const Starts& starts, const char* single, const Products* products, Parts& parts) {
     for (index i = 0; i < block.n_rows; ++i) open.places[i] = std::int32_t(i);
-    index doubtful, n_again = 0;
+    std::int64_t counts[N_COUNTS] = {};
+    index doubtful;
     if (products)
-        doubtful = race_undecided(block, open, block.n_rows, exactly, starts, single,
-                                  *reinterpret_cast<const Products*>(products), 0, n_again);
+        doubtful = race_undecided(block, open, block.n_rows, exactly, starts, single, *products, parts, 0, counts);
     else
         doubtful = race_undecided(block, open, block.n_rows, exactly, starts, single, 0);
     for (index i = 0; i < block.n_rows; ++i) block.labels[i] = open.rows.labels[i];
-    if (n_again > block.n_rows / 4) products = nullptr;
+    parts.one &= one_part_decides(counts);
+    parts.both &= counts[AFTER_BOTH] <= block.n_rows / 4;
     return doubtful <= block.n_rows / 8;
 }
 
@@ -88,6 +89,8 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
     const bool largest = exactly.p == __builtin_inf();
     double objective = 0;
     const index m = starts.n_features;
+    const auto* by_products = reinterpret_cast<const Products*>(products);
+    Parts parts = {by_products && by_products->one, by_products && by_products->both};
     Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m), look);
     open.rows.upper = nullptr;
     if (single)
@@ -96,7 +99,7 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
         if (out.known) {
             __builtin_memcpy(block.labels, out.labels + (block.first - begin), std::size_t(block.n_rows) * 4);
         } else if (single) {
-            if (!assign_in_single(block, open, exactly, starts, single, products)) single = nullptr;
+            if (!assign_in_single(block, open, exactly, starts, single, by_products, parts)) single = nullptr;
         } else {
             pack_block(table, starts, prepared, block);
             assign_block(block, exactly, starts, 0, prepared);

@@ -1,7 +1,8 @@
 // A race by matrix products in the tile registers of AMX, where the processor has them: ten times the
-// multiply-adds of float a second. Numbers are sums of two bfloat16 there, x = h + l + r. What three of
-// four products, h h' + h l' + l h', leave out is bounded, and rows that this bound does not decide race
-// again in float: labels are those of the plain pass.
+// multiply-adds of float a second. Numbers are sums of two bfloat16 there, x = h + l + r. Rows race by the
+// products h h' of one part first. What these leave out is bounded, and rows that this bound does not decide
+// race again by h h' + h l' + l h', with a bound some eighty times as narrow, and then in float: labels are
+// those of the plain pass.
 #pragma once
 #include "assignment.hpp"
 
@@ -28,8 +29,9 @@ inline index n_steps(const Starts& starts) {
 
 // What `prepare_products` writes: bounds, as for other races, then floats and tiles of factors.
 struct Products {
-    Prepared bound;
-    double limit;  // rows of a larger squared length are left alone
+    Prepared bounds[2];  // of one part, and of both
+    bool one, both;      // which of the two races is worthwhile; at least one is
+    double limit;        // rows of a larger squared length are left alone
     index steps, n_tiles;
     const double* wide_shift;      // (features of all steps), zeros behind the last
     const float *shift, *weights;  // the same
@@ -64,6 +66,9 @@ inline Split split(Floats a, Floats b) {
     const Floats a_low = a - (Floats)a_high, b_low = b - (Floats)(b_round & 0xffff0000u);
     const Bits a_last = (Bits)a_low + 0x8000u, b_last = (Bits)b_low + 0x8000u;
     return {a_high | b_round >> 16, (a_last & 0xffff0000u) | b_last >> 16};
+}
+inline Bits high_parts(Floats a, Floats b) {
+    return (((Bits)a + 0x8000u) & 0xffff0000u) | ((Bits)b + 0x8000u) >> 16;
 }
 
 inline std::uint32_t first_lanes(index n) { return n >= TILE ? 0xffffu : n > 0 ? (1u << n) - 1u : 0u; }
@@ -112,9 +117,10 @@ inline void store_tile(Bits (&clusters)[TILE], char* tile) {
 // How far a sum may be off. Half a unit in the last of eight digits is at most 2^-8 of a number, so |l|
 // <= 2^-8 |x| and |r| <= 2^-16 |x|, and a product of two numbers loses l l', r x' and x r': 3.02 x 2^-16
 // of it, and 2^-21 for what is rounded to float before (the row less the shift, its square, the factor).
+// With one part it loses (x - h) x' and h (x' - h'): 2.01 x 2^-8 of it, and the same 2^-21.
 // Products of bfloat16 are exact in float. An instruction adds 16 to each of two sums, these, and that
-// to the result (Intel's manual, TDPBF16PS): a product goes through 17 additions and those of
-// all instructions, three a step, after it. So a sum of products p is at most e sum |p| off with e below.
+// to the result (Intel's manual, TDPBF16PS): a product goes through 17 additions and those of all
+// instructions, three a step or one, after it. So a sum of products p is at most e sum |p| off with e below.
 // What underflows is flushed to zero: a part, or a partial sum, below the smallest normal number.
 //
 // Shared weights: sum |p| <= |y| |g| with g = -2 w c. Own weights: the products are w y^2 and -2 w c y,
@@ -122,10 +128,12 @@ inline void store_tile(Bits (&clusters)[TILE], char* tile) {
 // for z, the distance without its offset or more, a dissimilarity is at most f(z) = e (z + 4 sqrt(z C) + 3 C)
 // off, and f grows with z. So if the second lowest sum, s, exceeds the lowest by more than 2 f(s), all
 // others are at least s - f(s), and the lowest is at most f(s) above its sum: it is certain, and both
-// are bounded. (z is what a sum exceeds the lowest offset by.)
+// are bounded. (z is what a sum exceeds the lowest offset by. A lowest one with z above s would have a sum of z -
+// f(z) or more. Where f' <= 1 this exceeds s - f(s); f' > 1 means s < 4.1 e^2 C, and then z - f(z) > -3.1 e C is
+// above s - 2 f(s) < -5.9 e C, since e < 1/100.)
 //
 // `memory` is zero, or what an earlier call for as many clusters and features wrote.
-inline void prepare_products(const Starts& starts, void* memory) {
+inline void prepare_products(const Starts& starts, bool one, bool both, void* memory) {
     const index k_total = starts.n_clusters, m = starts.n_features, steps = n_steps(starts);
     const index each = features_a_step(starts), tiles = (k_total + TILE - 1) / TILE;
     Products& out = *static_cast<Products*>(memory);
@@ -180,21 +188,27 @@ inline void prepare_products(const Starts& starts, void* memory) {
         }
     }
     longest = square_root(longest);
-    const double u = UNIT_ROUNDOFF<float>, products = double(3 * steps);
-    const double e = 3.02 * 0x1p-16 + 0x1p-21 + 1.02 * (17 + products) * u;
+    const double u = UNIT_ROUNDOFF<float>;
     // what is flushed: a partial sum, a part of a row times its factor, a part of a factor times the row
     const double flushed = 4 * double(32 * steps) * SMALLEST<float>;
     out.limit = 0x1p40 * farthest < LONGEST ? 0x1p40 * farthest : LONGEST;
-    const double added = 1.02 * (products + 2) * u * (largest_constant + largest_offset) +
-                         flushed * (2 + longest + heaviest);
-    if (starts.expanded)
-        out.bound = {2.02 * added, 2.02 * (e * longest + flushed), 0, 0};
-    else
-        out.bound = {2.02 * (3 * e * largest_constant + added + flushed * (square_root(out.limit) + out.limit)),
-                     2.02 * 4 * e * square_root(largest_constant), 2.02 * e, lowest_offset};
     const double largest_sum = largest_constant + largest_offset + square_root(LONGEST) * longest +
                                (starts.expanded ? 0 : LONGEST * heaviest);
-    if (!(largest_sum <= LARGEST<float> / 16)) out.bound.absolute = __builtin_inf();
+    for (int parts = 1; parts <= 2; ++parts) {
+        const double products = double((parts == 1 ? 1 : 3) * steps), lost = parts == 1 ? 2.01 * 0x1p-8 : 3.02 * 0x1p-16;
+        const double e = lost + 0x1p-21 + 1.02 * (17 + products) * u;
+        const double added = 1.02 * (products + 2) * u * (largest_constant + largest_offset) +
+                             flushed * (2 + longest + heaviest);
+        Prepared& bound = out.bounds[parts - 1];
+        if (starts.expanded)
+            bound = {2.02 * added, 2.02 * (e * longest + flushed), 0, 0};
+        else
+            bound = {2.02 * (3 * e * largest_constant + added + flushed * (square_root(out.limit) + out.limit)),
+                     2.02 * 4 * e * square_root(largest_constant), 2.02 * e, lowest_offset};
+        if (!(largest_sum <= LARGEST<float> / 16)) bound.absolute = __builtin_inf();
+    }
+    out.one = one;
+    out.both = both;
     out.steps = steps;
     out.n_tiles = tiles;
     out.wide_shift = wide_shift;
@@ -235,13 +249,13 @@ class TileRegisters {
 #define FWK_TILE_MULTIPLY(sum, rows, factors) \
     __asm__ volatile("tdpbf16ps %%tmm" #factors ", %%tmm" #rows ", %%tmm" #sum : :)
 
-// Sums of R tiles of rows and C tiles of clusters, (R, C) tiles; the tiles of a row or a cluster are
-// `apart` bytes apart.
-template <int R, int C>
-inline void multiply(const char* rows, const char* factors, index apart, index steps,
-                     const float* constants, float* sums) {
+// Sums of R tiles of rows and C tiles of clusters, (R, C) tiles, by one part of each number or both. Rows have
+// as many parts; factors always have two. The tiles of a row, or of a cluster, are one after the other.
+template <int R, int C, int PARTS>
+inline void multiply(const char* rows, const char* factors, index steps, const float* constants, float* sums) {
     static_assert(R * C <= 4 && (C == 1 || R <= 2));
     constexpr index LOW = TILE_BYTES, size = TILE * TILE;
+    const index apart = PARTS * TILE_BYTES * steps, factors_apart = 2 * TILE_BYTES * steps;
     FWK_TILE_LOAD(0, constants, 0);
     if (C == 2) FWK_TILE_LOAD(1, constants + TILE, 0);
     if (C == 1 && R > 1) FWK_TILE_LOAD(1, constants, 0);
@@ -249,28 +263,42 @@ inline void multiply(const char* rows, const char* factors, index apart, index s
     if (C == 2 && R == 2) FWK_TILE_LOAD(3, constants + TILE, 0);
     if (C == 1 && R == 4) FWK_TILE_LOAD(2, constants, 0);
     if (C == 1 && R == 4) FWK_TILE_LOAD(3, constants, 0);
-    for (index step = 0; step < steps; ++step, rows += 2 * TILE_BYTES, factors += 2 * TILE_BYTES) {
+    for (index step = 0; step < steps; ++step, rows += PARTS * TILE_BYTES, factors += 2 * TILE_BYTES) {
         if constexpr (C == 2) {
             FWK_TILE_LOAD(4, rows, 64);
-            FWK_TILE_LOAD(6, factors + LOW, 64);
-            FWK_TILE_LOAD(7, factors + apart + LOW, 64);
-            FWK_TILE_MULTIPLY(0, 4, 6);
-            FWK_TILE_MULTIPLY(1, 4, 7);
             if (R == 2) FWK_TILE_LOAD(5, rows + apart, 64);
-            if (R == 2) FWK_TILE_MULTIPLY(2, 5, 6);
-            if (R == 2) FWK_TILE_MULTIPLY(3, 5, 7);
+            if constexpr (PARTS == 2) {
+                FWK_TILE_LOAD(6, factors + LOW, 64);
+                FWK_TILE_LOAD(7, factors + factors_apart + LOW, 64);
+                FWK_TILE_MULTIPLY(0, 4, 6);
+                FWK_TILE_MULTIPLY(1, 4, 7);
+                if (R == 2) FWK_TILE_MULTIPLY(2, 5, 6);
+                if (R == 2) FWK_TILE_MULTIPLY(3, 5, 7);
+            }
             FWK_TILE_LOAD(6, factors, 64);
-            FWK_TILE_LOAD(7, factors + apart, 64);
+            FWK_TILE_LOAD(7, factors + factors_apart, 64);
             FWK_TILE_MULTIPLY(0, 4, 6);
             FWK_TILE_MULTIPLY(1, 4, 7);
             if (R == 2) FWK_TILE_MULTIPLY(2, 5, 6);
             if (R == 2) FWK_TILE_MULTIPLY(3, 5, 7);
-            FWK_TILE_LOAD(4, rows + LOW, 64);
-            FWK_TILE_MULTIPLY(0, 4, 6);
-            FWK_TILE_MULTIPLY(1, 4, 7);
-            if (R == 2) FWK_TILE_LOAD(5, rows + apart + LOW, 64);
-            if (R == 2) FWK_TILE_MULTIPLY(2, 5, 6);
-            if (R == 2) FWK_TILE_MULTIPLY(3, 5, 7);
+            if constexpr (PARTS == 2) {
+                FWK_TILE_LOAD(4, rows + LOW, 64);
+                FWK_TILE_MULTIPLY(0, 4, 6);
+                FWK_TILE_MULTIPLY(1, 4, 7);
+                if (R == 2) FWK_TILE_LOAD(5, rows + apart + LOW, 64);
+                if (R == 2) FWK_TILE_MULTIPLY(2, 5, 6);
+                if (R == 2) FWK_TILE_MULTIPLY(3, 5, 7);
+            }
+        } else if constexpr (PARTS == 1) {
+            FWK_TILE_LOAD(4, factors, 64);
+            FWK_TILE_LOAD(5, rows, 64);
+            FWK_TILE_MULTIPLY(0, 5, 4);
+            if (R > 1) FWK_TILE_LOAD(6, rows + apart, 64);
+            if (R > 1) FWK_TILE_MULTIPLY(1, 6, 4);
+            if (R == 4) FWK_TILE_LOAD(7, rows + 2 * apart, 64);
+            if (R == 4) FWK_TILE_MULTIPLY(2, 7, 4);
+            if (R == 4) FWK_TILE_LOAD(5, rows + 3 * apart, 64);
+            if (R == 4) FWK_TILE_MULTIPLY(3, 5, 4);
         } else {
             FWK_TILE_LOAD(4, factors, 64);
             FWK_TILE_LOAD(5, factors + LOW, 64);
@@ -305,8 +333,10 @@ inline void multiply(const char* rows, const char* factors, index apart, index s
 #undef FWK_TILE_STORE
 #undef FWK_TILE_MULTIPLY
 
-// High parts of 32 numbers, and their low parts a tile behind; those of a and b alternate.
+// High parts of 32 numbers, and their low parts a tile behind if there are two; those of a and b alternate.
+template <int PARTS>
 inline void store_split(Floats a, Floats b, char* to) {
+    if constexpr (PARTS == 1) return store(to, high_parts(a, b));
     const Split parts = split(a, b);
     store(to, parts.high);
     store(to + TILE_BYTES, parts.low);
@@ -324,7 +354,7 @@ inline Floats load_shifted(const double* row, const float*, const double* shift,
 }
 
 // Splits up to 16 rows; squared lengths and, if asked for, weighted ones go to norms and lengths.
-template <class T, bool SHARED>
+template <class T, bool SHARED, int PARTS>
 void split_rows(const Scratch<T>& block, const std::int32_t* places, index n, index m,
                 const Products& products, char* to, float* norms, float* lengths) {
     constexpr index EACH = SHARED ? 2 * TILE : TILE, ROWS = 4;
@@ -332,7 +362,7 @@ void split_rows(const Scratch<T>& block, const std::int32_t* places, index n, in
     for (index i = 0; i < TILE; i += ROWS) {
         char* at = to + i * 64;
         if (i >= n) {
-            for (index step = 0; step < 2 * products.steps; ++step)
+            for (index step = 0; step < PARTS * products.steps; ++step)
                 __builtin_memset(at + step * TILE_BYTES, 0, ROWS * 64);
             continue;
         }
@@ -346,7 +376,7 @@ void split_rows(const Scratch<T>& block, const std::int32_t* places, index n, in
             if (SHARED) sum[r] += b * b;
             if (SHARED && lengths)
                 weighted[r] += a * a * load<Floats>(weight) + b * b * load<Floats>(weight + TILE);
-            store_split(a, b, at + r * 64);
+            store_split<PARTS>(a, b, at + r * 64);
         };
         index v = 0;
         const auto split_step = [&](index n_a, index n_b) __attribute__((always_inline)) {
@@ -356,7 +386,7 @@ void split_rows(const Scratch<T>& block, const std::int32_t* places, index n, in
                 split(r, a, SHARED ? load_shifted(from + TILE, shift + TILE, wide_shift + TILE, n_b) : a * a);
             }
         };
-        for (; v + EACH <= m; v += EACH, at += 2 * TILE_BYTES) {
+        for (; v + EACH <= m; v += EACH, at += PARTS * TILE_BYTES) {
             split_step(TILE, TILE);
             shift += EACH, wide_shift += EACH, weight += EACH;
         }
@@ -394,12 +424,12 @@ inline void race_sums(const float* sums, index size, index first, TileBest& best
 
 // Labels of the rows at `places` of a block, into those of `rows`; nearest(i) where the race cannot
 // decide, and how often is returned.
-template <class T, bool SHARED, class Nearest>
+template <class T, bool SHARED, int PARTS, class Nearest>
 index race_products(const Scratch<T>& block, const std::int32_t* places, index n, Scratch<float>& rows,
                     const Starts& starts, const Products& products, char* memory, double unit,
                     Nearest nearest) {
     const index k = starts.n_clusters, m = starts.n_features, steps = products.steps;
-    const index apart = 2 * TILE_BYTES * steps;
+    const index apart = PARTS * TILE_BYTES * steps;
     // sums race while the next ones are multiplied
     alignas(64) float memory_of_sums[2][4 * TILE * TILE];
     struct {
@@ -416,7 +446,7 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
         for (index t = 0; t < tiles; ++t) {
             const index i = g0 + t * TILE;
             if (next_block) fetch_ahead(block, i, i + TILE, n);
-            split_rows<T, SHARED>(block, places + i, n - i < TILE ? n - i : TILE, m, products,
+            split_rows<T, SHARED, PARTS>(block, places + i, n - i < TILE ? n - i : TILE, m, products,
                                   memory + t * apart, rows.norms + i,
                                   SHARED && rows.upper ? rows.lengths + i : nullptr);
             bests[t] = {Floats{} + INFINITE<float>, Floats{} + INFINITE<float>, Floats{}};
@@ -429,7 +459,7 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
         };
         last.n_tiles = 0;
         for (index c = 0; c < products.n_tiles;) {
-            const char* factors = products.factors + c * apart;
+            const char* factors = products.factors + c * 2 * TILE_BYTES * steps;
             const float* constants = products.constants + c * TILE;
             const index n_c = products.n_tiles - c > 1 ? 2 : 1;
             for (index t = 0; t < tiles;) {
@@ -437,15 +467,15 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
                 float* sums = memory_of_sums[turn];
                 const index n_t = tiles - t >= 4 && n_c == 1 ? 4 : tiles - t >= 2 ? 2 : 1;
                 if (n_c == 1 && n_t == 4)
-                    multiply<4, 1>(from, factors, apart, steps, constants, sums);
+                    multiply<4, 1, PARTS>(from, factors, steps, constants, sums);
                 else if (n_c == 1 && n_t == 2)
-                    multiply<2, 1>(from, factors, apart, steps, constants, sums);
+                    multiply<2, 1, PARTS>(from, factors, steps, constants, sums);
                 else if (n_c == 1)
-                    multiply<1, 1>(from, factors, apart, steps, constants, sums);
+                    multiply<1, 1, PARTS>(from, factors, steps, constants, sums);
                 else if (n_t == 2)
-                    multiply<2, 2>(from, factors, apart, steps, constants, sums);
+                    multiply<2, 2, PARTS>(from, factors, steps, constants, sums);
                 else
-                    multiply<1, 2>(from, factors, apart, steps, constants, sums);
+                    multiply<1, 2, PARTS>(from, factors, steps, constants, sums);
                 race_last();
                 last = {t, n_t, c, n_c};
                 turn = 1 - turn;
@@ -460,7 +490,7 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
             const Floats norm = load<Floats>(rows.norms + i);
             nothing += norm * 0.0f;
             const Floats second = norm < float(products.limit) ? best.second : best.value;
-            n_doubtful += settle<float, SHARED>(rows, products.bound, i, m, best.value, second, best.label,
+            n_doubtful += settle<float, SHARED>(rows, products.bounds[PARTS - 1], i, m, best.value, second, best.label,
                                                 unit, nearest);
         }
     }
@@ -468,21 +498,21 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
     return n_doubtful;
 }
 
-template <class T, class Nearest>
+template <int PARTS, class T, class Nearest>
 index race_products(const Scratch<T>& block, const std::int32_t* places, index n, Scratch<float>& rows,
                     const Starts& starts, const Products& products, char* memory, double unit,
                     Nearest nearest) {
     if (!starts.expanded)
-        return race_products<T, false>(block, places, n, rows, starts, products, memory, unit, nearest);
-    return race_products<T, true>(block, places, n, rows, starts, products, memory, unit, nearest);
+        return race_products<T, false, PARTS>(block, places, n, rows, starts, products, memory, unit, nearest);
+    return race_products<T, true, PARTS>(block, places, n, rows, starts, products, memory, unit, nearest);
 }
 #else  // never called
 
-inline void prepare_products(const Starts&, void*) {}
+inline void prepare_products(const Starts&, bool, bool, void*) {}
 struct TileRegisters {
     explicit TileRegisters(bool) {}
 };
-template <class T, class Nearest>
+template <int, class T, class Nearest>
 index race_products(const Scratch<T>&, const std::int32_t*, index, Scratch<float>&, const Starts&,
                     const Products&, char*, double, Nearest) {
     return 0;
