@@ -166,8 +166,22 @@ index race_undecided(const Scratch<T>& block, Undecided<float>& open, index n_op
     auto& found = open.found[parts.one ? 0 : 1];
     index n_again = 0;
     const auto later = [&](index p) {
+        // the favorite may be nearer than what bounds all others
+        if (parts.one && (rows.upper || !starts.expanded)) {
+            const std::int32_t label = rows.labels[p];
+            const double d = exactly(block.row(open.places[p]), nullptr, label), offset = starts.offsets[label];
+            double least = rows.norms[p], size = __builtin_fabs(least) + d + __builtin_fabs(offset);
+            if (starts.expanded) {
+                const double length = rows.lengths[p];
+                least += length - length * (double(starts.n_features) + 16) * 8 * UNIT_ROUNDOFF<float>;
+            }
+            if (least - (d + offset) > 1e-6 * size) {
+                if (rows.upper) rows.upper[p] = float(square_root(d) * unit * (1 + 1e-6) + 1e-30);
+                return label;
+            }
+        }
         found.again[n_again++] = std::int32_t(p);
-        return 0;
+        return std::int32_t(0);
     };
     if (parts.one)
         race_products<1>(block, open.places, n_open, rows, starts, products, open.split, unit, later);

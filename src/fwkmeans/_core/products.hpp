@@ -20,6 +20,7 @@ constexpr index TILE = 16;               // rows, or clusters, of a tile registe
 constexpr index TILE_BYTES = TILE * 64;  // it has 32 bfloat16 or 16 float for each
 constexpr index GROUP_TILES = 4;         // tiles of rows that are split at a time
 constexpr double LONGEST = 1e30;         // squared length of rows whose sums cannot overflow
+constexpr double PART = 0x1p-8;          // the share of a number that one part may be off
 
 // A step of a product takes 32 columns: as many features, or 16 and their squares.
 inline index features_a_step(const Starts& starts) { return starts.expanded ? 32 : 16; }
@@ -30,13 +31,13 @@ inline index n_steps(const Starts& starts) {
 // What `prepare_products` writes: bounds, as for other races, then floats and tiles of factors.
 struct Products {
     Prepared bounds[2];  // of one part, and of both
-    bool one, both;      // which of the two races is worthwhile; at least one is
+    bool one, both;      // which of the two races is worthwhile and possible
     double limit;        // rows of a larger squared length are left alone
     index steps, n_tiles;
     const double* wide_shift;      // (features of all steps), zeros behind the last
     const float *shift, *weights;  // the same
-    const float* constants;        // (clusters of all tiles), infinite behind the last
-    const char* factors;           // (tiles, steps, high and low parts), TILE_BYTES each
+    const float* constants[2];     // (clusters of all tiles), infinite behind the last
+    const char* factors[2];        // (tiles, steps) of one part; (tiles, steps, high and low parts); TILE_BYTES each
 };
 
 // The memory for the rows of a group, split; steps of own weights are the most.
@@ -47,8 +48,8 @@ inline index split_bytes(index n_features) {
 inline std::size_t products_bytes(const Starts& starts) {
     if (!HAS_PRODUCTS) return 0;
     const index tiles = (starts.n_clusters + TILE - 1) / TILE, steps = n_steps(starts);
-    return std::size_t(round_up(sizeof(Products), 64) + steps * 32 * 16 + tiles * 64 +
-                       tiles * steps * 2 * TILE_BYTES + 64);
+    return std::size_t(round_up(sizeof(Products), 64) + steps * 32 * 16 + tiles * 128 +
+                       tiles * steps * 3 * TILE_BYTES + 64);
 }
 
 #if defined(FWK_AMX) && defined(__AVX512F__)
@@ -67,9 +68,8 @@ inline Split split(Floats a, Floats b) {
     const Bits a_last = (Bits)a_low + 0x8000u, b_last = (Bits)b_low + 0x8000u;
     return {a_high | b_round >> 16, (a_last & 0xffff0000u) | b_last >> 16};
 }
-inline Bits high_parts(Floats a, Floats b) {
-    return (((Bits)a + 0x8000u) & 0xffff0000u) | ((Bits)b + 0x8000u) >> 16;
-}
+inline Floats high_part(Floats a) { return (Floats)(((Bits)a + 0x8000u) & 0xffff0000u); }
+inline Bits high_parts(Floats a, Floats b) { return (Bits)high_part(a) | ((Bits)b + 0x8000u) >> 16; }
 
 inline std::uint32_t first_lanes(index n) { return n >= TILE ? 0xffffu : n > 0 ? (1u << n) - 1u : 0u; }
 inline Floats joined(Wide a, Wide b) {
@@ -81,14 +81,16 @@ inline Floats joined(Wide a, Wide b) {
 // What the factors of a cluster sum up to, lane by lane.
 struct ClusterSums {
     Wide constant = {}, squares = {}, distance = {}, heaviest = {};
+    Wide parts = {}, lost = {};  // squares of the high parts of the slopes, and of the rest, by their weight
 };
 
 // The factors -2 w c of 16 features of a cluster, of which n are there, and their weights.
 struct Factors {
     Floats slopes, weights;
 };
-inline Factors factors_of(const double* center, const double* weight, const double* shift, index n, ClusterSums& sums) {
-    Wide factor[2], heavy[2];
+inline Factors factors_of(const double* center, const double* weight, const double* shift, index n, bool shared,
+                          ClusterSums& sums) {
+    Wide factor[2], heavy[2], exact[2], by[2];
     for (int half = 0; half < 2; ++half) {
         const auto there = __mmask8(first_lanes(n) >> 8 * half);
         const index at = 8 * half;
@@ -101,8 +103,18 @@ inline Factors factors_of(const double* center, const double* weight, const doub
         sums.heaviest = w > sums.heaviest ? w : sums.heaviest;
         factor[half] = absolute<WIDE>(slope) < SMALLEST<float> ? Wide{} : slope;
         heavy[half] = w < SMALLEST<float> ? Wide{} : w;
+        exact[half] = slope;
+        by[half] = shared ? Wide{} + 1.0 : w > 1e-300 ? 1.0 / w : Wide{};  // smaller ones matter less than what is flushed
     }
-    return {joined(factor[0], factor[1]), joined(heavy[0], heavy[1])};
+    const Factors factors = {joined(factor[0], factor[1]), joined(heavy[0], heavy[1])};
+    const auto parts = __builtin_convertvector(high_part(factors.slopes), Vector<double, TILE>);
+    for (int half = 0; half < 2; ++half) {
+        Wide part;
+        __builtin_memcpy(&part, reinterpret_cast<const char*>(&parts) + 64 * half, 64);
+        sums.parts += part * part * by[half];
+        sums.lost += (part - exact[half]) * (part - exact[half]) * by[half];
+    }
+    return factors;
 }
 
 // Lays out the words of 16 clusters for a tile register: an instruction takes columns in pairs, which are the
@@ -117,7 +129,6 @@ inline void store_tile(Bits (&clusters)[TILE], char* tile) {
 // How far a sum may be off. Half a unit in the last of eight digits is at most 2^-8 of a number, so |l|
 // <= 2^-8 |x| and |r| <= 2^-16 |x|, and a product of two numbers loses l l', r x' and x r': 3.02 x 2^-16
 // of it, and 2^-21 for what is rounded to float before (the row less the shift, its square, the factor).
-// With one part it loses (x - h) x' and h (x' - h'): 2.01 x 2^-8 of it, and the same 2^-21.
 // Products of bfloat16 are exact in float. An instruction adds 16 to each of two sums, these, and that
 // to the result (Intel's manual, TDPBF16PS): a product goes through 17 additions and those of all
 // instructions, three a step or one, after it. So a sum of products p is at most e sum |p| off with e below.
@@ -128,9 +139,19 @@ inline void store_tile(Bits (&clusters)[TILE], char* tile) {
 // for z, the distance without its offset or more, a dissimilarity is at most f(z) = e (z + 4 sqrt(z C) + 3 C)
 // off, and f grows with z. So if the second lowest sum, s, exceeds the lowest by more than 2 f(s), all
 // others are at least s - f(s), and the lowest is at most f(s) above its sum: it is certain, and both
-// are bounded. (z is what a sum exceeds the lowest offset by. A lowest one with z above s would have a sum of z -
-// f(z) or more. Where f' <= 1 this exceeds s - f(s); f' > 1 means s < 4.1 e^2 C, and then z - f(z) > -3.1 e C is
-// above s - 2 f(s) < -5.9 e C, since e < 1/100.)
+// are bounded. (z is what a sum exceeds the lowest offset by.)
+//
+// One part of each number: what these sums are off is some eighty times as much, so that only what rows and
+// clusters have of their own bounds it well. h = 2^-8 is the most that rounding takes from a number, t the 2^-21 and the
+// additions. With g~ the high part of g = -2 w c, Cauchy's inequality in the weights says |sum g~ y~ - sum g y| <=
+// sqrt(A) G with G = (h + t) sqrt(sum g~^2 / w) + sqrt(sum (g~ - g)^2 / w), and sqrt(A) G <= h A + G^2 / 4h. Weights are
+// taken times 1 - h, less what the rounding of w and y^2 can add, and G^2 / 4h is taken off the constant:
+// the sum S is then a lower bound of the dissimilarity d. It is at most a A + b below it with a = 6.1 h and b = G^2 / 2h,
+// and A <= (sqrt(d) + sqrt(C))^2. So if the second lowest sum, s, exceeds the lowest by more than a (sqrt(s) +
+// sqrt(C))^2 + b, the lowest is certain: if its d were s or more, then, since d - a (sqrt(d) + sqrt(C))^2 grows beyond d =
+// 1.1 a^2 C, so were its sum s less this. (Below that it is not under -a C / (1 - a), hence 1.1 a C in the code.) Where
+// that does not decide, the distance to the favorite alone may still be below s. Shared weights: sums are at most |y| G
+// off, without weights in G.
 //
 // `memory` is zero, or what an earlier call for as many clusters and features wrote.
 inline void prepare_products(const Starts& starts, bool one, bool both, void* memory) {
@@ -142,8 +163,12 @@ inline void prepare_products(const Starts& starts, bool one, bool both, void* me
     double* wide_shift = reinterpret_cast<double*>(cursor);
     float* shift = reinterpret_cast<float*>(wide_shift + steps * 32);
     float* weights = shift + steps * 32;
-    float* constants = weights + steps * 32;
-    char* factors = reinterpret_cast<char*>(constants + tiles * TILE);
+    float *constants_of_one = weights + steps * 32, *constants = constants_of_one + tiles * TILE;
+    char* factors_of_one = reinterpret_cast<char*>(constants + tiles * TILE);
+    char* factors = factors_of_one + tiles * steps * TILE_BYTES;
+    const double u = UNIT_ROUNDOFF<float>, t = 0x1p-20 + 1.1 * (17 + double(steps)) * u;
+    const float lighter = float((1 - PART) / ((1 + PART) * (1 + PART) * (1 + 2 * t)));
+    double largest_g = 0;
     double longest = 0, largest_constant = 0, largest_offset = 0, heaviest = 0, farthest = 0;
     double lowest_offset = __builtin_inf();
     for (index v = 0; v < m; ++v) {
@@ -154,32 +179,40 @@ inline void prepare_products(const Starts& starts, bool one, bool both, void* me
         const index n = k_total - tile * TILE < TILE ? k_total - tile * TILE : TILE;
         ClusterSums sums[TILE];
         for (index step = 0; step < steps; ++step) {
-            Bits high[TILE] = {}, low[TILE] = {};
+            Bits high[TILE] = {}, low[TILE] = {}, only[TILE] = {};
             for (index j = 0; j < n; ++j) {
                 const index k = tile * TILE + j, v = step * each;
                 const double *c = starts.centers + k * m + v, *w = starts.weights + (starts.shared ? 0 : k * m) + v;
-                const Factors first = factors_of(c, w, wide_shift + v, m - v, sums[j]);
-                Floats second = first.weights;
+                const Factors first = factors_of(c, w, wide_shift + v, m - v, starts.expanded, sums[j]);
+                Floats second = first.weights, less = first.weights * lighter;
+                less = less < float(SMALLEST<float>) ? Floats{} : less;
                 if (starts.expanded)
-                    second = factors_of(c + TILE, w + TILE, wide_shift + v + TILE, m - v - TILE, sums[j]).slopes;
+                    less = second = factors_of(c + TILE, w + TILE, wide_shift + v + TILE, m - v - TILE, true, sums[j]).slopes;
                 const Split parts = split(first.slopes, second);
                 high[j] = parts.high, low[j] = parts.low;
+                only[j] = high_parts(first.slopes, less);
             }
-            char* to = factors + (tile * steps + step) * 2 * TILE_BYTES;
-            store_tile(high, to);
-            store_tile(low, to + TILE_BYTES);
+            const index at = (tile * steps + step) * TILE_BYTES;
+            if (one) store_tile(only, factors_of_one + at);
+            if (both) store_tile(high, factors + 2 * at);
+            if (both) store_tile(low, factors + 2 * at + TILE_BYTES);
         }
-        for (index j = 0; j < TILE; ++j) constants[tile * TILE + j] = __builtin_inff();
+        for (index j = tile * TILE; j < (tile + 1) * TILE; ++j) constants_of_one[j] = constants[j] = __builtin_inff();
         for (index j = 0; j < n; ++j) {
-            double constant = 0, squares = 0, distance = 0;
+            double constant = 0, squares = 0, distance = 0, parts = 0, lost = 0;
             for (int l = 0; l < WIDE; ++l) {
                 constant += sums[j].constant[l];
                 squares += sums[j].squares[l];
                 distance += sums[j].distance[l];
+                parts += sums[j].parts[l];
+                lost += sums[j].lost[l];
                 heaviest = sums[j].heaviest[l] > heaviest ? sums[j].heaviest[l] : heaviest;
             }
             const double offset = starts.offsets[tile * TILE + j];
             constants[tile * TILE + j] = float(constant + offset);
+            const double g = 1.001 * ((PART + t) * square_root(parts) + square_root(lost));
+            largest_g = g > largest_g ? g : largest_g;
+            constants_of_one[tile * TILE + j] = float(constant + offset - (starts.expanded ? 0 : g * g / (4 * PART)));
             longest = squares > longest ? squares : longest;
             farthest = distance > farthest ? distance : farthest;
             largest_constant = constant > largest_constant ? constant : largest_constant;
@@ -188,34 +221,39 @@ inline void prepare_products(const Starts& starts, bool one, bool both, void* me
         }
     }
     longest = square_root(longest);
-    const double u = UNIT_ROUNDOFF<float>;
+    const double products = double(3 * steps), e = 3.02 * 0x1p-16 + 0x1p-21 + 1.02 * (17 + products) * u;
     // what is flushed: a partial sum, a part of a row times its factor, a part of a factor times the row
     const double flushed = 4 * double(32 * steps) * SMALLEST<float>;
     out.limit = 0x1p40 * farthest < LONGEST ? 0x1p40 * farthest : LONGEST;
-    const double largest_sum = largest_constant + largest_offset + square_root(LONGEST) * longest +
-                               (starts.expanded ? 0 : LONGEST * heaviest);
-    for (int parts = 1; parts <= 2; ++parts) {
-        const double products = double((parts == 1 ? 1 : 3) * steps), lost = parts == 1 ? 2.01 * 0x1p-8 : 3.02 * 0x1p-16;
-        const double e = lost + 0x1p-21 + 1.02 * (17 + products) * u;
-        const double added = 1.02 * (products + 2) * u * (largest_constant + largest_offset) +
-                             flushed * (2 + longest + heaviest);
-        Prepared& bound = out.bounds[parts - 1];
-        if (starts.expanded)
-            bound = {2.02 * added, 2.02 * (e * longest + flushed), 0, 0};
-        else
-            bound = {2.02 * (3 * e * largest_constant + added + flushed * (square_root(out.limit) + out.limit)),
-                     2.02 * 4 * e * square_root(largest_constant), 2.02 * e, lowest_offset};
-        if (!(largest_sum <= LARGEST<float> / 16)) bound.absolute = __builtin_inf();
+    const double taken_off = starts.expanded ? 0 : largest_g * largest_g / (4 * PART);
+    const double largest = largest_constant + largest_offset + taken_off;
+    const double added = 1.02 * (products + 5) * u * largest + flushed * (2 + longest + heaviest);
+    const double own = added + flushed * (square_root(out.limit) + out.limit);
+    const double a = 1.001 * (1 - double(lighter) * (1 - PART) * (1 - PART) * (1 - 2 * t) + PART);
+    if (starts.expanded) {
+        out.bounds[0] = {2.02 * added, 2.02 * (largest_g + flushed), 0, 0};
+        out.bounds[1] = {2.02 * added, 2.02 * (e * longest + flushed), 0, 0};
+    } else {
+        out.bounds[0] = {1.1 * a * largest_constant + 1.001 * 2 * taken_off + 4.04 * own,
+                         2 * a * square_root(largest_constant), a, lowest_offset};
+        out.bounds[1] = {2.02 * (3 * e * largest_constant + own), 2.02 * 4 * e * square_root(largest_constant),
+                         2.02 * e, lowest_offset};
+        for (index j = 0; j < k_total; ++j) constants_of_one[j] -= float(2 * own);
     }
-    out.one = one;
+    const double largest_sum = largest + square_root(LONGEST) * longest + (starts.expanded ? 0 : LONGEST * heaviest);
+    const bool fits = largest_sum <= LARGEST<float> / 16;
+    if (!fits) out.bounds[1].absolute = __builtin_inf();
+    out.one = one && fits;
     out.both = both;
     out.steps = steps;
     out.n_tiles = tiles;
     out.wide_shift = wide_shift;
     out.shift = shift;
     out.weights = weights;
-    out.constants = constants;
-    out.factors = factors;
+    out.constants[0] = constants_of_one;
+    out.constants[1] = constants;
+    out.factors[0] = factors_of_one;
+    out.factors[1] = factors;
 }
 
 // The tile registers of this thread, all of 16 rows of 64 bytes, while it lives.
@@ -249,13 +287,12 @@ class TileRegisters {
 #define FWK_TILE_MULTIPLY(sum, rows, factors) \
     __asm__ volatile("tdpbf16ps %%tmm" #factors ", %%tmm" #rows ", %%tmm" #sum : :)
 
-// Sums of R tiles of rows and C tiles of clusters, (R, C) tiles, by one part of each number or both. Rows have
-// as many parts; factors always have two. The tiles of a row, or of a cluster, are one after the other.
+// Sums of R tiles of rows and C tiles of clusters, (R, C) tiles, by one part of each number or both.
 template <int R, int C, int PARTS>
 inline void multiply(const char* rows, const char* factors, index steps, const float* constants, float* sums) {
     static_assert(R * C <= 4 && (C == 1 || R <= 2));
     constexpr index LOW = TILE_BYTES, size = TILE * TILE;
-    const index apart = PARTS * TILE_BYTES * steps, factors_apart = 2 * TILE_BYTES * steps;
+    const index apart = PARTS * TILE_BYTES * steps;  // tiles of rows, or of clusters
     FWK_TILE_LOAD(0, constants, 0);
     if (C == 2) FWK_TILE_LOAD(1, constants + TILE, 0);
     if (C == 1 && R > 1) FWK_TILE_LOAD(1, constants, 0);
@@ -263,20 +300,20 @@ inline void multiply(const char* rows, const char* factors, index steps, const f
     if (C == 2 && R == 2) FWK_TILE_LOAD(3, constants + TILE, 0);
     if (C == 1 && R == 4) FWK_TILE_LOAD(2, constants, 0);
     if (C == 1 && R == 4) FWK_TILE_LOAD(3, constants, 0);
-    for (index step = 0; step < steps; ++step, rows += PARTS * TILE_BYTES, factors += 2 * TILE_BYTES) {
+    for (index step = 0; step < steps; ++step, rows += PARTS * TILE_BYTES, factors += PARTS * TILE_BYTES) {
         if constexpr (C == 2) {
             FWK_TILE_LOAD(4, rows, 64);
             if (R == 2) FWK_TILE_LOAD(5, rows + apart, 64);
             if constexpr (PARTS == 2) {
                 FWK_TILE_LOAD(6, factors + LOW, 64);
-                FWK_TILE_LOAD(7, factors + factors_apart + LOW, 64);
+                FWK_TILE_LOAD(7, factors + apart + LOW, 64);
                 FWK_TILE_MULTIPLY(0, 4, 6);
                 FWK_TILE_MULTIPLY(1, 4, 7);
                 if (R == 2) FWK_TILE_MULTIPLY(2, 5, 6);
                 if (R == 2) FWK_TILE_MULTIPLY(3, 5, 7);
             }
             FWK_TILE_LOAD(6, factors, 64);
-            FWK_TILE_LOAD(7, factors + factors_apart, 64);
+            FWK_TILE_LOAD(7, factors + apart, 64);
             FWK_TILE_MULTIPLY(0, 4, 6);
             FWK_TILE_MULTIPLY(1, 4, 7);
             if (R == 2) FWK_TILE_MULTIPLY(2, 5, 6);
@@ -459,8 +496,8 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
         };
         last.n_tiles = 0;
         for (index c = 0; c < products.n_tiles;) {
-            const char* factors = products.factors + c * 2 * TILE_BYTES * steps;
-            const float* constants = products.constants + c * TILE;
+            const char* factors = products.factors[PARTS - 1] + c * apart;
+            const float* constants = products.constants[PARTS - 1] + c * TILE;
             const index n_c = products.n_tiles - c > 1 ? 2 : 1;
             for (index t = 0; t < tiles;) {
                 const char* from = memory + t * apart;
@@ -489,9 +526,9 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
             const TileBest& best = bests[t];
             const Floats norm = load<Floats>(rows.norms + i);
             nothing += norm * 0.0f;
-            const Floats second = norm < float(products.limit) ? best.second : best.value;
-            n_doubtful += settle<float, SHARED>(rows, products.bounds[PARTS - 1], i, m, best.value, second, best.label,
-                                                unit, nearest);
+            const Floats second = norm < float(products.limit) ? best.second : Floats{} - INFINITE<float>;
+            n_doubtful += settle<float, SHARED, PARTS>(rows, products.bounds[PARTS - 1], i, m, best.value, second,
+                                                       best.label, unit, nearest);
         }
     }
     for (index j = 0; j < TILE; ++j) rows.odd |= !(nothing[j] == 0);
