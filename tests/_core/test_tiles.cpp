@@ -73,8 +73,9 @@ void test_sums(Values kind, Index steps, unsigned seed) {
                 }
     {
         const TileRegisters registers(true);
+        Ahead nothing = {nullptr, 0};
         multiply<R, C, PARTS>(reinterpret_cast<const char*>(rows.data()),
-                              reinterpret_cast<const char*>(factors.data()), steps, constants.data(), sums.data());
+                              reinterpret_cast<const char*>(factors.data()), steps, constants.data(), sums.data(), nothing);
     }
     const double u = UNIT_ROUNDOFF<float>;
     for (Index tile = 0; tile < R * C; ++tile)

@@ -104,12 +104,22 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
             pack_block(table, starts, prepared, block);
             assign_block(block, exactly, starts, 0, prepared);
         }
+        constexpr index TOGETHER = 4;
+        double squares[TOGETHER];
+        const bool simple = out.objective && exactly.p == 2 && !exactly.costs;
         for (index i = 0; i < block.n_rows; ++i) {
-            const index label = block.labels[i];
+            const index label = block.labels[i], at = i % TOGETHER;
             const double s = table.sample_weight ? table.sample_weight[block.first + i] : 1;
             out.labels[block.first - begin + i] = std::int32_t(label);
+            const bool together = simple && i - at + TOGETHER <= block.n_rows;
+            if (together && at == 0) {
+                const T* rows[TOGETHER];
+                for (index j = 0; j < TOGETHER; ++j) rows[j] = block.row(i + j);
+                exactly.template squares<TOGETHER>(rows, block.labels + i, squares);
+            }
             if (!out.objective || !(s > 0)) continue;  // such a row may be infinitely far
-            const double d = exactly(block.row(i), block.levels_of(i), label) + exactly.offsets[label];
+            const double d = (together ? squares[at] : exactly(block.row(i), block.levels_of(i), label)) +
+                             exactly.offsets[label];
             if (!largest)
                 objective += s * d;
             else if (d > objective)

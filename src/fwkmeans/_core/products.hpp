@@ -287,9 +287,16 @@ class TileRegisters {
 #define FWK_TILE_MULTIPLY(sum, rows, factors) \
     __asm__ volatile("tdpbf16ps %%tmm" #factors ", %%tmm" #rows ", %%tmm" #sum : :)
 
+// Memory that is asked for while tiles multiply, some of it each step.
+struct Ahead {
+    const char* from;
+    index bytes;  // a step
+};
+
 // Sums of R tiles of rows and C tiles of clusters, (R, C) tiles, by one part of each number or both.
 template <int R, int C, int PARTS>
-inline void multiply(const char* rows, const char* factors, index steps, const float* constants, float* sums) {
+inline void multiply(const char* rows, const char* factors, index steps, const float* constants, float* sums,
+                     Ahead& ahead) {
     static_assert(R * C <= 4 && (C == 1 || R <= 2));
     constexpr index LOW = TILE_BYTES, size = TILE * TILE;
     const index apart = PARTS * TILE_BYTES * steps;  // tiles of rows, or of clusters
@@ -360,6 +367,8 @@ inline void multiply(const char* rows, const char* factors, index steps, const f
             if (R == 4) FWK_TILE_MULTIPLY(2, 6, 4);
             if (R == 4) FWK_TILE_MULTIPLY(3, 7, 4);
         }
+        for (const char* end = ahead.from + ahead.bytes; ahead.from < end; ahead.from += 64)
+            __builtin_prefetch(ahead.from, 0, 2);
     }
     FWK_TILE_STORE(0, sums);
     if (R * C > 1) FWK_TILE_STORE(1, sums + size);
@@ -482,7 +491,6 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
         TileBest bests[GROUP_TILES];
         for (index t = 0; t < tiles; ++t) {
             const index i = g0 + t * TILE;
-            if (next_block) fetch_ahead(block, i, i + TILE, n);
             split_rows<T, SHARED, PARTS>(block, places + i, n - i < TILE ? n - i : TILE, m, products,
                                   memory + t * apart, rows.norms + i,
                                   SHARED && rows.upper ? rows.lengths + i : nullptr);
@@ -495,6 +503,11 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
                     race_sums(sums, k - c * TILE, c * TILE, bests[last.tile + t]);
         };
         last.n_tiles = 0;
+        const index g1 = g0 + tiles * TILE < n ? g0 + tiles * TILE : n, n_ahead = next_block ? block.ahead_bytes : 0;
+        const index calls = ((products.n_tiles + 1) / 2) * (products.n_tiles > 1 ? (tiles + 1) / 2 : (tiles + 3) / 4);
+        Ahead ahead = {nullptr, 0};
+        if (block.ahead)
+            ahead = {block.ahead + n_ahead * g0 / n, round_up(n_ahead * (g1 - g0) / n / (calls * steps), 64)};
         for (index c = 0; c < products.n_tiles;) {
             const char* factors = products.factors[PARTS - 1] + c * apart;
             const float* constants = products.constants[PARTS - 1] + c * TILE;
@@ -504,15 +517,15 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
                 float* sums = memory_of_sums[turn];
                 const index n_t = tiles - t >= 4 && n_c == 1 ? 4 : tiles - t >= 2 ? 2 : 1;
                 if (n_c == 1 && n_t == 4)
-                    multiply<4, 1, PARTS>(from, factors, steps, constants, sums);
+                    multiply<4, 1, PARTS>(from, factors, steps, constants, sums, ahead);
                 else if (n_c == 1 && n_t == 2)
-                    multiply<2, 1, PARTS>(from, factors, steps, constants, sums);
+                    multiply<2, 1, PARTS>(from, factors, steps, constants, sums, ahead);
                 else if (n_c == 1)
-                    multiply<1, 1, PARTS>(from, factors, steps, constants, sums);
+                    multiply<1, 1, PARTS>(from, factors, steps, constants, sums, ahead);
                 else if (n_t == 2)
-                    multiply<2, 2, PARTS>(from, factors, steps, constants, sums);
+                    multiply<2, 2, PARTS>(from, factors, steps, constants, sums, ahead);
                 else
-                    multiply<1, 2, PARTS>(from, factors, steps, constants, sums);
+                    multiply<1, 2, PARTS>(from, factors, steps, constants, sums, ahead);
                 race_last();
                 last = {t, n_t, c, n_c};
                 turn = 1 - turn;
