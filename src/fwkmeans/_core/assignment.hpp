@@ -70,7 +70,7 @@ struct Lengths {
     template <class T>
     void lay(const double* center, const double* weight, const T* shift, bool expanded, index stride, T* out) {
         const D w = load<D>(weight);
-        const D moved = load<D>(center) - __builtin_convertvector(load<Vector<T, L>>(shift), D);
+        const D moved = load<D>(center) - load_wide<T, L>(shift);
         if (expanded) {
             const Vector<T, L> factor = normal<T, L>(-2.0 * w * moved);
             constant += w * moved * moved;

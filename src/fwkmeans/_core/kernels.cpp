@@ -196,7 +196,7 @@ bool describe_finite(const Scratch<T>& block, index v, const double* reference, 
     for (index i = 0; i < block.n_rows; ++i) {
         const T* row = block.rows + i * block.row_stride + v;
         for (int c = 0; c < N; ++c) {
-            const D y = __builtin_convertvector(load<Vector<T, L>>(row + c * L), D), t = y - origin[c];
+            const D y = load_wide<T, L>(row + c * L), t = y - origin[c];
             nothing += y * 0.0;  // NaN from the first cell on that is not finite
             sum[c] += t;
             square[c] += t * t;
