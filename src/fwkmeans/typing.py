@@ -7,7 +7,7 @@ center: one number per numeric feature and one frequency per category (see `Layo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from inspect import get_annotations
@@ -150,6 +150,12 @@ class Statistics(NamedTuple):
         sums: list[Any] = [None if a is None else a + b for a, b in pairs]
         return Statistics._make([*sums, here.reference])
 
+    @classmethod
+    def stack(cls, several: Sequence[Statistics]) -> Statistics:
+        """Return several as one with a leading axis: `plus` adds stacks part by part."""
+        fields = zip(*several, strict=True)
+        return cls._make(None if field[0] is None else np.stack(field) for field in fields)
+
     def scaled(self, factor: float) -> Statistics:
         """Return the statistics of rows whose sample weights are multiplied by a factor > 0."""
         return self._replace(
@@ -169,7 +175,7 @@ class Statistics(NamedTuple):
             reference=np.array(np.broadcast_to(reference, self.reference.shape)),
         )
 
-    def take(self, starts: IntArray | BoolArray) -> Statistics:
+    def take(self, starts: IntArray | BoolArray | slice) -> Statistics:
         """Keep only these starts."""
         return Statistics._make(None if part is None else part[starts] for part in self)
 
@@ -367,6 +373,9 @@ class Source(Protocol):
 
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
         """Return the source with a function applied to the numbers of each block."""
+
+    def most_starts(self, part_bytes: int) -> int:
+        """Return how many starts may have labels and bounds in row memory at a time."""
 
     def in_place(self, part_bytes: int) -> AbstractContextManager[Self]:
         """Return the source for a loop, in which `run` may change row memory in place."""

@@ -846,6 +846,12 @@ among(
         "Parts(join_neighbors(ordered[::-1], _join_of(by)))",
     ),
     (
+        "stacks-unaligned",
+        "order of sums",
+        "pair & (firsts[:-1] % (2 * sizes[:-1]) == 0)",
+        "pair & (firsts[:-1] % sizes[:-1] == 0)",
+    ),
+    (
         "row-memory-of-tasks-is-changed",
         "changed argument",
         "    view.flags.writeable = False\n    return view",

@@ -15,7 +15,8 @@ from fwkmeans import AWKMeans, EWKMeans, IKPrototypes, IMWKMeans, KMeans
 from fwkmeans._core.passes import Accumulation
 from fwkmeans._engine import statistics
 from fwkmeans._tabular.layout import numeric_layout
-from fwkmeans.typing import BlockReduction, KeptLabels, Pass
+from fwkmeans.sources import join_in_tree
+from fwkmeans.typing import BlockReduction, KeptLabels, Pass, Statistics
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -26,6 +27,7 @@ distributed = pytest.importorskip("distributed")
 from fwkmeans.sources import dask as module  # noqa: E402
 from fwkmeans.sources.dask import Pieces  # noqa: E402
 from fwkmeans.sources.dask_actors import Keepers, _Kept  # noqa: E402
+from fwkmeans.sources.dask_tasks import joined, stacked  # noqa: E402
 
 ONE = {"n_init": 1, "random_state": 0, "max_iter": 8}
 
@@ -400,9 +402,72 @@ def test_an_actor_does_a_pass_once(client):
         counting = pickle.dumps(accumulation(1))
         first = rows._turns._ask("run", 2, counting)
         again = rows._turns._ask("run", 2, counting)
-        changed = [sum(int(part.changed[0]) for _, _, part in one.parts) for one in again]
-        assert changed == [sum(int(p.changed[0]) for _, _, p in one.parts) for one in first]
+        changed = [int(one.values.changed.sum()) for one in again]
+        assert changed == [int(one.values.changed.sum()) for one in first]
         assert sum(changed) > 0
+
+
+@pytest.mark.parametrize("cells", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 7, 16, 37])
+def test_stacks_are_joined_in_the_same_tree(n, cells):
+    """Whichever blocks the actors have, and also if each has another reference."""
+    rng = np.random.default_rng(n)
+    shape = (2, 3, 4)
+
+    def part(reference):
+        sums, squares, seen, counts = rng.normal(size=(4, *shape))
+        mass, whole = rng.random((2, 3)), rng.integers(9, size=(4, 2))
+        known = np.abs(seen) if cells else None
+        counted = counts[..., :0], *whole[:2], reference
+        return Statistics(mass, rng.integers(9, size=(2, 3)), sums, squares, known, *counted)
+
+    for references in ([np.ones(shape)] * n, rng.normal(size=(n, *shape))):
+        parts = [part(one) for one in references]
+        counting, expected = accumulation(0), join_in_tree(parts, Statistics.plus)
+        for n_actors in (1, 2, 5):
+            where = rng.integers(n_actors, size=n)
+            groups = [rng.permutation(np.flatnonzero(where == one)) for one in range(n_actors)]
+            stacks = [
+                stacked(counting, group.tolist(), [parts[at] for at in group])
+                for group in groups
+                if group.size
+            ]
+            found = joined(counting.join, stacks)
+            for own, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(own, other)
+
+
+@pytest.mark.usefixtures("_small_tables_keep_bounds")
+def test_starts_run_together_where_memory_is_plenty(client, asked, monkeypatch):
+    source = source_of(rows_of(3000))  # five blocks with 32 bytes a row
+    assert source.most_starts(1000) == 5  # twice as much for twelve bytes a row and start
+    assert source.most_starts(2**25) == 1  # parts of more starts are no longer small
+    assert source.most_starts(2**27) == 1
+    assert without_cluster(lambda: source_of(rows_of(3000)).most_starts(1000)) == 1
+
+    where = {"here": [3, 2, 0, 1], "there": [4, 6, 7, 8]}
+    assert module._most_starts(where, 2**22) == 4  # parts of 0 to 3, of 4, of 6 and 7, of 8
+
+    def fit():
+        rows = da.from_array(rows_of(3000), chunks=(700, 4)).persist()
+        return bits(KMeans(5, n_init=4, init="random", random_state=0).fit(rows))
+
+    expected = without_cluster(fit)
+    assert fit() == expected
+    assert asked[0][2].assigning.centers.shape[0] == 4
+    n_passes = len(asked)
+    for limit, taken, most in (
+        (9.0, 1.4, 5),
+        (5.0, 1.4, 4),
+        (5.0, 0.0, 5),
+        (4.0, 2.3, 1),
+        (3.9, 1.4, 1),
+    ):
+        memory = module._Memory(limit, taken, 1)
+        monkeypatch.setattr(module.DaskSource, "_memory_of", lambda *_, memory=memory: [memory])
+        assert source.most_starts(1000) == most
+    assert fit() == expected  # one after the other, without actors
+    assert len(asked) == n_passes
 
 
 @pytest.mark.usefixtures("_small_tables_keep_bounds")

@@ -126,8 +126,10 @@ class Accumulation(BlockReduction[Statistics]):
         return self.in_place and known.flags.writeable and len(known) == self.labels.kept.size
 
     def join(self, before: Statistics, after: Statistics) -> Statistics:
-        """Add the parts."""
+        """Add the parts, or stacks of them part by part."""
         return before.plus(after)
+
+    stack = staticmethod(Statistics.stack)
 
 
 class Alternated(NamedTuple):

@@ -29,7 +29,7 @@ logger = logging.getLogger("fwkmeans")
 _CENTER_REST = 1e-13  # of the feature's range
 _WEIGHT_REST = 1e-12
 _NO_FALL = 1e-12  # of the weighted dispersion
-_ARRAYS_A_PART = 4  # of the size of the centers, in the statistics of a block
+ARRAYS_A_PART = 4  # of the size of the centers, in the statistics of a block
 
 
 def alternate(
@@ -96,7 +96,7 @@ def alternate_in_python(
     tol: float,
 ) -> Outcome:
     """Do what `alternate` does for any parts; the loop of the core (``loop.hpp``) is its twin."""
-    with source.in_place(_ARRAYS_A_PART * centers.nbytes) as rows:
+    with source.in_place(ARRAYS_A_PART * centers.nbytes) as rows:
         return _alternate(rows, recipe, table, centers, weights, max_iter=max_iter, tol=tol)
 
 

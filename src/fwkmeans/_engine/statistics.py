@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from fwkmeans._core.passes import Accumulation
 from fwkmeans.typing import (
     Assignment,
     BoolArray,
@@ -130,7 +129,7 @@ class RunningStatistics:
         if self._total is None or not kept:
             return False
         few = self._last is not None or self._few_change(self._total).all()
-        return bool(few) and isinstance(counting, Accumulation) and counting.can_bound
+        return bool(few) and getattr(counting, "can_bound", False)
 
     def _few_change(self, total: Statistics) -> BoolArray:
         return total.changed <= _MANY * self.source.n_rows

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
-from fwkmeans._engine import Outcome, Recipe, alternate, keeps_labels
+from fwkmeans._engine import ARRAYS_A_PART, Outcome, Recipe, alternate, keeps_labels
 from fwkmeans._init import INITIALIZATIONS, Seeds, anomalous_start, initial_weights
 from fwkmeans._support.arrays import is_foreign, to_host
 from fwkmeans._support.warn import warn_user
@@ -59,8 +59,9 @@ class Problem(NamedTuple):
         if not keeps_labels(source, dissimilarity):
             return max(1, by_state)
         table = n_rows * layout.n_features * source.dtype.itemsize
-        if source.remembers:  # labels and two bounds, beside rows that are elsewhere
-            return max(1, min(by_state, table // 2 // (12 * n_rows)))
+        if source.remembers:  # beside rows that are elsewhere
+            part_bytes = ARRAYS_A_PART * 8 * self.n_clusters * entries
+            return max(1, min(by_state, source.most_starts(part_bytes)))
         by_labels = min(4 * BATCH_BYTES, table // 16) // (4 * n_rows)
         if dissimilarity.needs_labels:  # many starts are fine for small tables
             by_labels = max(by_labels, BATCH_BYTES // (4 * n_rows))

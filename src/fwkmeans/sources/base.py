@@ -31,6 +31,7 @@ class _Nothing:
 
 
 _NOTHING: Any = _Nothing
+BYTES_A_ROW = 12  # the label and two bounds of a start
 
 
 class BlockSource(ABC):
@@ -129,6 +130,14 @@ class BlockSource(ABC):
         """Return the source without what row memory has under this name."""
         memories = ({k: v for k, v in m.items() if k != name} for m in self._memory or ())
         return self._with(_memory=tuple(memories) or None)
+
+    def most_starts(self, part_bytes: int) -> int:
+        """Return how many starts may have labels and bounds in row memory at a time.
+
+        They take at most half the memory of the rows, or are those of one start. `part_bytes` is
+        about the size of the part of a block for one start.
+        """
+        return max(1, self.n_features * self.dtype.itemsize // 2 // BYTES_A_ROW)
 
     @contextmanager
     def in_place(self, part_bytes: int) -> Iterator[Self]:

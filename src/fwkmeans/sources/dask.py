@@ -28,7 +28,7 @@ from dask.highlevelgraph import HighLevelGraph
 from fwkmeans._core import OPERATIONS
 from fwkmeans._core.sparse import OPERATIONS as SPARSE_OPERATIONS
 from fwkmeans._tabular.layout import Layout
-from fwkmeans.sources.base import BlockSource
+from fwkmeans.sources.base import BYTES_A_ROW, BlockSource, join_neighbors
 from fwkmeans.sources.dask_actors import Keepers, Turns, seceded
 from fwkmeans.sources.dask_tasks import (
     Forget,
@@ -54,8 +54,8 @@ _TASK_BYTES = 512 * 2**20  # of the blocks that a task takes together, which mus
 _SECONDS = 5.0  # until the scheduler is asked again where the blocks are
 _SENT_BYTES = 2**18  # of reductions that the scheduler passes on to the workers
 _LIST_BYTES = 64 * 2**20  # of parts that a worker may have to hold before they are joined
-_BYTES_A_ROW = 12  # the label and two bounds of a start
 _MEMORY_BYTES = 128 * 2**20  # of row memory in this process, where there is no cluster
+_FULL = 0.6  # of the memory of a worker; above it, Dask writes to disk what tasks have returned
 _PLENTY = 4  # times the rows of a worker must fit into its memory, so that an actor may hold them
 
 
@@ -136,6 +136,14 @@ class Pieces(NamedTuple):
     def take(self, places: Sequence[int]) -> Pieces:
         """Return the values at these places."""
         return self._replace(keys=[self.keys[at] for at in places])
+
+
+class _Memory(NamedTuple):
+    """The memory of a worker, in bytes."""
+
+    limit: float
+    taken: float
+    rows: int  # of this table
 
 
 class _Kept:
@@ -241,7 +249,24 @@ class DaskSource(BlockSource):
             return False
         if isinstance(self._turns, Keepers) or cluster_client() is not None:
             return True
-        return self.n_rows * _BYTES_A_ROW <= _MEMORY_BYTES
+        return self.n_rows * BYTES_A_ROW <= _MEMORY_BYTES
+
+    def most_starts(self, part_bytes: int) -> int:
+        """Return how many starts may have labels and bounds in row memory at a time.
+
+        They are more where actors can hold the rows and workers have memory that is free: up to
+        twice that of the rows.
+        """
+        few, client = super().most_starts(part_bytes), cluster_client()
+        where = None if client is None else self._blocks_by_worker(client, range(self.n_blocks))
+        if where is None:
+            return few
+        by_parts, memory = _most_starts(where, part_bytes), self._memory_of(client, where)
+        if not by_parts or not _is_plenty(memory):
+            return few
+        free = min((_FULL * one.limit - max(one.taken, one.rows)) / one.rows for one in memory)
+        of_rows = self.n_features * self.dtype.itemsize
+        return min(by_parts, max(few, int(of_rows * min(2.0, free) / BYTES_A_ROW)))
 
     @contextmanager
     def in_place(self, part_bytes: int) -> Iterator[Self]:
@@ -436,16 +461,25 @@ class DaskSource(BlockSource):
         """Return actors that hold all blocks; None if something is too large for them."""
         blocks = range(self.n_blocks)
         where = self._blocks_by_worker(client, blocks)
-        if where is None or self.n_blocks * part_bytes > _LIST_BYTES:
+        if where is None or not _most_starts(where, part_bytes):
             return None
-        workers = client.scheduler_info()["workers"]
-        limits = {address: one["memory_limit"] or np.inf for address, one in workers.items()}
-        least = min(limits.values(), default=np.inf)  # some versions of Dask tell of a few workers
-        for worker, some in where.items():
-            rows = self._bytes(sum(self._lengths[self._places[at]] for at in some))
-            if limits.get(worker, least) < _PLENTY * rows:
-                return None
+        if not _is_plenty(self._memory_of(client, where)):
+            return None
         return Keepers(client, partial(self._placed, client), blocks)
+
+    def _memory_of(self, client: Any, where: Mapping[str, Sequence[int]]) -> list[_Memory]:
+        """Return the memory of workers that have these blocks."""
+        known = {
+            address: (one["memory_limit"] or np.inf, one.get("metrics", {}).get("memory", 0))
+            for address, one in client.scheduler_info()["workers"].items()
+        }
+        limits, taken = zip(*known.values(), strict=True) if known else ((np.inf,), (0,))
+        others = min(limits), max(taken)  # some versions of Dask tell of a few workers only
+        lengths = [self._lengths[at] for at in self._places]
+        return [
+            _Memory(*known.get(worker, others), self._bytes(sum(lengths[at] for at in some)))
+            for worker, some in where.items()
+        ]
 
     def _placed(
         self, client: Any, blocks: Sequence[int]
@@ -516,6 +550,20 @@ def _balance(
             room[idle] -= lengths[at]
     for worker in [one for one, places in where.items() if not places]:
         del where[worker]
+
+
+def _is_plenty(memory: Sequence[_Memory]) -> bool:
+    """Tell whether actors may hold the rows, which their workers cannot write to disk then."""
+    return all(one.limit >= _PLENTY * one.rows for one in memory)
+
+
+def _most_starts(where: Mapping[str, Sequence[int]], part_bytes: int) -> int:
+    """Return for how many starts workers may send parts; those of neighbors come as one."""
+    n_parts = 0
+    for blocks in where.values():
+        parts = ((at, 1, None) for at in sorted(blocks))
+        n_parts += len(join_neighbors(parts, lambda *_: None))
+    return _LIST_BYTES // (n_parts * part_bytes)
 
 
 def _runs(items: Sequence[Any], size: int) -> list[Sequence[Any]]:

@@ -24,10 +24,11 @@ from fwkmeans.sources.dask_tasks import (
     Memories,
     Parts,
     Sight,
+    Stack,
     in_place,
-    join_values,
     memories_at,
     read_only,
+    stacked,
 )
 from fwkmeans.typing import FloatArray, Reduction, RowMemory
 
@@ -129,7 +130,7 @@ class Keeper:
         except Exception as error:
             return _packed(_Failed(error))
 
-    def _on_blocks(self, reduction: Reduction[Any, Any], *, keep: bool) -> Parts:
+    def _on_blocks(self, reduction: Reduction[Any, Any], *, keep: bool) -> Parts | Stack:
         reduction = in_place(reduction) if keep else reduction
 
         def part_of(at: int) -> Any:
@@ -139,7 +140,7 @@ class Keeper:
             return part
 
         several: Callable[..., Iterable[Any]] = map if self._pool is None else self._pool.map
-        return join_values(reduction.join, self._places, several(part_of, range(len(self._places))))
+        return stacked(reduction, self._places, several(part_of, range(len(self._places))))
 
 
 def _stay() -> None:
@@ -223,7 +224,7 @@ class Keepers(Turns):
         self._kept: list[_Kept] = []
         self._kept = self._made(blocks)
 
-    def run(self, reduction: Reduction[Any, Any]) -> list[Parts]:
+    def run(self, reduction: Reduction[Any, Any]) -> list[Parts | Stack]:
         """Return the parts of all blocks, and let the actors keep the new row memory."""
         parts = self._ask("run", self.number + 1, _packed(reduction))
         self.next()
@@ -234,7 +235,7 @@ class Keepers(Turns):
             self._again = [anew]
         return parts
 
-    def reduce(self, reduction: Reduction[Any, Any]) -> list[Parts]:
+    def reduce(self, reduction: Reduction[Any, Any]) -> list[Parts | Stack]:
         """Return the parts of all blocks; row memory stays as it is."""
         return self._ask("reduce", _packed(reduction))
 
@@ -243,8 +244,8 @@ class Keepers(Turns):
         self._drop(self._kept)
         self._kept = []
 
-    def _ask(self, method: str, *arguments: Any) -> list[Parts]:
-        answers: list[Parts] = []
+    def _ask(self, method: str, *arguments: Any) -> list[Parts | Stack]:
+        answers: list[Parts | Stack] = []
         asking = self._kept
         while asking:
             asked = [(kept, kept.ask(method, *arguments)) for kept in asking]

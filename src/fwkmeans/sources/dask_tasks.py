@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, NamedTuple
 
+import numpy as np
 from dask.sizeof import sizeof
 
 from fwkmeans._core.sparse import SparseRows
@@ -16,6 +17,7 @@ from fwkmeans.typing import (
     Block,
     BlockReduction,
     FloatArray,
+    IntArray,
     LabelArray,
     Reduction,
     RowArray,
@@ -76,6 +78,56 @@ class Parts:
 
     def __init__(self, parts: list[tuple[int, int, Any]]) -> None:
         self.parts = parts
+
+
+class Stack(NamedTuple):
+    """Parts as `join_neighbors` gives them, that lie on each other in arrays.
+
+    Many small arrays take longer on their way than a few larger ones, and longer to be joined.
+    """
+
+    firsts: IntArray  # the first block of each part
+    sizes: IntArray  # how many blocks it is of
+    values: Any  # a tuple of arrays, with `take` and `put` for places of the first axis
+
+    @classmethod
+    def of(cls, stacks: Sequence[Stack]) -> Stack:
+        """Return several as one."""
+        firsts, sizes, values = zip(*stacks, strict=True)
+        fields = zip(*values, strict=True)
+        all_values = (None if one[0] is None else np.concatenate(one) for one in fields)
+        return cls(np.concatenate(firsts), np.concatenate(sizes), values[0]._make(all_values))
+
+    def joined(self, join: Callable[[Any, Any], Any]) -> Stack:
+        """Join what the tree of `join_in_tree` joins, as far as it is there: all pairs at once."""
+        order = np.argsort(self.firsts)
+        firsts, sizes, values = self.firsts[order], self.sizes[order], self.values.take(order)
+        while True:
+            pair = (np.diff(firsts) == sizes[:-1]) & (sizes[:-1] == sizes[1:])
+            left = np.flatnonzero(pair & (firsts[:-1] % (2 * sizes[:-1]) == 0))
+            if not left.size:
+                return Stack(firsts, sizes, values)
+            kept = np.delete(np.arange(firsts.size), left + 1)
+            if kept.size == left.size:  # all are pairs: views will do
+                values = join(values.take(np.s_[::2]), values.take(np.s_[1::2]))
+            else:
+                both = join(values.take(left), values.take(left + 1))
+                values = values.take(kept).put(np.searchsorted(kept, left), both)
+            sizes[left] *= 2
+            firsts, sizes = firsts[kept], sizes[kept]
+
+    def parts(self) -> Parts:
+        """Return the parts one by one."""
+        places = zip(self.firsts.tolist(), self.sizes.tolist(), strict=True)
+        return Parts([(*place, self.values.take(at)) for at, place in enumerate(places)])
+
+
+def stacked(reduction: Any, places: Sequence[int], values: Iterable[Any]) -> Parts | Stack:
+    """Join the values of some blocks that are neighbors; stack them, if the reduction can."""
+    if not hasattr(reduction, "stack"):
+        return join_values(reduction.join, places, values)
+    stack = Stack(np.array(places), np.ones(len(places), np.int64), reduction.stack([*values]))
+    return stack.joined(reduction.join)
 
 
 @dataclass(frozen=True)
@@ -185,9 +237,13 @@ def join_parts(by: Any, several: Sequence[Parts]) -> Parts:
     return Parts(join_neighbors(ordered, _join_of(by)))
 
 
-def joined(join: Callable[[Any, Any], Any], several: Sequence[Parts]) -> Any:
+def joined(join: Callable[[Any, Any], Any], several: Sequence[Parts | Stack]) -> Any:
     """Join all that is left: falling powers of two blocks."""
-    return join_rest(join_parts(join, several).parts, join)
+    stacks = [one for one in several if isinstance(one, Stack)]
+    parts = [one for one in several if isinstance(one, Parts)]
+    if stacks:
+        parts.append(Stack.of(stacks).joined(join).parts())
+    return join_rest(join_parts(join, parts).parts, join)
 
 
 def _first_block(part: tuple[int, int, Any]) -> int:
