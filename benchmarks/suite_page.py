@@ -36,14 +36,15 @@ INTRODUCTION = (
     "Contestants get the same rows and the same initial centers and take turns in one process; the "
     "shortest of several times counts. Peers run as many iterations as our algorithm did, of "
     "K-Means without weights: rows for KMeans compare the same algorithm, those for EWKMeans one "
-    "that also learns weights. A ratio is the peer's time divided by ours: above 1 fwkmeans is "
+    "that also learns weights. A cell is one algorithm on one table, with one number of clusters "
+    "and one type of numbers. A ratio is the peer's time divided by ours: above 1 fwkmeans is "
     "faster. Tables are Gaussian clusters in half of the columns, and noise as wide in the others; "
     "fits of large tables are cut short after some iterations, for everyone alike. All cores are "
     "used."
 )
 TEXTS = {
-    "Small tables": "One fit with the default `init`, ten starts and a thousand, beside as many of "
-    "scikit-learn's KMeans.",
+    "Small tables": "Fits from one start, ten and a thousand, with the default `init`, beside as "
+    "many starts of scikit-learn's KMeans.",
     "Whole fits": "Columns of peers are ratios.",
     "Beside the loop": "What one fit of iris takes for checks, description, labels and attributes: "
     "a fit of one iteration, less the time in the core's loop.",
@@ -379,7 +380,8 @@ def _readme(results: dict[str, Any]) -> str:
     about = results["about"]
     lines = [
         f"Whole fits beside peers on the same rows and centers ({results['date']}, "
-        f"{_cores(results)}, {about['kernels']}; a ratio is the peer's time divided by ours):"
+        f"{_cores(results)}, {about['kernels']}; a cell is one table with one number of clusters "
+        "and one type of numbers; a ratio is the peer's time divided by ours):"
     ]
     texts = [
         "\n".join(textwrap.wrap(lines[0], 105, break_on_hyphens=False)),
@@ -389,9 +391,9 @@ def _readme(results: dict[str, Any]) -> str:
     one, many = ([r["ratio"] for r in small if r["starts"] == n] for n in (1, 1000))
     share = [r["share of the input"] for r in sections["Memory"] if r["contestant"] in OURS]
     sentences = [
-        f"One default fit of a small table (iris, wine, 500 x 4, 10 000 x 10) is {_range(one)} "
-        f"times as fast as scikit-learn's, and a thousand starts on iris and wine {_range(many)} "
-        "times.",
+        f"One start of `KMeans` or `EWKMeans` on a small table (iris, wine, 500 x 4, 10 000 x 10) "
+        f"is {_range(one)} times as fast as one of scikit-learn's `KMeans`, and a thousand starts "
+        f"on iris and wine {_range(many)} times.",
         f"On a million rows of 20 columns a fit needs {_range([100 * s for s in share])} % of the "
         "size of its input as additional memory.",
     ]
@@ -401,12 +403,13 @@ def _readme(results: dict[str, Any]) -> str:
             f"An iteration of `IMWKMeans` with p = 1.7 or 3 is {_range(powers)} times as fast as "
             "the same steps in chunked NumPy."
         )
+    mixed = []
     for peer in ("kmodes", "FasterKModes"):
         ratios = [row[peer] for row in sections.get("Mixed columns", ()) if peer in row]
         if ratios:
-            sentences.append(
-                f"`IKPrototypes` is {_range(ratios)} times as fast as the k-prototypes of {peer}."
-            )
+            mixed.append(f"{_range(ratios)} times as fast as the k-prototypes of {peer}")
+    if mixed:
+        sentences.append(f"`IKPrototypes` is {', and '.join(mixed)}.")
     behind = len(losses(sections))
     sentences.append(
         f"In {behind} of {len(sections['Whole fits']) + len(sections['Small tables'])} cells some "
@@ -429,7 +432,7 @@ def _range(values: list[float]) -> str:
 
 ALTS = {
     "Whole fits": "Ratios of whole fits to those of the peers, by the number of rows.",
-    "Small tables": "Ratios of default fits of small tables to scikit-learn's.",
+    "Small tables": "Ratios of fits of small tables to scikit-learn's.",
     "Growth": "Seconds of eight iterations against rows, features, clusters and threads.",
     "Roofline": "Multiply-adds a second against multiply-adds for each byte, below the peak.",
 }

@@ -1,7 +1,7 @@
 """Feature-weighted K-Means: clustering that learns which columns matter.
 
-Every estimator follows scikit-learn's interface and takes NumPy arrays, pandas and polars frames,
-or the path of a ``.npy`` file that is read in blocks.
+Every estimator follows scikit-learn's interface and takes NumPy arrays, sparse matrices, pandas and
+polars frames, Dask collections, tensors on a GPU, or the path of a file that is read in blocks.
 """
 
 from importlib import import_module
@@ -77,4 +77,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """List what is there, imported or not."""
-    return sorted({*globals(), *__all__, *_FOLDERS})
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__, *_FOLDERS})

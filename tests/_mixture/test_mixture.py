@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, special, stats
+from sklearn.metrics import adjusted_rand_score
 
 from fwkmeans._mixture import (
     COUNTING,
@@ -24,15 +25,17 @@ from fwkmeans._mixture import (
     polish,
 )
 from fwkmeans._mixture import structure as structure_module
-from fwkmeans._mixture.blocks import block_null, fit_block, free_parameters
+from fwkmeans._mixture.blocks import block_null, count_factors, fit_block, free_parameters
 from fwkmeans._mixture.factors import factors
 from fwkmeans._mixture.fitting import TOLERANCE
 from fwkmeans._mixture.sample import EXPONENTS, NARROW, noise_fit
 from fwkmeans._mixture.singles import expected_variance, moments, scores, variances
+from fwkmeans._mixture.splits import upper_half, used_cells
 from fwkmeans._mixture.structure import NOISE, SPEC, TIED, VOL, Group, Structure
 from fwkmeans._tabular.layout import Layout
 
 TYPES = [TIED, VOL, SPEC]
+SINGLES, FACTORS = FAMILIES[-2:]
 
 
 def sample_of(numbers, codes=None, weight=None, *, compress=False, coarse=False, counting=False):
@@ -516,7 +519,7 @@ def test_the_criterion_rises(rng, family, gaps):
 def test_a_run_that_is_cut_short_has_not_converged(rng):
     numbers, labels = blobs(rng, gap=1.0)
     sample = sample_of(numbers)
-    fit = fit_family(sample, [rng.permutation(labels)], 3, FAMILIES[-1])
+    fit = fit_family(sample, [rng.permutation(labels)], 3, SINGLES)
     assert fit.converged
     assert fit.history[-1] - fit.history[-2] < TOLERANCE
     far = fit._replace(
@@ -528,14 +531,14 @@ def test_a_run_that_is_cut_short_has_not_converged(rng):
 def test_uniform_noise_is_recognized(rng):
     numbers, labels = blobs(rng, 200, gap=5.0)
     sample = sample_of(np.column_stack([numbers, rng.uniform(size=(200, 4))]))
-    fit = fit_family(sample, [labels], 3, FAMILIES[-1])
+    fit = fit_family(sample, [labels], 3, SINGLES)
     assert fit.structure.singles[5:] == (NOISE,) * 4
     assert NOISE not in fit.structure.singles[:3]
 
 
 def test_not_everything_is_noise(rng):
     sample = sample_of(rng.uniform(size=(60, 3)))
-    fit = fit_family(sample, [np.arange(60) % 2], 2, FAMILIES[-1])
+    fit = fit_family(sample, [np.arange(60) % 2], 2, SINGLES)
     assert set(fit.structure.singles) - {NOISE}
 
 
@@ -543,27 +546,27 @@ def test_a_start_that_keeps_its_clusters_is_preferred(rng, monkeypatch):
     """A mixture of higher criterion whose clusters died out does not win."""
     numbers, labels = blobs(rng)
     sample = sample_of(numbers)
-    fit = fit_family(sample, [labels], 3, FAMILIES[-1])
+    fit = fit_family(sample, [labels], 3, SINGLES)
     dead = fit._replace(membership=np.eye(3)[0 * labels], criterion=fit.criterion + 1)
     monkeypatch.setattr(fitting, "_settled", lambda sample, fit, family: fit)
     monkeypatch.setattr(fitting, "polish", lambda sample, fit, max_iter: fit)
     for order in ([dead, fit], [fit, dead]):
         firsts = iter(order)
         monkeypatch.setattr(fitting, "_restructured", lambda *_, firsts=firsts: next(firsts))
-        assert fit_family(sample, [labels, labels], 3, FAMILIES[-1]) is fit
+        assert fit_family(sample, [labels, labels], 3, SINGLES) is fit
 
 
 def test_the_second_start_goes_on_if_the_first_loses_its_clusters(rng, monkeypatch):
     numbers, labels = blobs(rng)
     sample = sample_of(numbers)
-    fit = fit_family(sample, [labels], 3, FAMILIES[-1])
+    fit = fit_family(sample, [labels], 3, SINGLES)
     better = fit._replace(criterion=fit.criterion + 1)
     dead = fit._replace(membership=np.eye(3)[0 * labels], criterion=fit.criterion + 2)
     firsts = iter([better, fit])
     monkeypatch.setattr(fitting, "_settled", lambda sample, fit, family: fit)
     monkeypatch.setattr(fitting, "polish", lambda _, one, max_iter: dead if one is better else one)
     monkeypatch.setattr(fitting, "_restructured", lambda *_: next(firsts))
-    assert fit_family(sample, [labels, labels], 3, FAMILIES[-1]) is fit
+    assert fit_family(sample, [labels, labels], 3, SINGLES) is fit
 
 
 def test_more_starts_never_lower_the_criterion_of_an_easy_table(rng):
@@ -609,3 +612,196 @@ def test_memberships_are_shares_of_the_densities(rng, n_clusters):
     wanted = special.logsumexp(joint, axis=1)
     assert_allclose(total, wanted, rtol=1e-14)
     assert_allclose(membership, np.exp(joint - wanted[:, None]), atol=1e-13)
+
+
+def factored_score(sample, weighted, columns, shape):
+    """Return the expected criterion of a tied group with a covariance, but for constants."""
+    total = 0.0
+    expected = np.diag(expected_variance(sample, weighted.shape[1])[columns])
+    kernel = np.diag(sample.kernel[columns])
+    numbers = sample.rows.numbers[:, columns]
+    inverse, log_det = np.linalg.inv(shape), np.linalg.slogdet(shape)[1]
+    for k in range(weighted.shape[1]):
+        rest = numbers - np.average(numbers, axis=0, weights=weighted[:, k])
+        far = np.einsum("ia,ab,ib->i", rest, inverse, rest) + np.trace(inverse @ kernel)
+        total -= 0.5 * float(weighted[:, k] @ (far + log_det))
+    ratio = inverse @ expected
+    return total - 1.5 * (np.trace(ratio) - np.linalg.slogdet(ratio)[1] - len(columns))
+
+
+def covariance_of(block):
+    root = np.linalg.inv(block.whitening[0])
+    return root @ root.T
+
+
+@pytest.mark.parametrize("n_factors", [0, 1, 3])
+def test_few_factors_are_the_likeliest(rng, n_factors):
+    """No loadings and no rest that an optimizer finds score higher."""
+    sample = sample_of(blobs(rng)[0], weight=rng.uniform(0.5, 2, 120))
+    columns, weighted = np.arange(5), sample.weighted(memberships(rng, 120))
+    numbers = sample.rows.numbers
+    block, _ = fit_block(sample, columns, TIED, np.inf, numbers, weighted, None, n_factors)
+    found = covariance_of(block)
+    unit = np.sqrt(expected_variance(sample, 3))
+    values = np.linalg.eigvalsh(found / unit / unit[:, None])
+    assert_allclose(values[: 5 - n_factors], values[0], rtol=1e-8)
+
+    def shape_of(theta):
+        loadings = theta[1:].reshape(5, n_factors)
+        return (loadings @ loadings.T + np.exp(theta[0]) * np.eye(5)) * np.outer(unit, unit)
+
+    def loss(theta):
+        return -factored_score(sample, weighted, columns, shape_of(theta))
+
+    score = factored_score(sample, weighted, columns, found)
+    start = np.r_[-1.0, rng.normal(size=5 * n_factors)]
+    best = -optimize.minimize(loss, start, method="BFGS", options={"maxiter": 60}).fun
+    assert score == pytest.approx(best, abs=0.1)
+    assert score > best - 1e-6
+    assert free_parameters(5, TIED, 3, n_factors) == 15 + 1 + sum(range(5, 5 - n_factors, -1))
+
+
+@pytest.mark.parametrize("n_rows", [100, 400])
+def test_the_number_of_factors_is_that_of_the_highest_score(rng, n_rows):
+    labels = np.arange(n_rows) % 3
+    common = rng.normal(size=(n_rows, 2)) @ rng.normal(size=(2, 7))
+    sample = sample_of(3 * labels[:, None] + common + 0.3 * rng.normal(size=(n_rows, 7)))
+    columns, weighted = np.array([0, 1, 3, 4, 5, 6]), np.eye(3)[labels]
+    numbers, each = sample.rows.numbers[:, columns], []
+    for q in range(6):
+        block, _ = fit_block(sample, columns, TIED, np.inf, numbers, weighted, None, q)
+        score = factored_score(sample, weighted, columns, covariance_of(block))
+        each.append(score - 0.5 * free_parameters(6, TIED, 3, q) * np.log(n_rows))
+    assert count_factors(sample, weighted, columns) == np.argmax(each)
+    assert 0 < np.argmax(each) < 5
+
+
+def test_all_but_noise_share_factors(rng):
+    """Columns with many gaps stay alone, as do columns of noise."""
+    labels = np.arange(300) % 3
+    common = rng.normal(size=(300, 1)) @ rng.normal(size=(1, 6))
+    told = 4.0 * np.eye(3)[labels] @ rng.normal(size=(3, 6)) + common + rng.normal(size=(300, 6))
+    numbers = np.column_stack([rng.uniform(size=300), told, rng.uniform(size=300)])
+    numbers[:150, 3] = np.nan
+    numbers[:30, 5] = np.nan
+    fit = fit_family(sample_of(numbers), [labels], 3, FACTORS)
+    (group,) = fit.structure.groups
+    assert group.columns == (1, 2, 4, 5, 6)
+    assert (group.type, group.tail) == (TIED, np.inf)
+    assert fit.structure.singles == (NOISE, "", "", TIED, "", "", "", NOISE)
+    assert (fit.labels == labels).mean() > 0.95
+
+
+def test_factors_of_a_wide_table_are_those_of_leading_columns(rng, monkeypatch):
+    labels = np.arange(90) % 3
+    numbers = rng.normal(size=(90, 6)) + labels[:, None] * np.arange(6.0)
+    monkeypatch.setattr(structure_module, "MOST_GROUPED", 3)
+    options = {"types": (TIED,), "tails": (np.inf,), "grouping": False, "factored": True}
+    found = structure_module.structure(sample_of(numbers), np.eye(3)[labels], **options)
+    assert [group.columns for group in found.groups] == [(3, 4, 5)]
+    assert found.singles[1:] == (TIED, TIED, "", "", "")
+
+
+def test_factors_find_clusters_along_a_short_axis(rng):
+    """A strong common factor hides them from K-Means and from single columns."""
+    labels = np.arange(240) % 3
+    axis, across = np.ones(8), np.tile([1.0, -1.0], 4)
+    numbers = 1.5 * rng.normal(size=(240, 1)) * axis + 0.5 * rng.normal(size=(240, 8))
+    numbers += labels[:, None] * across
+    near = np.where(rng.random(240) < 0.3, rng.integers(0, 3, 240), labels)
+    fit = fit_family(sample_of(numbers), [near], 3, FACTORS)
+    assert fit.structure.groups[0].n_factors >= 1
+    assert adjusted_rand_score(labels, fit.labels) > 0.95
+    alone = fit_family(sample_of(numbers), [near], 3, SINGLES)
+    assert adjusted_rand_score(labels, alone.labels) < 0.8
+
+
+def squares(rng, n_rows=240):
+    """Return four clusters, and a start that has two of them as one and another in two halves."""
+    labels = np.arange(n_rows) % 4
+    corners = np.array([[0, 0], [0, 9], [20, 16], [20, -9]])
+    numbers = corners[labels] + rng.normal(size=(n_rows, 2))
+    start = np.where(labels < 2, 0, labels - 1)
+    start[(labels == 3) & (numbers[:, 0] > 20)] = 3
+    return numbers, labels, start
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_a_move_leaves_a_start_that_steps_alone_do_not(rng, monkeypatch, family):
+    numbers, labels, start = squares(rng)
+    sample = sample_of(numbers, coarse=family.coarse)
+    fit = fit_family(sample, [start], 4, family)
+    assert adjusted_rand_score(labels, fit.labels) == 1
+    monkeypatch.setattr(fitting, "MOST_MOVES", 0)
+    stuck = fit_family(sample, [start], 4, family)
+    assert adjusted_rand_score(labels, stuck.labels) < 0.8
+    assert stuck.criterion < fit.criterion
+    assert fit.history[: len(stuck.history)] == stuck.history
+
+
+def test_two_clusters_and_counted_ones_do_not_move(rng, monkeypatch):
+    numbers, labels, start = squares(rng)
+    sample, moves = sample_of(numbers), []
+    monkeypatch.setattr(fitting, "_moves", lambda *_: moves.append(1) or [])
+    fit_family(sample, [labels % 2], 2, FAMILIES[0])
+    fit_family(sample, [start], 4, COUNTING)
+    assert not moves
+    fit_family(sample, [labels % 3], 3, FAMILIES[0])
+    assert moves
+
+
+def test_moves_are_tried_in_the_order_of_what_they_promise(rng):
+    """The first one joins what was torn apart and splits what was one."""
+    numbers, labels, start = squares(rng)
+    sample = sample_of(numbers)
+    one = FAMILIES[0]._replace(grouping=False)
+    stuck = fitting._restructured(sample, np.eye(4)[start], one, None)
+    first = fitting._moves(sample, stuck)[0]
+    assert_allclose(first.sum(axis=1), 1)
+    assert adjusted_rand_score(labels, first.argmax(axis=1)) == 1
+
+
+def test_a_move_that_loses_a_cluster_when_it_rests_is_not_made(rng, monkeypatch):
+    numbers, labels, start = squares(rng)
+    sample = sample_of(numbers)
+    monkeypatch.setattr(fitting, "MOST_MOVES", 0)
+    stuck = fit_family(sample, [start], 4, FAMILIES[0])
+    monkeypatch.setattr(fitting, "MOST_MOVES", 10)
+    assert fitting._moved(sample, stuck, FAMILIES[0]).criterion > stuck.criterion
+    dead = stuck._replace(membership=np.eye(4)[0 * labels])
+    monkeypatch.setattr(fitting, "polish", lambda *_, max_iter: dead)
+    assert fitting._moved(sample, stuck, FAMILIES[0]) is stuck
+
+
+def test_moves_that_cost_too_much_are_not_tried(rng, monkeypatch):
+    numbers, labels, _ = squares(rng)
+    sample = sample_of(numbers)
+    fit = fit_family(sample, [labels], 4, FAMILIES[0])
+    assert not fitting._moves(sample, fit)
+    monkeypatch.setattr(fitting, "MOST_LOST", np.inf)
+    assert len(fitting._moves(sample, fit)) == fitting.TRIED_MOVES
+
+
+def test_a_cluster_is_cut_across_its_longest_axis(rng):
+    side = np.arange(80) % 5 == 0
+    cells = rng.normal(size=(80, 3)) + np.outer(side, [8.0, -8.0, 0.0])
+    weight = rng.uniform(0.5, 2, 80)
+    upper = upper_half(cells, weight)
+    assert_array_equal(upper == upper[0], side)
+    vectors = np.linalg.svd((cells - np.average(cells, axis=0, weights=weight)) * weight[:, None])
+    assert abs(np.corrcoef(upper, cells @ vectors[2][0])[0, 1]) > 0.9
+
+
+@pytest.mark.parametrize("cells", [np.zeros((0, 2)), np.ones((1, 2)), np.ones((5, 2))])
+def test_equal_rows_are_not_cut(cells):
+    assert not upper_half(cells, np.ones(len(cells))).any()
+
+
+def test_noise_has_no_part_in_a_cut(rng):
+    codes = np.column_stack([np.arange(90) % 3, np.arange(90) % 2])
+    sample = sample_of(rng.normal(size=(90, 4)), codes)
+    groups = (Group((1, 2), TIED, np.inf),)
+    cells = used_cells(sample, Structure((NOISE, "", "", SPEC), groups, (SPEC, NOISE)))
+    assert cells.shape == (90, 3 + 3)
+    assert_allclose(cells[:, :3].std(axis=0), 1)
+    assert_allclose(cells[:, 3:].var(axis=0).sum(), 1)

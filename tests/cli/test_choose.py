@@ -50,6 +50,15 @@ def test_auto_k_means_is_one_of_them(run, iris_path, monkeypatch):
     assert found["algorithms"][0]["sizes"] == sorted(sizes.tolist(), reverse=True)
 
 
+def test_scores_that_are_not_known_are_left_blank(run, write):
+    arguments = ("choose", write("t.csv", "a,b\n1,2\n3,5\n"), "--no-plot")
+    text = run(*arguments).out
+    assert "t.csv: 2 rows, 2 columns, 2 clusters\n" in text
+    assert "nan" not in text
+    algorithms = run(*arguments, "--json").json["algorithms"]
+    assert {one["stability"] for one in algorithms} == {None}
+
+
 def test_what_cannot_be_done_is_said_before_any_work(refuse, iris_path):
     assert "ends in .png, .svg or .pdf" in refuse("choose", iris_path, "--plot", "p.html")
     assert "There is no folder" in refuse("choose", iris_path, "--plot", "no/p.png")

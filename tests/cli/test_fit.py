@@ -336,7 +336,10 @@ def test_groups_are_columns_by_name(run, refuse, mixed, iris_path, iris, tmp_pat
         ),
         (("-k", "3", "-a", "wkmaens"), "There is no algorithm 'wkmaens': did you mean WK-Means"),
         (("-k", "3", "-a", "f"), "There is no algorithm 'f': did you mean FWSA or FG-K-Means?"),
-        (("-k", "3", "-a", "?"), "There is no algorithm '?': choose of K-Means, SYNCLUS"),
+        (
+            ("-k", "3", "-a", "?"),
+            "There is no algorithm '?': choose one of AutoKMeans, K-Means, SYNCLUS",
+        ),
         (
             ("-k", "3", "-a", "ew", "-p", "gama=1"),
             "no parameter 'gama'. Did you mean gamma? It has gamma, ",
@@ -347,6 +350,8 @@ def test_groups_are_columns_by_name(run, refuse, mixed, iris_path, iris, tmp_pat
         (("-k", "3", "-a", "AWK", "-p", "beta=x"), "beta='x': expected a number"),
         (("-k", "2:151"), "-k 2:151: there cannot be more clusters than rows"),
         (("--starts", "3"), "AutoKMeans draws nothing at random"),
+        (("-a", "autokmaens"), "did you mean AutoKMeans"),
+        (("-p", "beta=3"), "Name an algorithm that has it (-a): AWK, WK-Means, IK-P. It has"),
         (("--missing", "rescale"), "AutoKMeans ignores missing cells"),
         (("-k", "3", "--labels", "clas"), "did you mean 'class'?"),
         (("-k", "3", "--out", "labels.doc"), "expected a file whose name ends in"),
@@ -385,12 +390,25 @@ def test_wrong_usage_is_code_2(arguments, sentence, refuse, iris_path):
         ("a,b\n1,2\n3\n", "a row of 1 cell where the header has 2"),
         ("a,b\n", "header but no rows"),
         ("", "is empty"),
+        ("a,b", "it holds a single line, not a header and rows"),
+        ('"a,b\n1,2\n', "its first row does not end; is there a single quote?"),
         (b"a,b\n1,\x81\n", "--encoding cp1252"),
         ("a,b\n1,2\n", "-k 2: there cannot be more clusters than rows, and the table has 1 row"),
     ],
 )
 def test_bad_tables_get_a_sentence(content, sentence, refuse, write):
     assert sentence in refuse("fit", write("t.csv", content), "-k", 2)
+
+
+def test_a_single_row_gets_a_sentence(refuse, write):
+    assert "The table has 1 row" in refuse("fit", write("t.csv", "a,b\n1,2\n"))
+    assert "The table has 1 row" in refuse("choose", write("t.csv", "a,b\n1,2\n"))
+
+
+def test_two_rows_that_are_one_cluster_are_described_soberly(run, write):
+    text = run("fit", write("t.csv", "a,b\n1,2\n3,5\n")).text
+    assert "; next comes 2 (-" in text
+    assert "outliers" not in text
 
 
 def test_a_missing_file_gets_a_sentence(refuse):

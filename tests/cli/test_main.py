@@ -124,7 +124,13 @@ def test_short_help_equals_the_commands():
 
 
 def test_unknown_commands_are_refused(refuse):
-    assert "No such command" in refuse("fitt", code=2)
+    assert refuse("fitt", code=2) == "No such command 'fitt'. Did you mean fit?"
+    assert refuse("no.csv", code=2) == "No such command 'no.csv'."
+
+
+def test_a_table_without_a_command_is_for_fit(refuse, write):
+    write("t.csv", "a,b\n1,2\n")
+    assert refuse("t.csv", code=2).endswith("Did you mean main fit t.csv?")
 
 
 def test_version(run):

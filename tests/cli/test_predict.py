@@ -92,7 +92,9 @@ def test_models_of_python_without_names(run, write, tmp_path):
 
 def test_bad_input_gets_a_sentence(run, refuse, model, mixed, write, tmp_path):
     assert "There is no model none.fwk" in refuse("predict", "none.fwk", mixed)
-    assert "not a model file of fwkmeans" in refuse("predict", mixed, mixed)
+    sentence = refuse("predict", mixed, mixed)
+    assert "not a model file of fwkmeans" in sentence
+    assert sentence.endswith("Give the model first, then the table.")
     sentence = refuse("predict", "m.fwk", write("t.csv", "size,count\n1,2\n"))
     assert "t.csv lacks the columns 'color', 'yes' of the model" in sentence
     sentence = refuse("predict", "m.fwk", write("t.csv", "size,count,color,yes\nbig,2,red,true\n"))

@@ -1672,6 +1672,8 @@ among(
         "kernel).sum(axis=1)",
     ),
     ("mixture-prior-of-one", "forgotten sum", "else log_prior.sum())", "else log_prior[0])"),
+    ("mixture-free-factors", "forgotten", " - n_factors * (n_factors - 1) // 2", ""),
+    ("mixture-rest-of-factors", "swapped", "values[:n_others].mean()", "values[n_others:].mean()"),
 )
 among(
     "_mixture/sample.py",
@@ -1707,6 +1709,8 @@ among(
     ("mixture-always-converged", "hard-coded", "criterion - history[-2] < tolerance", "True"),
     ("auto-small-clusters-win", "forgotten case", "return not _is_even(fit), -fit", "return -fit"),
     ("mixture-worst-leader", "swapped sign", "-fit.criterion\n", "fit.criterion\n"),
+    ("mixture-worst-moves", "swapped sign", "lambda move: -move[0]", "lambda move: move[0]"),
+    ("mixture-moves-of-two", "forgotten case", "shape[1] < 3", "shape[1] < 2"),
 )
 
 # ---- the loop in the core -----------------------------------------------------------------------

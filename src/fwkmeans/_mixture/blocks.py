@@ -57,9 +57,11 @@ class Block(NamedTuple):
         return np.asarray((self.tail + len(self.columns)) / (self.tail + squared + self.blur))
 
 
-def free_parameters(size: int, kind: str, n_clusters: int) -> int:
+def free_parameters(size: int, kind: str, n_clusters: int, n_factors: int | None = None) -> int:
     """Return the number of parameters of a group of columns."""
     shape = size * (size + 1) // 2
+    if n_factors is not None:
+        shape = 1 + n_factors * size - n_factors * (n_factors - 1) // 2
     shapes = {"tied": shape, "vol": shape + n_clusters - 1, "spec": n_clusters * shape}
     return n_clusters * size + shapes[kind]
 
@@ -72,10 +74,12 @@ def fit_block(
     numbers: FloatArray,
     weighted: FloatArray,
     tail_weights: FloatArray | None,
+    n_factors: int | None = None,
 ) -> tuple[Block, float]:
     """Return the distribution of highest criterion, and the logarithm of its prior.
 
-    `numbers` and `weighted` (the memberships times the rows' weights) are of complete rows.
+    `numbers` and `weighted` (the memberships times the rows' weights) are of complete rows. With a
+    number of factors the common shape of a tied group is made of so many.
     """
     n_clusters, size = weighted.shape[1], len(columns)
     kernel = sample.kernel[columns]
@@ -102,6 +106,8 @@ def fit_block(
             times = share.sum() if own_volume else 1.0
             scatter += np.diag(kernel * (counted_mass @ share) + prior * times * expected)
             shape = scatter / ((mass + prior).sum() if own_volume else mass.sum() + prior)
+            if n_factors is not None:
+                shape = _of_factors(shape, expected, n_factors)
             root = _inverse_root(shape)
             if own_volume:
                 white, centers = numbers @ root.T, means @ root.T
@@ -143,6 +149,39 @@ def score_of_type(
     free = free_parameters(len(columns), kind, weighted.shape[1]) + bool(np.isfinite(tail))
     expected = float((weighted * block.log_densities(squared)).sum())
     return expected + prior - 0.5 * free * sample.log_n
+
+
+def count_factors(sample: Sample, weighted: FloatArray, columns: IntArray) -> int:
+    """Return the number of factors of highest expected criterion for a tied group of columns."""
+    here, numbers = sample.rows.cells(columns)
+    block, _ = fit_block(sample, columns, "tied", INFINITE, numbers, weighted[here], None)
+    root = np.linalg.inv(block.whitening[0])
+    expected = expected_variance(sample, weighted.shape[1])[columns]
+    values = np.linalg.eigvalsh(_in_units(root @ root.T, expected))[::-1]
+    size, n = len(columns), float(weighted[here].sum()) + PRIOR_ROWS
+    numbers_of = np.arange(size)
+    rest = np.maximum(values[::-1].cumsum()[::-1] / (size - numbers_of), 1e-300)
+    logs = np.concatenate([[0.0], np.log(np.maximum(values, 1e-300)).cumsum()[:-1]])
+    logs += (size - numbers_of) * np.log(rest)
+    free = np.array([free_parameters(size, "tied", 0, q) for q in range(size)])
+    return int(np.argmax(-0.5 * n * logs - 0.5 * free * sample.log_n))
+
+
+def _of_factors(shape: FloatArray, expected: FloatArray, n_factors: int) -> FloatArray:
+    r"""Return the likeliest covariance with few factors, for the covariance that is found.
+
+    In units of the variances that are expected it is :math:`L L^T + s I`: the largest eigenvalues
+    stay, the others become their mean.
+    """
+    values, vectors = np.linalg.eigh(_in_units(shape, expected))
+    n_others = len(values) - n_factors
+    values[:n_others] = values[:n_others].mean()
+    return _in_units((vectors * values) @ vectors.T, 1 / expected)
+
+
+def _in_units(shape: FloatArray, variance: FloatArray) -> FloatArray:
+    root = np.sqrt(variance)
+    return np.asarray(shape / root / root[:, None])
 
 
 def block_null(sample: Sample, columns: IntArray, tails: tuple[float, ...]) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from fwkmeans._mixture.blocks import INFINITE
 from fwkmeans._mixture.parameters import Parameters, TailWeights, log_joint, m_step, plan_of
 from fwkmeans._mixture.sample import Sample
+from fwkmeans._mixture.splits import upper_half, used_cells
 from fwkmeans._mixture.structure import SPEC, TIED, VOL, Structure, structure
 from fwkmeans.typing import FloatArray, LabelArray
 
@@ -21,6 +22,10 @@ MOST_STEPS = 500
 SMALLEST = 0.2
 #: Structures that are tried one after another.
 MOST_STRUCTURES = 8
+#: Moves that are made one after another, tried before one is made, and the least it must gain.
+MOST_MOVES, TRIED_MOVES, LEAST_GAIN = 10, 3, 1.0
+#: What a row may lose in the mean, before memberships follow a move, for it to be tried.
+MOST_LOST = 1.0
 
 
 class Family(NamedTuple):
@@ -34,6 +39,7 @@ class Family(NamedTuple):
     coarse: bool = False  # whether small differences are blurred
     counting: bool = False  # whether its criterion tells the number of clusters
     leaders: int = 3  # starts that go on from their first structure
+    factored: bool = False  # whether all columns share few factors
 
 
 _ALL, _NORMAL = (TIED, VOL, SPEC), (INFINITE,)
@@ -44,6 +50,7 @@ FAMILIES = (
     Family("coarse", False, _ALL, _NORMAL, coarse=True),
     Family("coarse, compressed", True, _ALL, _NORMAL, coarse=True),
     Family("coarse single features", True, _ALL, _NORMAL, grouping=False, coarse=True),
+    Family("common factors", True, (TIED,), _NORMAL, grouping=False, factored=True),
 )
 #: The one whose criterion tells the number of clusters.
 COUNTING = Family("tied", True, (TIED,), (3.0, 8.0, INFINITE), counting=True, leaders=1)
@@ -71,7 +78,7 @@ def fit_family(
     """Return the best mixture that is reached from several partitions of the rows.
 
     All starts get a first structure, the leaders go on to better ones, and the first of them until
-    it rests. Mixtures with a tiny cluster come last.
+    it rests. Mixtures with a tiny cluster come last. From the best, clusters are moved.
     """
     firsts = [_restructured(sample, np.eye(n_clusters)[one], family, None) for one in starts]
     leaders = sorted((fit for fit in firsts if fit is not None), key=_rank)[: family.leaders]
@@ -79,7 +86,8 @@ def fit_family(
     rested = [polish(sample, settled[0], max_iter=MOST_STEPS)]
     if len(settled) > 1 and not _is_even(rested[0]) and _is_even(settled[1]):
         rested.append(polish(sample, settled[1], max_iter=MOST_STEPS))
-    return min(rested, key=_rank)
+    best = min(rested, key=_rank)
+    return best if family.counting else _moved(sample, best, family)
 
 
 def _settled(sample: Sample, fit: Fit, family: Family) -> Fit:
@@ -92,12 +100,78 @@ def _settled(sample: Sample, fit: Fit, family: Family) -> Fit:
     return fit
 
 
+def _moved(sample: Sample, fit: Fit, family: Family) -> Fit:
+    """Dissolve a cluster and split another one, as long as the mixture gets better.
+
+    This takes a third cluster, which stays: of two clusters nothing would be left.
+    """
+    if fit.membership.shape[1] < 3:
+        return fit
+    for _ in range(MOST_MOVES):
+        better = next(_better_moves(sample, fit, family), None)
+        if better is None:
+            break
+        fit = better
+    return fit
+
+
+def _better_moves(sample: Sample, fit: Fit, family: Family) -> Iterator[Fit]:
+    """Yield better mixtures that are reached by the most promising moves.
+
+    A move must be better at once, and when it rests: memberships may still lose a cluster.
+    """
+    least = _is_even(fit), fit.criterion + LEAST_GAIN
+    for membership in _moves(sample, fit):
+        new = _restructured(sample, membership, family, None)
+        if new is None or (_is_even(new), new.criterion) <= least:
+            continue
+        new = polish(sample, _settled(sample, new, family), max_iter=MOST_STEPS)
+        if (_is_even(new), new.criterion) > least:
+            yield new._replace(history=(*fit.history, *new.history))
+
+
+def _moves(sample: Sample, fit: Fit) -> list[FloatArray]:
+    """Return memberships with a cluster dissolved and another split, the most promising first.
+
+    Two steps tell what a split gains; rows that lose their cluster go to the next likeliest. Moves
+    that cost too much are left out.
+    """
+    n_clusters = fit.membership.shape[1]
+    cells, labels = used_cells(sample, fit.structure), fit.labels
+    before, after = (plan_of(sample, fit.structure, n_clusters + n).n_free for n in (0, 1))
+    price = 0.5 * (after - before) * sample.log_n  # of the cluster that is there for a while
+    least = fit.criterion - price - MOST_LOST * sample.n_rows
+    found: list[tuple[float, int, Fit]] = []
+    for split in range(n_clusters):
+        here = np.flatnonzero(labels == split)
+        aside = here[upper_half(cells[here], sample.weight[here])]
+        if not 0 < aside.size < here.size:
+            continue
+        more = np.hstack([fit.membership, np.zeros((sample.n_rows, 1))])
+        more[aside, -1], more[aside, split] = more[aside, split], 0.0
+        grown = _alternate(sample, more, fit.structure, None, max_iter=2)
+        loss = sample.weight @ np.log(np.maximum(1 - grown.membership, 1e-16))
+        others = (k for k in range(n_clusters) if k != split)
+        found += [(grown.criterion + float(loss[k]), k, grown) for k in others]
+    found.sort(key=lambda move: -move[0])
+    return [
+        _posterior(np.delete(log_joint(sample.rows, grown.parameters)[0], gone, axis=1))[1]
+        for value, gone, grown in found[:TRIED_MOVES]
+        if value > least
+    ]
+
+
 def _restructured(
     sample: Sample, membership: FloatArray, family: Family, before: Fit | None
 ) -> Fit | None:
     """Return a mixture with the structure that suits the memberships; None if it is not better."""
     found = structure(
-        sample, membership, types=family.types, tails=family.tails, grouping=family.grouping
+        sample,
+        membership,
+        types=family.types,
+        tails=family.tails,
+        grouping=family.grouping,
+        factored=family.factored,
     )
     if before is not None and found == before.structure:
         return None

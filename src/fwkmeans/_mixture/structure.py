@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fwkmeans._mixture.blocks import INFINITE, block_null, score_of_type
+from fwkmeans._mixture.blocks import INFINITE, block_null, count_factors, score_of_type
 from fwkmeans._mixture.sample import Sample
 from fwkmeans._mixture.singles import expected_variance, moments, scores, variances
 from fwkmeans.typing import FloatArray, IntArray
@@ -29,6 +29,7 @@ class Group(NamedTuple):
     columns: tuple[int, ...]
     type: str
     tail: float  # degrees of freedom; infinite: normal
+    n_factors: int | None = None  # of the common shape; None: it has all correlations
 
 
 class Structure(NamedTuple):
@@ -46,12 +47,14 @@ def structure(
     types: tuple[str, ...],
     tails: tuple[float, ...],
     grouping: bool,
+    factored: bool = False,
 ) -> Structure:
     """Return the groups and types of highest expected criterion.
 
     Groups grow greedily. Each gets its best type, or falls apart into single columns if these
-    score better. Of several clusters not everything may be noise: then the column that is least so
-    counts.
+    score better. If the columns are `factored`, all that are not noise form one tied group instead,
+    which has few factors. Of several clusters not everything may be noise: then the column that is
+    least so counts.
     """
     weighted = sample.weighted(membership)
     n_clusters = membership.shape[1]
@@ -59,10 +62,18 @@ def structure(
     groups: list[Group] = []
     doubts: list[tuple[float, str, int, Any]] = []  # score above noise, place, and type there
     if sample.n_numbers:
-        best, noise, kind = _scores_of_singles(sample, weighted)
-        leading = np.argsort(noise - best, kind="stable")[: MOST_GROUPED if grouping else 0]
+        best, noise, kind = _scores_of_singles(sample, weighted, tied=factored)
+        order = np.argsort(noise - best, kind="stable")
+        leading = order[: MOST_GROUPED if grouping else 0]
         lead, alone = best - noise, np.maximum(best, noise)
         singles = np.where(lead < 0, NOISE, kind).tolist()
+        if factored:
+            columns = _complete_columns(sample, order[lead[order] >= 0])
+            if columns.size > 1:
+                n_factors = count_factors(sample, weighted, columns)
+                groups.append(Group(tuple(columns.tolist()), TIED, INFINITE, n_factors))
+                for v in groups[0].columns:
+                    singles[v] = ""
         for columns in correlated_groups(sample, weighted, among=leading):
             if columns.size == 1:
                 continue
@@ -93,15 +104,32 @@ def leads(sample: Sample, membership: FloatArray) -> tuple[FloatArray, FloatArra
     return best - noise, _categories(sample, weighted, membership.shape[1])[1]
 
 
+def _complete_columns(sample: Sample, order: IntArray) -> IntArray:
+    """Return the first columns in an order that enough rows have together, not too many."""
+    if sample.rows.observed is None:
+        return np.sort(order[:MOST_GROUPED])
+    found: list[int] = []
+    here = np.ones(sample.n_rows, dtype=bool)
+    for v in order.tolist():
+        both = here & (sample.rows.observed[:, v] > 0)
+        if both.mean() >= COMPLETE and len(found) < MOST_GROUPED:
+            here = both
+            found.append(v)
+    return np.array(sorted(found), dtype=np.int64)
+
+
 def _scores_of_singles(
-    sample: Sample, weighted: FloatArray
+    sample: Sample, weighted: FloatArray, *, tied: bool = False
 ) -> tuple[FloatArray, FloatArray, NDArray[np.str_]]:
-    """Return the scores of columns alone as clusters and as noise, and the better type."""
+    """Return the scores of columns alone as clusters and as noise, and the better type.
+
+    They are compared as tied ones only, if so asked for.
+    """
     n_clusters = weighted.shape[1]
     expected, found = expected_variance(sample, n_clusters), moments(sample, weighted)
-    tied, own = scores(expected, found, *variances(sample, expected, found))
-    tied_score = tied - 0.5 * (n_clusters + 1) * sample.log_n
-    own_score = own - n_clusters * sample.log_n
+    common, own = scores(expected, found, *variances(sample, expected, found))
+    tied_score = common - 0.5 * (n_clusters + 1) * sample.log_n
+    own_score = np.full_like(own, -INFINITE) if tied else own - n_clusters * sample.log_n
     kind = np.where(own_score > tied_score, SPEC, TIED)
     return np.maximum(tied_score, own_score), sample.null - 1.5 * sample.log_n, kind
 

@@ -399,11 +399,14 @@ def refuse_text(X: Any, who: str, about: str = "") -> None:
     types = types_of(X)
     text = [not _can_be_numeric(dtype) for dtype in types]
     if any(text):
-        found = {type(dtype).__name__ for dtype, no in zip(types, text, strict=True) if no}
+        others = [dtype for dtype, no in zip(types, text, strict=True) if no]
+        found = {type(dtype).__name__ for dtype in others}
+        dated = any(dtype.is_temporal() for dtype in others)
+        dates = "convert dates to numbers, such as the days since one, " if dated else ""
         raise ValueError(
             f"Not numeric: {describe_columns(text, column_names(X))} of X "
             f"({', '.join(sorted(found))}). {who} takes numbers: encode categories with "
-            f"fwkmeans.preprocessing.TableEncoder, or drop the column.{about}"
+            f"fwkmeans.preprocessing.TableEncoder, {dates}or drop the column.{about}"
         )
 
 

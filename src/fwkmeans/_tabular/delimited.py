@@ -363,7 +363,7 @@ def _parse(name: str, data: memoryview, sep: str, lines: Sequence[str]) -> Any:
                 raise wrong_row(name, invalid[0], sep, lines[0]) from None
             reason = first_line(error)
             if "Empty CSV" in reason:
-                reason = "its first row does not end; is there a single quote?"
+                reason = why_empty(lines[0])
             raise InputError(
                 f"{name} cannot be read as CSV ({reason}): check it, or give the separator.",
                 setting="sep",
@@ -371,6 +371,13 @@ def _parse(name: str, data: memoryview, sep: str, lines: Sequence[str]) -> Any:
         if cells.num_columns <= n_columns:
             return cells
         n_columns = cells.num_columns
+
+
+def why_empty(line: str) -> str:
+    """Return why there is not a single row in a text that begins with a line."""
+    if '"' in line:
+        return "its first row does not end; is there a single quote?"
+    return "it holds a single line, not a header and rows"
 
 
 def _last_bytes(data: memoryview, n: int) -> bytes:

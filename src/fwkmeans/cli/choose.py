@@ -17,8 +17,9 @@ from fwkmeans._support.optional import require
 from fwkmeans._support.text import aligned, count, harmless
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Chosen, Roles, read_columns
-from fwkmeans.cli.models import AUTO, READING, Choice, FitOptions, build, check_sizes, choose
+from fwkmeans.cli.models import AUTO, Choice, FitOptions, build, check_sizes, choose
 from fwkmeans.cli.numbers import (
+    AS_STABLE,
     MOST_ROWS,
     TITLES,
     best_of,
@@ -44,6 +45,8 @@ from fwkmeans.cli.output import check_apart, check_folder, echo_json, show_uses,
 from fwkmeans.cli.progress import each, working
 from fwkmeans.cli.run import fit_and_collect
 
+#: Algorithms that are compared if nobody says which.
+DEFAULT = (AUTO, "K-Means", "WK-Means", "EW-KM")
 #: Kinds of pictures.
 SUFFIXES = (".png", ".svg", ".pdf")
 #: Draws of rows on which `AutoKMeans`, which takes its time, is repeated.
@@ -62,7 +65,7 @@ STABLE, UNSTABLE = 0.8, 0.6
 @algorithm_option(
     "algorithms",
     multiple=True,
-    text="Only this one; may be repeated (default: AutoKMeans, K-Means, WK-Means, EW-KM).",
+    text=f"Only this one; may be repeated (default: {', '.join(DEFAULT)}).",
 )
 @column_options
 @columns_option
@@ -95,7 +98,7 @@ def choose_command(
     if show_columns:
         show_uses(chosen, as_json)
         return
-    choices = [choose(one) for one in algorithms] or _default_choices()
+    choices = [choose(one) for one in algorithms or DEFAULT]
     result = compare_numbers(choices, options, chosen)
     if picture is not None:
         _draw(result, name, picture)
@@ -109,11 +112,6 @@ def choose_command(
         click.echo(f"Wrote the plot to {picture}")
     for text in chosen.notes:
         click.echo(harmless(f"Note: {text}"))
-
-
-def _default_choices() -> list[Choice]:
-    reading = choose(READING[0])._replace(parameters=dict(READING[1]))
-    return [choose(AUTO), choose("K-Means"), choose("WK-Means"), reading]
 
 
 def _check_picture(path: str | None, table: str) -> None:
@@ -267,7 +265,7 @@ def _auto_at(
             "silhouette": float(Silhouette(p=1.0, max_rows=MOST_ROWS)(candidates).values[0]),
             "stability": float(draws(candidates).values[0]),
         }
-    return partition.labels, scores
+    return partition.labels, {name: one for name, one in scores.items() if np.isfinite(one)}
 
 
 def _best(algorithms: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -313,7 +311,7 @@ def _lines(name: str, table: str, roles: Roles, result: dict[str, Any]) -> Itera
     numbers, scores = result["numbers"], result["scores"]
     yield (
         f"{name}: {count(result['n_rows'], 'row')}, {count(result['n_features'], 'column')}, "
-        f"{numbers[0]} to {numbers[-1]} clusters"
+        f"{numbers[0]}{f' to {numbers[-1]}' if len(numbers) > 1 else ''} clusters"
     )
     if result["n_rows_used"] < result["n_rows"]:
         yield f"(judged by {result['n_rows_used']:,} rows)"
@@ -327,9 +325,10 @@ def _lines(name: str, table: str, roles: Roles, result: dict[str, Any]) -> Itera
         "algorithms"
     )
     yield (
-        "(adjusted Rand index); gap: flat beyond the number that is enough; criterion: "
-        "AutoKMeans', less its highest."
+        f"(adjusted Rand index), and of numbers that are as stable within {AS_STABLE} the highest "
+        "is preferred;"
     )
+    yield "gap: flat beyond the number that is enough; criterion: AutoKMeans', less its highest."
     number = result["recommended"]["n_clusters"]
     yield f"\nWith {number} clusters\n"
     rows = [

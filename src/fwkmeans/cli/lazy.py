@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,6 +37,20 @@ class LazyGroup(click.Group):
         module, _, name = self.targets[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; for a name that is none, say which one may be meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            meant = difflib.get_close_matches(args[0], self.targets, n=1)
+            if not meant and os.path.exists(args[0]):
+                meant = [f"{ctx.command_path} fit {args[0]}"]
+            if not meant:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {meant[0]}?", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""

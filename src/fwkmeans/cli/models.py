@@ -28,11 +28,6 @@ NAMES = (
     "FG-K-Means",
 )
 
-#: A reading worth a row of its own: weights in every cluster, no cluster lost to a column of few
-#: values, and the best of the weighted algorithms on the bundled tables with noise columns (mean
-#: adjusted Rand index of 13 tables and 3 draws: 0.34; the others 0.20 to 0.30).
-READING = ("EW-KM", {"dispersion": "mean"})
-
 #: Parameters that cannot be given with -p, and what to do instead.
 _OPTIONS = {
     "n_clusters": "use the option -k instead",
@@ -78,22 +73,14 @@ def choose(name: str | None, parameters: Sequence[str] = ()) -> Choice:
     from fwkmeans.estimators import ALGORITHMS, AutoKMeans
     from fwkmeans.estimators.names import find_algorithm
 
-    if name is None or name.lower().replace("-", "") in ("auto", "autokmeans"):
-        title, cls = AUTO, AutoKMeans
-    else:
-        title = find_algorithm(name)
-        cls = ALGORITHMS[title]
+    title = AUTO if name is None else find_algorithm(name, (AUTO,))
+    cls: Any = AutoKMeans if title == AUTO else ALGORITHMS[title]
     return Choice(title, cls, dict(_parameter(one, title, cls) for one in parameters))
 
 
 def every_choice() -> list[Choice]:
-    """Return every algorithm with its defaults, and readings worth a row of their own."""
-    choices = [choose(AUTO)]
-    for name in NAMES:
-        choices.append(choose(name))
-        if name == READING[0]:
-            choices.append(choices[-1]._replace(parameters=dict(READING[1])))
-    return choices
+    """Return every algorithm with its defaults."""
+    return [choose(name) for name in (AUTO, *NAMES)]
 
 
 def _parameter(text: str, title: str, cls: Any) -> tuple[str, Any]:
@@ -110,8 +97,20 @@ def _parameter(text: str, title: str, cls: Any) -> tuple[str, Any]:
     if name not in allowed:
         near = difflib.get_close_matches(name, allowed, n=1)
         hint = f"Did you mean {near[0]}? " if near else ""
+        having = _that_have(name) if title == AUTO else []
+        if having:
+            hint = f"Name an algorithm that has it (-a): {', '.join(having)}. "
         raise InputError(f"{title} has no parameter {name!r}. {hint}It has {', '.join(allowed)}.")
     return name, parse_value(value.strip())
+
+
+def _that_have(parameter: str) -> list[str]:
+    """Return the algorithms that have a parameter."""
+    from fwkmeans.estimators import ALGORITHMS
+
+    return [
+        title for title, cls in ALGORITHMS.items() if parameter in inspect.signature(cls).parameters
+    ]
 
 
 def build(choice: Choice, options: FitOptions, features: Any, n_missing: int) -> Any:

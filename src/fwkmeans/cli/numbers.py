@@ -167,10 +167,12 @@ def decide_auto(criteria: Mapping[int, float], options: FitOptions) -> Decision:
         inside = max(tried, key=lambda k: (criteria[k], -k)) if tried else low
     after = sorted((k for k in criteria if k != best), key=lambda k: -criteria[k])[:3]
     behind = [f"{k} ({_difference(criteria[k] - criteria[best])})" for k in after]
+    comes = "comes" if len(behind) == 1 else "come"
+    after_best = f"; next {comes} {joined(behind)}." if behind else "."
     lines = [
         f"The criterion (likelihood of the rows less a price for each parameter) is highest for "
         f"{count(best, 'cluster')}",
-        f"of 1 to {max(criteria)}" + (f"; next come {joined(behind)}." if behind else "."),
+        f"of 1 to {max(criteria)}" + after_best,
     ]
     if inside != best:
         lines[1] += f" Of -k {low}:{high} it is highest for {inside}."

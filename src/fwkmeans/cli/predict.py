@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
+import zipfile
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -156,6 +157,8 @@ def load(path: str, max_json: float) -> Any:
     try:
         model = load_model(path, max_json=int(max_json * 2**20))
     except ModelFileError as error:
+        if not zipfile.is_zipfile(path):
+            raise InputError(f"{error} Give the model first, then the table.") from None
         if not isinstance(error.__cause__, TooMuchJsonError):
             raise
         size = error.__cause__.size / 2**20

@@ -38,15 +38,19 @@ def fit_and_collect(
         try:
             rows = fit(pipeline, features)
         except NoVaryingColumnError:
-            raise InputError(
-                "No column varies: all rows are the same. Give a table whose rows differ."
-            ) from None
+            raise InputError(_nothing_varies(features)) from None
     known = FewerClustersWarning, NotConvergedWarning
     found = [
         Warned(" ".join(str(one.message).split()), issubclass(one.category, known))
         for one in caught
     ]
     return rows, list(dict.fromkeys(found))
+
+
+def _nothing_varies(features: Any) -> str:
+    if getattr(features, "num_rows", None) == 1:
+        return "The table has 1 row, and there is nothing to cluster. Give a table of several rows."
+    return "No column varies: all rows are the same. Give a table whose rows differ."
 
 
 class Fitted(NamedTuple):

@@ -56,7 +56,7 @@ MOST_CLUSTERS, LEAST_TRIED = 12, 6
 PATIENCE = 2
 #: Steps in which a mixture of a sample is fitted to all rows.
 STEPS_ON_ALL_ROWS = 100
-#: Mean agreements that differ by less are equal, and the first family is taken: the least blurred.
+#: Mean agreements that differ by less are equal, and the first family is taken.
 CLOSE = 0.02
 
 
@@ -122,7 +122,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         Minus the log-likelihood of the rows; equal to ``-score(X)``.
     objective_history_ : ndarray of shape (n_iter_,)
         Minus the criterion in every iteration of the chosen mixture. It falls, but where the
-        structure changes and where the chosen mixture is taken from a sample to all rows.
+        structure changes, where a cluster is dissolved and another one split, and where the chosen
+        mixture is taken from a sample to all rows.
     n_iter_ : int
         Number of these iterations.
     converged_ : bool
@@ -152,14 +153,16 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     the memberships, groups are joined greedily while the criterion gains.
 
     No one mixture is right for all tables, and their criteria do not tell which: a rich one may
-    spend a cluster on a few odd rows and score best. So five families are fitted (normal groups on
+    spend a cluster on a few odd rows and score best. So six families are fitted (normal groups on
     plain and on compressed columns, both again with differences below a tenth of a column's range
-    blurred, and blurred single features), each from several partitions (Ward's in two scalings,
-    and what K-Means and EW-KM reach from them), and the one is taken that agrees most with the
-    others and with K-Means in two scalings; of some that agree about equally the least blurred.
-    This choice, and that of starts without tiny clusters, maximize no common criterion. The number
-    of clusters is that of the highest criterion of a sixth family, whose groups have common spreads
-    and may be heavy-tailed; one cluster may also have columns that share a few factors.
+    blurred, blurred single features, and columns that share a few factors and one shape), each from
+    several partitions (Ward's in two scalings, and what K-Means and EW-KM reach from them). As long
+    as the criterion rises, a cluster is dissolved and another one split. Then the family is taken
+    that agrees most with the others and with K-Means in two scalings; of some that agree about
+    equally the first in this order. This choice, and that of starts without tiny clusters, maximize
+    no common criterion. The number of clusters is that of the highest criterion of a seventh
+    family, whose groups have common spreads and may be heavy-tailed; one cluster may also have
+    columns that share a few factors.
 
     `transform` returns distances to the centers, with every feature in units of its standard
     deviation and its square multiplied by its weight. The likeliest cluster of a row need not be
@@ -331,7 +334,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         if found < n_clusters:
             warn_user(
                 f"Number of distinct clusters ({found}) found smaller than "
-                f"n_clusters ({n_clusters}): the other clusters are the likeliest of no row. Ask "
+                f"n_clusters ({n_clusters}): no row is likeliest to be in the others. Ask "
                 "for fewer clusters.",
                 FewerClustersWarning,
             )

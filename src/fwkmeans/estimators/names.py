@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from fwkmeans._support.errors import InputError
@@ -13,16 +14,17 @@ from fwkmeans.estimators import ALGORITHMS
 __all__ = ["find_algorithm", "parse_value"]
 
 
-def find_algorithm(name: str) -> str:
+def find_algorithm(name: str, further: Sequence[str] = ()) -> str:
     """Return the survey's name of an algorithm, given any spelling of it or of its class.
 
-    The beginning of a name is enough if it is unique.
+    The beginning of a name is enough if it is unique. `further` names are known, too.
     """
 
     def key(text: str) -> str:
         return re.sub(r"[^a-z0-9]", "", text.lower())
 
-    spellings = {key(title): title for title in ALGORITHMS}
+    titles = [*further, *ALGORITHMS]
+    spellings = {key(title): title for title in titles}
     spellings |= {key(cls.__name__): title for title, cls in ALGORITHMS.items()}
     if key(name) in spellings:
         return spellings[key(name)]
@@ -35,7 +37,7 @@ def find_algorithm(name: str) -> str:
     hint = f"did you mean {' or '.join(likely)}?"
     raise InputError(
         f"There is no algorithm {name!r}: "
-        f"{hint if likely else 'choose of ' + ', '.join(ALGORITHMS) + '.'}"
+        f"{hint if likely else 'choose one of ' + ', '.join(titles) + '.'}"
     )
 
 

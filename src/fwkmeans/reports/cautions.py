@@ -98,8 +98,9 @@ def _about_sizes(sizes: IntArray) -> list[str]:
             "may describe the table as well."
         )
     total = sizes.sum()
-    tiny = np.flatnonzero((sizes > 0) & ((sizes <= 2) | (sizes < 0.01 * total)))
-    if tiny.size:
+    used = sizes > 0
+    tiny = np.flatnonzero(used & ((sizes <= 2) | (sizes < 0.01 * total)))
+    if tiny.size and used.sum() > 1:
         rows = joined([count(int(sizes[k]), "row") for k in tiny[:MOST_NAMES]])
         more = f", and so on ({tiny.size} clusters)" if tiny.size > MOST_NAMES else ""
         sentences.append(

@@ -35,6 +35,7 @@ from fwkmeans._tabular.delimited import (
     named_columns,
     refuse_open_quote,
     style_of,
+    why_empty,
     with_missing,
     wrong_encoding,
     wrong_row,
@@ -485,7 +486,7 @@ class TextReader(BlockReader):
             return wrong_row(path.name, wrong[0], str(self._separator), self._first_line)
         reason = first_line(error)
         if "Empty CSV" in reason:
-            reason = "its first row does not end; is there a single quote?"
+            reason = why_empty(self._first_line)
         if "straddling" in reason:
             reason = "a row does not end; is there a single quote?"
         where = f" behind row {done:,}" if done else ""
