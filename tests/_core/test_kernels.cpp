@@ -465,7 +465,7 @@ void test_sparse(const Shape& shape) {
 enum class Kind { easy, duplicates, bisectors, cancelling, units, tiny, long_rows, zero_weights };
 
 template <class T>
-void test_products(Index n, Index m, Index k, bool shared, bool with_offsets, Kind kind) {
+void test_products(Index n, Index m, Index k, bool shared, bool with_offsets, Kind kind, bool by_one, bool by_both) {
     const fwk::Kernels<T>& kernels = fwk::kernels<T>();
     const Shape shape = {n, m, k, 0, 0, shared, false, false, false, false, false};
     const char* type = sizeof(T) == 8 ? "products, float64" : "products, float32";
@@ -511,7 +511,7 @@ void test_products(Index n, Index m, Index k, bool shared, bool with_offsets, Ki
     char* scratch = prepare(3, kernels.bounded_bytes(table, k));
     kernels.prepare(starts, 0, prepared);
     fwk::kernels<float>().prepare(starts, 0, single);
-    kernels.prepare_products(starts, products);
+    kernels.prepare_products(starts, by_one, by_both, products);
     std::vector<std::int32_t> plain(n), assigned(n), labels(n, -1);
     const auto never = Problem<T>::never();
     kernels.assign(table, 0, n, starts, prepared, nullptr, nullptr, scratch, {plain.data(), nullptr}, never);
@@ -530,14 +530,14 @@ void test_products(Index n, Index m, Index k, bool shared, bool with_offsets, Ki
     }
     const fwk::Offsets all = {offsets.data(), least_other.data(), most_other.data(), least, most};
     std::vector<float> upper(n, std::numeric_limits<float>::infinity()), lower(n, 0.0f), one(k, 1.0f), zero(k, 0.0f);
-    std::int64_t doubtful[2] = {0, 0}, changed = 0;
+    std::int64_t n_raced[fwk::N_COUNTS] = {}, changed = 0;
     std::uint64_t fingerprint = 0;
     const unsigned char update = 0;
     std::vector<double> mass(k), sums(k * m), squares(k * m);
     std::vector<std::int64_t> counts(k);
     const double unit = kind == Kind::tiny ? std::ldexp(1.0, 38) : 1;
     const fwk::Bounds bounds = {upper.data(), lower.data(), one.data(), zero.data(), one.data(), zero.data(),
-                                unit, with_offsets ? &all : nullptr, doubtful};
+                                unit, with_offsets ? &all : nullptr, n_raced};
     const fwk::Sums out = {mass.data(), counts.data(), sums.data(), squares.data(), nullptr, nullptr,
                            &fingerprint, &changed};
     kernels.accumulate_bounded(table, 0, n, starts, single, true, products, scratch, {labels.data(), n, &update},
@@ -559,10 +559,15 @@ void test_products(Index n, Index m, Index k, bool shared, bool with_offsets, Ki
         check(upper[i] >= own * (1 - 1e-12), shape, type, "an upper bound", upper[i], own);
         check(lower[i] <= other * (1 + 1e-12), shape, type, "a lower bound", lower[i], other);
     }
-    if (kind == Kind::easy || kind == Kind::tiny)
-        check(doubtful[1] <= n / 20, shape, type, "rows that products left", double(doubtful[1]), double(n) / 20);
+    const double left = double(n_raced[by_both ? fwk::AFTER_BOTH : fwk::AFTER_ONE]);
+    if (kind == Kind::easy || kind == Kind::tiny) {
+        check(!by_both || left <= double(n) / 20, shape, type, "rows that products left", left, double(n) / 20);
+        if (by_one && m > 30)
+            check(n_raced[fwk::AFTER_ONE] <= n / 4, shape, type, "rows that one part left",
+                  double(n_raced[fwk::AFTER_ONE]), double(n) / 4);
+    }
     if (kind == Kind::bisectors && !with_offsets && shared)
-        check(doubtful[1] > 0, shape, type, "ties that products left", double(doubtful[1]), 1);
+        check(left > 0, shape, type, "ties that products left", left, 1);
 }
 
 void test_products() {
@@ -573,8 +578,11 @@ void test_products() {
             for (const bool offsets : {false, true})
                 for (const Kind kind : {Kind::easy, Kind::duplicates, Kind::bisectors, Kind::cancelling, Kind::units,
                                         Kind::tiny, Kind::long_rows, Kind::zero_weights}) {
-                    test_products<double>(size[0], size[1], size[2], shared, offsets, kind);
-                    test_products<float>(size[0], size[1], size[2], shared, offsets, kind);
+                    for (const int races : {1, 2, 3}) {
+                        const bool one = races & 1, both = races & 2;
+                        test_products<double>(size[0], size[1], size[2], shared, offsets, kind, one, both);
+                        test_products<float>(size[0], size[1], size[2], shared, offsets, kind, one, both);
+                    }
                 }
 }
 

@@ -43,36 +43,39 @@ double draw(Values kind, Index place, bool factor, bool low, std::mt19937_64& ra
 
 // The parts of the number at `place` of 32 in a step, of row or cluster i of a tile; see `store_split` and
 // `store_tile`.
+template <int PARTS>
 Index place_of_row(Index tile, Index steps, Index step, Index low, Index i, Index place) {
-    return (((tile * steps + step) * 2 + low) * 16 + i) * 32 + place;
+    return (((tile * steps + step) * PARTS + low) * 16 + i) * 32 + place;
 }
+template <int PARTS>
 Index place_of_factor(Index tile, Index steps, Index step, Index low, Index j, Index place) {
-    return (((tile * steps + step) * 2 + low) * 16 + place / 2) * 32 + 2 * j + place % 2;
+    return (((tile * steps + step) * PARTS + low) * 16 + place / 2) * 32 + 2 * j + place % 2;
 }
 
-template <int R, int C>
+template <int R, int C, int PARTS>
 void test_sums(Values kind, Index steps, unsigned seed) {
     std::mt19937_64 random(seed);
-    const Index words = steps * 2 * TILE_BYTES / 2;
+    const Index words = steps * PARTS * TILE_BYTES / 2;
     std::vector<std::uint16_t> rows(R * words), factors(C * words);
     std::vector<float> constants(C * TILE), sums(R * C * TILE * TILE);
     for (float& c : constants) c = float(draw(kind, 1, true, false, random));
     for (Index step = 0; step < steps; ++step)
-        for (Index low = 0; low < 2; ++low)
+        for (Index low = 0; low < PARTS; ++low)
             for (Index place = 0; place < 32; ++place)
                 for (Index i = 0; i < TILE; ++i) {
                     const Index at = step * 32 + place;
                     for (Index tile = 0; tile < R; ++tile)
-                        rows[place_of_row(tile, steps, step, low, i, place)] =
+                        rows[place_of_row<PARTS>(tile, steps, step, low, i, place)] =
                             nearest(draw(kind, at, false, low, random));
                     for (Index tile = 0; tile < C; ++tile)
-                        factors[place_of_factor(tile, steps, step, low, i, place)] =
+                        factors[place_of_factor<PARTS>(tile, steps, step, low, i, place)] =
                             nearest(draw(kind, at, true, low, random));
                 }
     {
         const TileRegisters registers(true);
-        multiply<R, C>(reinterpret_cast<const char*>(rows.data()), reinterpret_cast<const char*>(factors.data()),
-                       steps * 2 * TILE_BYTES, steps, constants.data(), sums.data());
+        Ahead nothing = {nullptr, 0};
+        multiply<R, C, PARTS>(reinterpret_cast<const char*>(rows.data()),
+                              reinterpret_cast<const char*>(factors.data()), steps, constants.data(), sums.data(), nothing);
     }
     const double u = UNIT_ROUNDOFF<float>;
     for (Index tile = 0; tile < R * C; ++tile)
@@ -82,16 +85,18 @@ void test_sums(Values kind, Index steps, unsigned seed) {
                 long double exact = constants[c * TILE + j], size = 0;
                 for (Index step = 0; step < steps; ++step)
                     for (Index place = 0; place < 32; ++place)
-                        for (const auto& [of_row, of_factor] : {std::pair(0, 1), std::pair(0, 0), std::pair(1, 0)}) {
+                        for (const auto& [of_row, of_factor] : {std::pair(0, 0), std::pair(0, 1), std::pair(1, 0)}) {
+                            if (of_row + of_factor >= PARTS) continue;
                             const long double p =
-                                (long double)part_of(rows, place_of_row(r, steps, step, of_row, i, place)) *
-                                part_of(factors, place_of_factor(c, steps, step, of_factor, j, place));
+                                (long double)part_of(rows, place_of_row<PARTS>(r, steps, step, of_row, i, place)) *
+                                part_of(factors, place_of_factor<PARTS>(c, steps, step, of_factor, j, place));
                             exact += p;
                             size += std::fabs(p);
                         }
                 const double got = sums[(tile * TILE + i) * TILE + j], error = std::fabs(got - double(exact));
-                const double bound = 1.02 * (17 + 3 * double(steps)) * u * double(size) +
-                                     1.02 * (3 * double(steps) + 2) * u * std::fabs(constants[c * TILE + j]) +
+                const double products = double((PARTS == 1 ? 1 : 3) * steps);
+                const double bound = 1.02 * (17 + products) * u * double(size) +
+                                     1.02 * (products + 2) * u * std::fabs(constants[c * TILE + j]) +
                                      4 * double(32 * steps) * SMALLEST<float>;
                 ++n_checks;
                 worst = std::fmax(worst, error / bound);
@@ -112,11 +117,16 @@ int main() {
     for (const Values kind : {Values::random, Values::spread, Values::cancelling, Values::lost_one_by_one,
                             Values::nearly_powers, Values::tiny})
         for (const Index steps : {1, 2, 7, 40}) {
-            test_sums<1, 1>(kind, steps, ++seed);
-            test_sums<2, 1>(kind, steps, ++seed);
-            test_sums<4, 1>(kind, steps, ++seed);
-            test_sums<1, 2>(kind, steps, ++seed);
-            test_sums<2, 2>(kind, steps, ++seed);
+            test_sums<1, 1, 1>(kind, steps, ++seed);
+            test_sums<2, 1, 1>(kind, steps, ++seed);
+            test_sums<4, 1, 1>(kind, steps, ++seed);
+            test_sums<1, 2, 1>(kind, steps, ++seed);
+            test_sums<2, 2, 1>(kind, steps, ++seed);
+            test_sums<1, 1, 2>(kind, steps, ++seed);
+            test_sums<2, 1, 2>(kind, steps, ++seed);
+            test_sums<4, 1, 2>(kind, steps, ++seed);
+            test_sums<1, 2, 2>(kind, steps, ++seed);
+            test_sums<2, 2, 2>(kind, steps, ++seed);
         }
     std::printf("%d of %d sums are farther off than promised; the worst error is %.3g of its bound\n", n_failures,
                 n_checks, worst);

@@ -131,6 +131,18 @@ def test_bounds_change_nothing_for_many_features_and_clusters(rule, name):
     _assert_same(alternate(*problem, **stop), alternate_in_python(*problem, **stop))
 
 
+@pytest.mark.thinned
+@pytest.mark.parametrize("name", MISLEADING)
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_bounds_change_nothing_for_many_features_and_few_clusters(rule, name):
+    """One part of each number races, and what it leaves open races in single precision."""
+    rng = np.random.default_rng(8)
+    X = np.hstack([_wide_table(name, rng)[:150] for _ in range(4)])
+    problem = _problem(X, rule, 3, 1)
+    stop = {"max_iter": 8, "tol": 0.0}
+    _assert_same(alternate(*problem, **stop), alternate_in_python(*problem, **stop))
+
+
 def test_rows_on_the_bisector_go_to_the_first_center():
     X = np.asarray([[-1.0], [1.0], [0.0]] * 50)
     source, recipe, table, centers, weights = _problem(X, UniformWeights(), 2, 1)

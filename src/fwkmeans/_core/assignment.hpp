@@ -70,7 +70,7 @@ struct Lengths {
     template <class T>
     void lay(const double* center, const double* weight, const T* shift, bool expanded, index stride, T* out) {
         const D w = load<D>(weight);
-        const D moved = load<D>(center) - __builtin_convertvector(load<Vector<T, L>>(shift), D);
+        const D moved = load<D>(center) - load_wide<T, L>(shift);
         if (expanded) {
             const Vector<T, L> factor = normal<T, L>(-2.0 * w * moved);
             constant += w * moved * moved;
@@ -318,6 +318,29 @@ struct Start {
                 if (levels[v] >= 0) d += costs[cluster * n_levels + levels[v]];
         return d;
     }
+    // The same of N rows, for squares without categories: their sums do not wait for one another.
+    template <int N>
+    void squares(const T* const* row, const std::int32_t* cluster, double* d) const {
+        using D = Vector<double, 4>;
+        const double *center[N], *weight[N];
+        D sums[N] = {};
+        for (int r = 0; r < N; ++r) center[r] = centers + cluster[r] * m, weight[r] = weights + cluster[r] * weight_stride;
+        index v = 0;
+        for (; v + 4 <= m; v += 4)
+            for (int r = 0; r < N; ++r) {
+                const auto y = __builtin_convertvector(load<Vector<T, 4>>(row[r] + v), D);
+                const D t = y - load<D>(center[r] + v), there = y == y ? t : D{};
+                sums[r] = sums[r] + load<D>(weight[r] + v) * (there * there);
+            }
+        for (int r = 0; r < N; ++r) {
+            double tail = 0;
+            for (index w = v; w < m; ++w) {
+                const double y = double(load<T>(row[r] + w)), t = y == y ? y - center[r][w] : 0;
+                tail = tail + weight[r][w] * (t * t);
+            }
+            d[r] = ((sums[r][0] + sums[r][2]) + (sums[r][1] + sums[r][3])) + tail;
+        }
+    }
     // The same where squares or powers overflow: d / unit^p. A weight of zero leaves a feature out,
     // and in a large unit categories do not matter.
     double in_units(const T* row, const std::int32_t* levels, index cluster, double unit) const {
@@ -423,12 +446,12 @@ struct Start {
     }
 };
 
-// Bounds of the distances to the nearest center and to all others: roots of the two best squares, wider
-// by what they may be off. A label that was decided again is that of one of the near centers, so the
+// Bounds of the distances to the nearest center and to all others: roots of the two best squares, `above` more
+// and `below` less for what they may be off. A label that was decided again is that of one of the near centers, so the
 // best square bounds all. Squares too small for float bound nothing: see Bounds. Offsets do not belong
 // to distances: what a cluster had more than its square is taken away, or the most it can be.
 template <class T, bool SHARED, class Mask>
-inline void leave_bounds(const Scratch<T>& block, index i, index m, V<T> value, V<T> second, V<T> slack,
+inline void leave_bounds(const Scratch<T>& block, index i, index m, V<T> value, V<T> second, V<T> above, V<T> below,
                          V<T> label, Mask certain, index n, double unit) {
     constexpr int W = WIDTH<T>;
     using D = Vector<double, W>;
@@ -437,11 +460,12 @@ inline void leave_bounds(const Scratch<T>& block, index i, index m, V<T> value, 
         const V<T> length = load<V<T>>(block.lengths + i);
         value += length;
         second += length;
-        slack += length * T((double(m) + 16) * 8 * UNIT_ROUNDOFF<T>);
+        above += length * T((double(m) + 16) * 8 * UNIT_ROUNDOFF<T>);
+        below += length * T((double(m) + 16) * 8 * UNIT_ROUNDOFF<T>);
     }
     const V<T> next = certain ? second : value;
-    const D off = __builtin_convertvector(slack, D);
-    D most = __builtin_convertvector(value, D) + off, least = __builtin_convertvector(next, D) - off;
+    D most = __builtin_convertvector(value, D) + __builtin_convertvector(above, D);
+    D least = __builtin_convertvector(next, D) - __builtin_convertvector(below, D);
     if (block.offsets) {
         const Offsets& offsets = *block.offsets;
         D own, others;
@@ -454,10 +478,10 @@ inline void leave_bounds(const Scratch<T>& block, index i, index m, V<T> value, 
     }
     most = most >= 0.0 ? most : (most < 0.0 ? D{} : D{} + __builtin_inf());  // NaN bounds nothing
     least = least > 0.0 ? least : D{};
-    const F above = __builtin_convertvector(most * unit * unit, F) * 1.000002f + 1e-36f;
-    F below = __builtin_convertvector(least * unit * unit, F) * 0.999998f - 1e-36f;
-    below = below > 0.0f ? below : F{};
-    const F upper = square_root<float, W>(above), lower = square_root<float, W>(below);
+    const F highest = __builtin_convertvector(most * unit * unit, F) * 1.000002f + 1e-36f;
+    F lowest = __builtin_convertvector(least * unit * unit, F) * 0.999998f - 1e-36f;
+    lowest = lowest > 0.0f ? lowest : F{};
+    const F upper = square_root<float, W>(highest), lower = square_root<float, W>(lowest);
     if (n == W) {
         store(block.upper + i, upper);
         store(block.lower + i, lower);
@@ -467,8 +491,10 @@ inline void leave_bounds(const Scratch<T>& block, index i, index m, V<T> value, 
 }
 
 // Labels, and bounds if wanted, of a vector of rows from i on after their race; nearest(i) decides where
-// the race could not, and how often is returned.
-template <class T, bool SHARED, class Nearest>
+// the race could not, and how often is returned. By one PART of numbers (products.hpp) the second best bounds all
+// others whether the best is certain or not: the sums are lower bounds, or, of shared weights, half of the slack
+// from them. What bounds all others replaces the norm.
+template <class T, bool SHARED, int PARTS = 2, class Nearest>
 inline index settle(Scratch<T>& block, const Prepared& bound, index i, index m, V<T> value, V<T> second,
                     V<T> label, double unit, Nearest nearest) {
     const V<T> scale = SHARED ? load<V<T>>(block.norms + i) : second - T(bound.lowest_offset);
@@ -477,8 +503,14 @@ inline index settle(Scratch<T>& block, const Prepared& bound, index i, index m, 
     const auto certain = second - value > slack;
     const index n = block.n_rows - i < WIDTH<T> ? block.n_rows - i : WIDTH<T>;
     std::int32_t* labels = block.labels + i;
-    if (block.upper)
-        leave_bounds<T, SHARED>(block, i, m, value, second, slack, label, certain, n, unit);
+    if constexpr (PARTS == 1) {
+        const V<T> below = slack * T(SHARED ? 0.5 : 0);
+        if (block.upper)
+            leave_bounds<T, SHARED>(block, i, m, value, second, slack, below, label, certain == certain, n, unit);
+        store(block.norms + i, second - below);
+    } else if (block.upper) {
+        leave_bounds<T, SHARED>(block, i, m, value, second, slack, slack, label, certain, n, unit);
+    }
     const auto found = __builtin_convertvector(label, Vector<std::int32_t, WIDTH<T>>);
     if (n == WIDTH<T>)
         store(labels, found);

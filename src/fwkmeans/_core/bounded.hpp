@@ -16,10 +16,12 @@ struct Undecided {
     Scratch<F> rows;
     std::int32_t* places;  // (block) where they are in the block
     F* zeros;              // (M)
-    // for a race by products: split rows, and what it found
-    char* split;
-    std::int32_t *again, *labels;  // (block)
-    float *upper, *lower;          // (block)
+    char* split;  // rows for a race by products
+    // what each of two such races found, (block): labels and bounds, which rows race again, all of their places
+    struct Found {
+        std::int32_t *labels, *again, *places;
+        float *upper, *lower;
+    } found[2];
 
     Undecided(std::uintptr_t memory, index m, index k, index most, bool gaps)
         : rows(reinterpret_cast<void*>(memory), m, k, false, gaps) {
@@ -35,10 +37,14 @@ struct Undecided {
         rows.lengths = reinterpret_cast<F*>(take(block_rows<F>(m) * index(sizeof(F))));
         zeros = reinterpret_cast<F*>(take(m * index(sizeof(F))));
         split = reinterpret_cast<char*>(take(split_bytes(m)));
-        again = reinterpret_cast<std::int32_t*>(take(HAS_PRODUCTS ? most * 4 : 0));
-        labels = reinterpret_cast<std::int32_t*>(take(HAS_PRODUCTS ? most * 4 : 0));
-        upper = reinterpret_cast<float*>(take(HAS_PRODUCTS ? most * 4 : 0));
-        lower = reinterpret_cast<float*>(take(HAS_PRODUCTS ? most * 4 : 0));
+        for (Found& race : found) {
+            const index bytes = HAS_PRODUCTS ? most * 4 : 0;
+            race.labels = reinterpret_cast<std::int32_t*>(take(bytes));
+            race.again = reinterpret_cast<std::int32_t*>(take(bytes));
+            race.places = reinterpret_cast<std::int32_t*>(take(bytes));
+            race.upper = reinterpret_cast<float*>(take(bytes));
+            race.lower = reinterpret_cast<float*>(take(bytes));
+        }
         end = cursor;
     }
     std::uintptr_t end;
@@ -146,41 +152,70 @@ index race_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, 
     return race_block<F, true>(open.rows, starts, prepared, unit, nearest);
 }
 
-// The same by products first; rows that these leave open race again, and `n_again` is their number.
+// The same by products first: by one part of numbers, by both, or by one and then by both. Rows that these leave
+// open race again.
+struct Parts {
+    bool one, both;
+};
 template <class T>
 index race_undecided(const Scratch<T>& block, Undecided<float>& open, index n_open, const Start<T>& exactly,
-                     const Starts& starts, const char* prepared, const Products& products, double unit,
-                     index& n_again) {
+                     const Starts& starts, const char* prepared, const Products& products, Parts parts, double unit,
+                     std::int64_t* counts) {
+    if (!parts.one && !parts.both) return race_undecided(block, open, n_open, exactly, starts, prepared, unit);
     Scratch<float>& rows = open.rows;
-    n_again = 0;
+    auto& found = open.found[parts.one ? 0 : 1];
+    index n_again = 0;
     const auto later = [&](index p) {
-        open.again[n_again++] = std::int32_t(p);
-        return 0;
+        // the favorite may be nearer than what bounds all others
+        if (parts.one && (rows.upper || !starts.expanded)) {
+            const std::int32_t label = rows.labels[p];
+            const double d = exactly(block.row(open.places[p]), nullptr, label), offset = starts.offsets[label];
+            double least = rows.norms[p], size = __builtin_fabs(least) + d + __builtin_fabs(offset);
+            if (starts.expanded) {
+                const double length = rows.lengths[p];
+                least += length - length * (double(starts.n_features) + 16) * 8 * UNIT_ROUNDOFF<float>;
+            }
+            if (least - (d + offset) > 1e-6 * size) {
+                if (rows.upper) rows.upper[p] = float(square_root(d) * unit * (1 + 1e-6) + 1e-30);
+                return label;
+            }
+        }
+        found.again[n_again++] = std::int32_t(p);
+        return std::int32_t(0);
     };
-    race_products(block, open.places, n_open, rows, starts, products, open.split, unit, later);
+    if (parts.one)
+        race_products<1>(block, open.places, n_open, rows, starts, products, open.split, unit, later);
+    else
+        race_products<2>(block, open.places, n_open, rows, starts, products, open.split, unit, later);
+    if (parts.one) counts[BY_ONE] += n_open;
+    counts[parts.one ? AFTER_ONE : AFTER_BOTH] += n_again;
     if (n_again == 0) return 0;
-    // the second race has its rows, and what it finds, in the places of the first
+    // the next race has its rows, and what it finds, in the places of this one
     const std::size_t bytes = std::size_t(n_open) * 4;
     std::int32_t* places = open.places;
-    __builtin_memcpy(open.labels, rows.labels, bytes);
-    if (rows.upper) __builtin_memcpy(open.upper, rows.upper, bytes);
-    if (rows.lower) __builtin_memcpy(open.lower, rows.lower, bytes);
-    std::int32_t kept[MAX_BLOCK];
-    __builtin_memcpy(kept, places, bytes);
-    for (index q = 0; q < n_again; ++q) places[q] = kept[open.again[q]];
-    const index doubtful = race_undecided(block, open, n_again, exactly, starts, prepared, unit);
+    __builtin_memcpy(found.labels, rows.labels, bytes);
+    if (rows.upper) __builtin_memcpy(found.upper, rows.upper, bytes);
+    if (rows.upper) __builtin_memcpy(found.lower, rows.lower, bytes);
+    __builtin_memcpy(found.places, places, bytes);
+    for (index q = 0; q < n_again; ++q) places[q] = found.places[found.again[q]];
+    const Parts next = {false, parts.one && parts.both};
+    const index doubtful =
+        race_undecided(block, open, n_again, exactly, starts, prepared, products, next, unit, counts);
     for (index q = 0; q < n_again; ++q) {
-        const index p = open.again[q];
-        open.labels[p] = rows.labels[q];
-        if (rows.upper) open.upper[p] = rows.upper[q], open.lower[p] = rows.lower[q];
+        const index p = found.again[q];
+        found.labels[p] = rows.labels[q];
+        if (rows.upper) found.upper[p] = rows.upper[q], found.lower[p] = rows.lower[q];
     }
-    __builtin_memcpy(places, kept, bytes);
-    __builtin_memcpy(rows.labels, open.labels, bytes);
-    if (rows.upper) __builtin_memcpy(rows.upper, open.upper, bytes);
-    if (rows.upper) __builtin_memcpy(rows.lower, open.lower, bytes);
+    __builtin_memcpy(places, found.places, bytes);
+    __builtin_memcpy(rows.labels, found.labels, bytes);
+    if (rows.upper) __builtin_memcpy(rows.upper, found.upper, bytes);
+    if (rows.upper) __builtin_memcpy(rows.lower, found.lower, bytes);
     rows.n_rows = n_open;
     return doubtful;
 }
+
+// Whether one part of numbers has decided enough rows to begin with it again.
+inline bool one_part_decides(const std::int64_t* counts) { return 3 * counts[AFTER_ONE] <= counts[BY_ONE]; }
 
 // New labels go to block.labels, the rows that have changed to block.chosen; returns their number.
 template <class T, class F>
@@ -230,6 +265,9 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
     for (index v = 0; v < m; ++v) open.zeros[v] = 0;
     open.rows.offsets = bounds.offsets;
     const Start<T> exactly(table, starts, 0);
+    const auto* by_products = reinterpret_cast<const Products*>(products);
+    Parts parts = {by_products && by_products->one, by_products && by_products->both};
+    std::int64_t counts[N_COUNTS] = {};
     for_each_block(table, begin, end, block, cancel, [&] {
         std::int32_t* labels = known.labels + block.first;
         const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
@@ -238,16 +276,13 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
             bounds.upper ? move_bounds(bounds, block.first, block.n_rows, labels, open.places) : 0;
         index n_changed = 0;
         if (n_open > 0) {
-            index n_again = 0;
             if constexpr (sizeof(F) == sizeof(float))
                 if (products)
-                    bounds.doubtful[0] +=
-                        race_undecided(block, open, n_open, exactly, starts, prepared,
-                                       *reinterpret_cast<const Products*>(products), bounds.unit, n_again);
+                    counts[DOUBTFUL] += race_undecided(block, open, n_open, exactly, starts, prepared, *by_products,
+                                                       parts, bounds.unit, counts);
             if (!products)
-                bounds.doubtful[0] +=
-                    race_undecided(block, open, n_open, exactly, starts, prepared, bounds.unit);
-            bounds.doubtful[1] += n_again;
+                counts[DOUBTFUL] += race_undecided(block, open, n_open, exactly, starts, prepared, bounds.unit);
+            parts.one &= one_part_decides(counts);
             n_changed = find_changes(table, block, open, labels, bounds, out);
         }
         if (!out.sums)
@@ -259,6 +294,7 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
         else
             sum_changes<T, Cells::plain>(block, s, starts, labels, n_changed, known.update[0], out);
     });
+    for (int i = 0; i < N_COUNTS; ++i) bounds.counts[i] += counts[i];
 }
 
 template <class T>

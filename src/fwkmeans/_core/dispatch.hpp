@@ -98,9 +98,13 @@ inline bool has_tiles() {
 #endif
 }
 
-// Whether a race by products in tile registers is possible and pays: splitting rows into two parts takes
-// as long as transposing them and multiplying them with some ten clusters.
-inline bool races_by_products(index n_features, index n_clusters, bool shared) {
+// Whether a race by products in tile registers is possible and pays, by one part of numbers or by both: splitting
+// rows into two parts takes as long as transposing them and multiplying them with some ten clusters.
+inline bool races_by_one_part(index n_features, index n_clusters) {
+    const bool many = n_features >= 64 && n_features * n_clusters >= 1600;
+    return (many || n_features >= 150) && has_tiles();
+}
+inline bool races_by_both_parts(index n_features, index n_clusters, bool shared) {
     const bool many = n_features >= 64 && n_clusters >= 16 && n_features * n_clusters >= 1600;
     const bool wide = shared && n_features >= 150;
     return (many || wide) && has_tiles();

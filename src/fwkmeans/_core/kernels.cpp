@@ -62,16 +62,17 @@ void farthest_bounded(const Rows<T>& table, index begin, index end, const Starts
 // Labels of complete rows without categories by a race in float; false if that decides too few.
 template <class T>
 bool assign_in_single(Scratch<T>& block, Undecided<float>& open, const Start<T>& exactly,
-                      const Starts& starts, const char* single, const char*& products) {
+                      const Starts& starts, const char* single, const Products* products, Parts& parts) {
     for (index i = 0; i < block.n_rows; ++i) open.places[i] = std::int32_t(i);
-    index doubtful, n_again = 0;
+    std::int64_t counts[N_COUNTS] = {};
+    index doubtful;
     if (products)
-        doubtful = race_undecided(block, open, block.n_rows, exactly, starts, single,
-                                  *reinterpret_cast<const Products*>(products), 0, n_again);
+        doubtful = race_undecided(block, open, block.n_rows, exactly, starts, single, *products, parts, 0, counts);
     else
         doubtful = race_undecided(block, open, block.n_rows, exactly, starts, single, 0);
     for (index i = 0; i < block.n_rows; ++i) block.labels[i] = open.rows.labels[i];
-    if (n_again > block.n_rows / 4) products = nullptr;
+    parts.one &= one_part_decides(counts);
+    parts.both &= counts[AFTER_BOTH] <= block.n_rows / 4;
     return doubtful <= block.n_rows / 8;
 }
 
@@ -88,6 +89,8 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
     const bool largest = exactly.p == __builtin_inf();
     double objective = 0;
     const index m = starts.n_features;
+    const auto* by_products = reinterpret_cast<const Products*>(products);
+    Parts parts = {by_products && by_products->one, by_products && by_products->both};
     Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m), look);
     open.rows.upper = nullptr;
     if (single)
@@ -96,17 +99,27 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
         if (out.known) {
             __builtin_memcpy(block.labels, out.labels + (block.first - begin), std::size_t(block.n_rows) * 4);
         } else if (single) {
-            if (!assign_in_single(block, open, exactly, starts, single, products)) single = nullptr;
+            if (!assign_in_single(block, open, exactly, starts, single, by_products, parts)) single = nullptr;
         } else {
             pack_block(table, starts, prepared, block);
             assign_block(block, exactly, starts, 0, prepared);
         }
+        constexpr index TOGETHER = 4;
+        double squares[TOGETHER];
+        const bool simple = out.objective && exactly.p == 2 && !exactly.costs;
         for (index i = 0; i < block.n_rows; ++i) {
-            const index label = block.labels[i];
+            const index label = block.labels[i], at = i % TOGETHER;
             const double s = table.sample_weight ? table.sample_weight[block.first + i] : 1;
             out.labels[block.first - begin + i] = std::int32_t(label);
+            const bool together = simple && i - at + TOGETHER <= block.n_rows;
+            if (together && at == 0) {
+                const T* rows[TOGETHER];
+                for (index j = 0; j < TOGETHER; ++j) rows[j] = block.row(i + j);
+                exactly.template squares<TOGETHER>(rows, block.labels + i, squares);
+            }
             if (!out.objective || !(s > 0)) continue;  // such a row may be infinitely far
-            const double d = exactly(block.row(i), block.levels_of(i), label) + exactly.offsets[label];
+            const double d = (together ? squares[at] : exactly(block.row(i), block.levels_of(i), label)) +
+                             exactly.offsets[label];
             if (!largest)
                 objective += s * d;
             else if (d > objective)
@@ -183,7 +196,7 @@ bool describe_finite(const Scratch<T>& block, index v, const double* reference, 
     for (index i = 0; i < block.n_rows; ++i) {
         const T* row = block.rows + i * block.row_stride + v;
         for (int c = 0; c < N; ++c) {
-            const D y = __builtin_convertvector(load<Vector<T, L>>(row + c * L), D), t = y - origin[c];
+            const D y = load_wide<T, L>(row + c * L), t = y - origin[c];
             nothing += y * 0.0;  // NaN from the first cell on that is not finite
             sum[c] += t;
             square[c] += t * t;

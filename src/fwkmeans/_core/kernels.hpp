@@ -56,6 +56,10 @@ struct Offsets {
     double least, most;                            // of all
 };
 
+// Rows that raced by one part of their numbers, that this could not decide, that both parts could not, and that no
+// race could.
+enum Counts { BY_ONE, AFTER_ONE, AFTER_BOTH, DOUBTFUL, N_COUNTS };
+
 // What is known of each row's distances since the last pass, in float and times `unit`, a power of two
 // that makes distances about one: not above `upper` to the own center, not below `lower` to any other.
 // Weights and centers have changed since: an upper bound times grow, plus add, and a lower one times
@@ -65,7 +69,7 @@ struct Bounds {
     const float *grow, *add, *shrink, *subtract;  // (K)
     double unit;
     const Offsets* offsets;  // null: none
-    std::int64_t* doubtful;  // (2) rows that a race could not decide are added, and those that products could not
+    std::int64_t* counts;    // (N_COUNTS) are added to
     index placed = -1;       // the cluster that a row has become the center of, of which bounds know nothing
 };
 
@@ -167,7 +171,9 @@ struct Kernels {
                          index first, index last, const Sums&);
     // Races by products in tile registers, for complete rows; no bytes: there are none.
     std::size_t (*products_bytes)(const Starts&);
-    void (*prepare_products)(const Starts&, void* products);  // zeros, or written for the same shapes
+    // By one part of numbers, by both, or by one and then by both; into zeros, or what was written for the same
+    // shapes and `expanded`.
+    void (*prepare_products)(const Starts&, bool one, bool both, void* products);
     void (*farthest)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                      const char* prepared, void* scratch, const Farthest&, Cancel);
     // The same for one start after a pass by bounds, which has left labels and upper bounds.

@@ -38,7 +38,7 @@ struct Problem {
     // precision race in single with them, and threads share only passes with them.
     bool bounded() const {
         const index each = n_clusters * rows.n_features, race = (rule.shared ? 1 : 2) * each;  // of a row
-        const bool faster = sizeof(T) == 8 ? race >= 2000 : races_by_products(rows.n_features, n_clusters, rule.shared);
+        const bool faster = sizeof(T) == 8 ? race >= 2000 : races_by_both_parts(rows.n_features, n_clusters, rule.shared);
         const bool large = faster || rows.n_rows * each >= SHAREABLE;
         const bool worthwhile = each >= 32 && rows.n_rows >= (large ? 128 : 512);
         const bool simple = !rule.has_offsets() || each >= 100;
@@ -77,13 +77,14 @@ class Passes {
           n_parts_(n_threads > 1 ? problem.n_segments : 1),
           n_pieces_(n_threads > 1 ? std::min<index>(2 * n_threads, (problem.rows.n_rows + PIECE - 1) / PIECE) : 1),
           scratch_(bytes_ * n_threads), parts_(size_ * n_parts_), total_(size_),
-          doubtful_(2 * std::max(problem.n_segments, n_pieces_)) {}
+          counts_(N_COUNTS * std::max(problem.n_segments, n_pieces_)) {}
 
     // Sums of the rows (or of those that change); the labels are replaced if they are kept.
     // With bounds the fingerprint is the change of it.
     void accumulate(const Starts& starts, std::int32_t* labels, bool update, const Bounds* bounds = nullptr) {
-        prepare(starts, bounds && races.single, bounds && bounds->upper && races.products);
-        std::fill(doubtful_.begin(), doubtful_.end(), 0);
+        const Races none{}, possible = races.of(starts);
+        prepare(starts, !bounds ? none : bounds->upper ? possible : Races{possible.single, false, false});
+        std::fill(counts_.begin(), counts_.end(), 0);
         const unsigned char flag = update;
         const LastLabels known{labels, problem_.rows.n_rows, &flag};
         if (bounds && !update && problem_.n_segments == 1 && problem_.rows.column_stride == 1) {
@@ -111,7 +112,7 @@ class Passes {
     // left bounds, most rows are too near by these.
     std::int64_t farthest(const Starts& starts, const unsigned char* eligible, double& distance,
                           const std::int32_t* labels, const Bounds* bounds) {
-        if (!bounds) prepare(starts);
+        if (!bounds) prepare(starts, Races{});
         packed_ = false;
         std::vector<double> distances(problem_.n_segments, 0.0);
         std::vector<std::int64_t> rows(problem_.n_segments, -1);
@@ -139,11 +140,11 @@ class Passes {
     }
 
     Races races{};  // of passes by bounds
-    // Rows that the race could not decide, or that products could not.
-    std::int64_t n_doubtful(bool products = false) const {
-        std::int64_t sum = 0;
-        for (std::size_t i = products; i < doubtful_.size(); i += 2) sum += doubtful_[i];
-        return sum;
+    // Leaves out races that could not decide enough rows of the last pass.
+    void choose_races() {
+        std::int64_t sums[N_COUNTS] = {};
+        for (std::size_t i = 0; i < counts_.size(); ++i) sums[i % N_COUNTS] += counts_[i];
+        races = races.after(sums, problem_.rows.n_rows);
     }
 
     Sums total() { return of(total_.data()); }
@@ -165,15 +166,18 @@ class Passes {
                 reinterpret_cast<std::int64_t*>(ones + 1)};
     }
     void* scratch(int place) { return scratch_.data() + bytes_ * place; }
-    void prepare(const Starts& starts, bool single = false, bool products = false) {
-        prepared_products_.resize(products ? kernels<T>().products_bytes(starts) : 0);
+    void prepare(const Starts& starts, Races by) {
+        const bool products = by.products();
+        // other shapes must find zeros
+        const std::size_t of_products = products ? kernels<T>().products_bytes(starts) : 0;
+        if (prepared_products_.size() != of_products) prepared_products_.assign(of_products, 0);
         const std::size_t bytes = kernels<T>().prepared_bytes(starts);
         if (prepared_.size() < bytes) prepared_.resize(bytes);
         Team{n_threads_}.share(products ? 2 : 1, 2 * k_ * m_, [&](index first, index last) {
             for (index table = first; table < last; ++table)
                 if (table == 1)
-                    kernels<T>().prepare_products(starts, prepared_products_.data());
-                else if (single)
+                    kernels<T>().prepare_products(starts, by.one, by.both, prepared_products_.data());
+                else if (by.single)
                     kernels<float>().prepare(starts, 0, prepared_.data());
                 else
                     kernels<T>().prepare(starts, 0, prepared_.data());
@@ -192,7 +196,7 @@ class Passes {
             const index begin = tiles * piece / n_pieces_ * PIECE,
                         end = std::min(problem_.rows.n_rows, tiles * (piece + 1) / n_pieces_ * PIECE);
             Bounds own = bounds;
-            own.doubtful = &doubtful_[2 * piece];
+            own.counts = &counts_[N_COUNTS * piece];
             Sums none{};
             none.fingerprint = &changes[piece].fingerprint;
             none.changed = &changes[piece].changed;
@@ -235,7 +239,7 @@ class Passes {
                     end = n * (segment + 1) / problem_.n_segments;
         if (bounds) {
             Bounds own = *bounds;
-            own.doubtful = &doubtful_[2 * segment];
+            own.counts = &counts_[N_COUNTS * segment];
             assign_and_sum(starts, known, own, begin, end, of(memory), worker, place);
         } else {
             Rows<T> rows = problem_.rows;
@@ -270,7 +274,7 @@ class Passes {
     std::vector<char> prepared_;
     std::vector<double> parts_, total_;
     std::vector<char> prepared_products_;
-    std::vector<std::int64_t> doubtful_;  // rows of each part that a race could not decide, nor products
+    std::vector<std::int64_t> counts_;  // (parts, N_COUNTS)
     std::vector<std::int32_t> order_, position_;  // rows by their labels, and where clusters begin
     bool packed_ = false;  // whether all rows are in the scratch memory
 };
@@ -359,18 +363,28 @@ class Loop {
         std::fill(upper_.begin(), upper_.end(), std::numeric_limits<float>::infinity());
         std::fill(lower_.begin(), lower_.end(), 0.0f);
         last_ = {};
-        passes_.races = Races::first<T>(problem_.span, m_, k_, rule_.n_own() != k_, problem_.rows.gaps);
+        passes_.races = Races::first<T>(problem_.span, m_, problem_.rows.gaps);
         fingerprint_ = 0;
         prints_.clear();
         has_print_ = has_total_ = false;
         age_ = 0;
     }
 
+    // Whether all clusters have the same weights, as in the first pass of most starts.
+    bool equal_weights() const {
+        const double* w = weighting_.effective.data();
+        for (index j = 1; j < k_; ++j)
+            if (!std::equal(w, w + m_, w + j * m_)) return false;
+        return true;
+    }
+
     Starts starts_of(const double* reference) const {
+        // such passes need half of the arithmetic; packed rows of other passes have no norms
+        const bool shared = rule_.n_own() != k_ || k_ == 1 || (problem_.bounded() && equal_weights());
         return {1,
                 k_,
                 m_,
-                rule_.n_own() != k_ || k_ == 1,
+                shared,
                 centers_.data(),
                 weighting_.effective.data(),
                 weighting_.offsets.data(),
@@ -382,7 +396,7 @@ class Loop {
                 0,
                 nullptr,
                 false,
-                (rule_.n_own() != k_ || k_ == 1) && !problem_.rows.gaps};
+                shared && !problem_.rows.gaps};
     }
 
     // ---- _engine/statistics.py ----
@@ -420,7 +434,7 @@ class Loop {
             // the vectors are swapped later, and keep what this points to
             last_ = {centers_.data(), weighting_.effective.data(), rule_.n_own(), nullptr};
             fingerprint_ += *passes_.total().fingerprint;
-            passes_.races = passes_.races.after(passes_.n_doubtful(), passes_.n_doubtful(true), problem_.rows.n_rows);
+            passes_.choose_races();
         }
         return passes_.total();
     }

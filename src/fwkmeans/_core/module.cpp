@@ -267,12 +267,12 @@ class BoundedPass {
     BoundedPass(const Rows<T>& rows, const Starts& starts, const Remembered& known, const LastLabels& last)
         : rows_(rows), starts_(starts), known_(known), last_(last),
           unit_(unit_of(known.span.data(), starts.n_features)), prepared_(prepare_all<T>(starts, 1)),
-          doubtful_(2 * starts.n_starts) {
+          counts_(N_COUNTS * starts.n_starts) {
         const index r = starts.n_starts, k = starts.n_clusters, m = starts.n_features;
         const index n_own = starts.shared ? 1 : k;
-        races_ = Races::first<T>(known.span.data(), m, k, starts.shared, rows.gaps);
+        races_ = Races::first<T>(known.span.data(), m, rows.gaps).of(starts);
         if (races_.single) single_ = prepare_all<float>(starts, 1);
-        if (races_.products) products_.resize(r, std::vector<char>(kernels<T>().products_bytes(starts)));
+        if (races_.products()) products_.resize(r, std::vector<char>(kernels<T>().products_bytes(starts)));
         for (index start = 0; start < r; ++start) {
             moves_.emplace_back(new MovedBounds(k, m));
             Starts one = starts;
@@ -290,7 +290,8 @@ class BoundedPass {
             bounds_.push_back(moves_[start]->from(known.centers ? &before : nullptr, now,
                                                   known.new_upper.data() + start * known.new_upper.stride(0),
                                                   known.new_lower.data() + start * known.new_lower.stride(0), unit_));
-            if (races_.products) kernels<T>().prepare_products(one, products_[start].data());
+            if (races_.products())
+                kernels<T>().prepare_products(one, races_.one, races_.both, products_[start].data());
         }
     }
 
@@ -299,9 +300,10 @@ class BoundedPass {
         std::int32_t* labels = last_.labels + start * last_.stride;
         known_.copy(start, begin, end, labels);
         const unsigned char update = last_.update[start];
-        std::int64_t doubtful[2] = {0, 0};
+        std::int64_t counts[N_COUNTS] = {}, before[N_COUNTS];
+        for (int i = 0; i < N_COUNTS; ++i) before[i] = counts_[N_COUNTS * start + i];
         Bounds bounds = bounds_[start];
-        bounds.doubtful = doubtful;
+        bounds.counts = counts;
         const Sums own{out.mass + start * k,
                        out.rows + start * k,
                        out.sums + start * k * m,
@@ -310,13 +312,13 @@ class BoundedPass {
                        nullptr,
                        out.fingerprint + start,
                        out.changed + start};
-        const Races races = races_.after(doubtful_[2 * start], doubtful_[2 * start + 1], rows_.n_rows);
+        const Races races = races_.after(before, rows_.n_rows);
         const char* prepared = races.single ? single_.data() + start * kernels<float>().prepared_bytes(starts_)
                                             : prepared_.data() + start * kernels<T>().prepared_bytes(starts_);
         kernels<T>().accumulate_bounded(rows_, begin, end, ones_[start], prepared, races.single,
-                                        races.products ? products_[start].data() : nullptr, scratch,
+                                        races.products() ? products_[start].data() : nullptr, scratch,
                                         {labels, rows_.n_rows, &update}, bounds, own, cancel);
-        for (int i = 0; i < 2; ++i) doubtful_[2 * start + i] += doubtful[i];
+        for (int i = 0; i < N_COUNTS; ++i) counts_[N_COUNTS * start + i] += counts[i];
     }
 
    private:
@@ -331,7 +333,7 @@ class BoundedPass {
     std::vector<Starts> ones_;
     std::vector<Bounds> bounds_;
     std::vector<std::vector<char>> products_;  // of each start, if rows race by them
-    std::vector<std::atomic<std::int64_t>> doubtful_;  // rows that a race could not decide, and products
+    std::vector<std::atomic<std::int64_t>> counts_;  // (starts, N_COUNTS)
 };
 
 // ---- what Python calls --------------------------------------------------------------------------
@@ -468,11 +470,12 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
     const bool can_race = !starts.power && !starts.costs && !input.rows.gaps && starts.n_clusters > 1 &&
                           fits_single(far);
     // by products, what is left in float, and what that leaves in double
-    const bool by_products = can_race && races_by_products(starts.n_features, starts.n_clusters, starts.expanded);
+    const Races found = Races{true, can_race, can_race}.of(starts);
+    const bool by_products = found.products();
     const bool races = can_race && (sizeof(T) == 8 || by_products);
     const std::vector<char> single = races ? prepare_all<float>(starts, 1) : std::vector<char>();
     std::vector<char> products(by_products ? kernels<T>().products_bytes(starts) : 0);
-    if (by_products) kernels<T>().prepare_products(starts, products.data());
+    if (by_products) kernels<T>().prepare_products(starts, found.one, found.both, products.data());
     std::vector<double> objective(segments, 0.0);
     std::atomic<bool> odd{false};
     Scratch scratch(input.n_threads,

@@ -22,21 +22,29 @@ inline double unit_of(const double* span, index m) {
 inline bool fits_single(double difference) { return difference > 1e-12 && difference < 1e15; }
 
 // The races of lower precision that a pass by bounds begins with: rows in double precision race in single,
-// and by products before that. What they leave in doubt is decided again.
+// and before that by products of one part of their numbers, and of both. What they leave in doubt is decided again.
 struct Races {
-    bool single, products;
+    bool single, one, both;
 
     template <class T>
-    static Races first(const double* span, index m, index k, bool shared, bool gaps) {
+    static Races first(const double* span, index m, bool gaps) {
         double widest = 0;
         for (index v = 0; v < m; ++v) widest = std::max(widest, span[v]);
         const bool fits = fits_single(widest);
-        return {sizeof(T) == 8 && fits, fits && !gaps && races_by_products(m, k, shared)};
+        return {sizeof(T) == 8 && fits, fits && !gaps, fits && !gaps};
     }
-    // Those that still pay if a race could not decide so many rows, and products so many.
-    Races after(std::int64_t n_doubtful, std::int64_t n_undecided, index n_rows) const {
-        const bool too_doubtful = single && n_doubtful > n_rows / 50;
-        return {single && !too_doubtful, products && !too_doubtful && n_undecided <= n_rows / 4};
+    // Those that pay for so many features and clusters.
+    Races of(const Starts& starts) const {
+        const index m = starts.n_features, k = starts.n_clusters;
+        return {single, one && races_by_one_part(m, k), both && races_by_both_parts(m, k, starts.expanded)};
+    }
+    bool products() const { return one || both; }
+    // Those that still pay if they could not decide so many rows.
+    Races after(const std::int64_t* counts, index n_rows) const {
+        const bool too_doubtful = single && counts[DOUBTFUL] > n_rows / 50;
+        return {single && !too_doubtful,
+                one && !too_doubtful && 3 * counts[AFTER_ONE] <= counts[BY_ONE] + n_rows / 16,
+                both && !too_doubtful && counts[AFTER_BOTH] <= n_rows / 4};
     }
 };
 

@@ -1,7 +1,8 @@
 // A race by matrix products in the tile registers of AMX, where the processor has them: ten times the
-// multiply-adds of float a second. Numbers are sums of two bfloat16 there, x = h + l + r. What three of
-// four products, h h' + h l' + l h', leave out is bounded, and rows that this bound does not decide race
-// again in float: labels are those of the plain pass.
+// multiply-adds of float a second. Numbers are sums of two bfloat16 there, x = h + l + r. Rows race by the
+// products h h' of one part first. What these leave out is bounded, and rows that this bound does not decide
+// race again by h h' + h l' + l h', with a bound some eighty times as narrow, and then in float: labels are
+// those of the plain pass.
 #pragma once
 #include "assignment.hpp"
 
@@ -19,6 +20,7 @@ constexpr index TILE = 16;               // rows, or clusters, of a tile registe
 constexpr index TILE_BYTES = TILE * 64;  // it has 32 bfloat16 or 16 float for each
 constexpr index GROUP_TILES = 4;         // tiles of rows that are split at a time
 constexpr double LONGEST = 1e30;         // squared length of rows whose sums cannot overflow
+constexpr double PART = 0x1p-8;          // the share of a number that one part may be off
 
 // A step of a product takes 32 columns: as many features, or 16 and their squares.
 inline index features_a_step(const Starts& starts) { return starts.expanded ? 32 : 16; }
@@ -28,13 +30,14 @@ inline index n_steps(const Starts& starts) {
 
 // What `prepare_products` writes: bounds, as for other races, then floats and tiles of factors.
 struct Products {
-    Prepared bound;
-    double limit;  // rows of a larger squared length are left alone
+    Prepared bounds[2];  // of one part, and of both
+    bool one, both;      // which of the two races is worthwhile and possible
+    double limit;        // rows of a larger squared length are left alone
     index steps, n_tiles;
     const double* wide_shift;      // (features of all steps), zeros behind the last
     const float *shift, *weights;  // the same
-    const float* constants;        // (clusters of all tiles), infinite behind the last
-    const char* factors;           // (tiles, steps, high and low parts), TILE_BYTES each
+    const float* constants[2];     // (clusters of all tiles), infinite behind the last
+    const char* factors[2];        // (tiles, steps) of one part; (tiles, steps, high and low parts); TILE_BYTES each
 };
 
 // The memory for the rows of a group, split; steps of own weights are the most.
@@ -45,8 +48,8 @@ inline index split_bytes(index n_features) {
 inline std::size_t products_bytes(const Starts& starts) {
     if (!HAS_PRODUCTS) return 0;
     const index tiles = (starts.n_clusters + TILE - 1) / TILE, steps = n_steps(starts);
-    return std::size_t(round_up(sizeof(Products), 64) + steps * 32 * 16 + tiles * 64 +
-                       tiles * steps * 2 * TILE_BYTES + 64);
+    return std::size_t(round_up(sizeof(Products), 64) + steps * 32 * 16 + tiles * 128 +
+                       tiles * steps * 3 * TILE_BYTES + 64);
 }
 
 #if defined(FWK_AMX) && defined(__AVX512F__)
@@ -65,6 +68,8 @@ inline Split split(Floats a, Floats b) {
     const Bits a_last = (Bits)a_low + 0x8000u, b_last = (Bits)b_low + 0x8000u;
     return {a_high | b_round >> 16, (a_last & 0xffff0000u) | b_last >> 16};
 }
+inline Floats high_part(Floats a) { return (Floats)(((Bits)a + 0x8000u) & 0xffff0000u); }
+inline Bits high_parts(Floats a, Floats b) { return (Bits)high_part(a) | ((Bits)b + 0x8000u) >> 16; }
 
 inline std::uint32_t first_lanes(index n) { return n >= TILE ? 0xffffu : n > 0 ? (1u << n) - 1u : 0u; }
 inline Floats joined(Wide a, Wide b) {
@@ -76,14 +81,16 @@ inline Floats joined(Wide a, Wide b) {
 // What the factors of a cluster sum up to, lane by lane.
 struct ClusterSums {
     Wide constant = {}, squares = {}, distance = {}, heaviest = {};
+    Wide parts = {}, lost = {};  // squares of the high parts of the slopes, and of the rest, by their weight
 };
 
 // The factors -2 w c of 16 features of a cluster, of which n are there, and their weights.
 struct Factors {
     Floats slopes, weights;
 };
-inline Factors factors_of(const double* center, const double* weight, const double* shift, index n, ClusterSums& sums) {
-    Wide factor[2], heavy[2];
+inline Factors factors_of(const double* center, const double* weight, const double* shift, index n, bool shared,
+                          ClusterSums& sums) {
+    Wide factor[2], heavy[2], exact[2], by[2];
     for (int half = 0; half < 2; ++half) {
         const auto there = __mmask8(first_lanes(n) >> 8 * half);
         const index at = 8 * half;
@@ -96,8 +103,18 @@ inline Factors factors_of(const double* center, const double* weight, const doub
         sums.heaviest = w > sums.heaviest ? w : sums.heaviest;
         factor[half] = absolute<WIDE>(slope) < SMALLEST<float> ? Wide{} : slope;
         heavy[half] = w < SMALLEST<float> ? Wide{} : w;
+        exact[half] = slope;
+        by[half] = shared ? Wide{} + 1.0 : w > 1e-300 ? 1.0 / w : Wide{};  // smaller ones matter less than what is flushed
     }
-    return {joined(factor[0], factor[1]), joined(heavy[0], heavy[1])};
+    const Factors factors = {joined(factor[0], factor[1]), joined(heavy[0], heavy[1])};
+    const auto parts = __builtin_convertvector(high_part(factors.slopes), Vector<double, TILE>);
+    for (int half = 0; half < 2; ++half) {
+        Wide part;
+        __builtin_memcpy(&part, reinterpret_cast<const char*>(&parts) + 64 * half, 64);
+        sums.parts += part * part * by[half];
+        sums.lost += (part - exact[half]) * (part - exact[half]) * by[half];
+    }
+    return factors;
 }
 
 // Lays out the words of 16 clusters for a tile register: an instruction takes columns in pairs, which are the
@@ -113,8 +130,8 @@ inline void store_tile(Bits (&clusters)[TILE], char* tile) {
 // <= 2^-8 |x| and |r| <= 2^-16 |x|, and a product of two numbers loses l l', r x' and x r': 3.02 x 2^-16
 // of it, and 2^-21 for what is rounded to float before (the row less the shift, its square, the factor).
 // Products of bfloat16 are exact in float. An instruction adds 16 to each of two sums, these, and that
-// to the result (Intel's manual, TDPBF16PS): a product goes through 17 additions and those of
-// all instructions, three a step, after it. So a sum of products p is at most e sum |p| off with e below.
+// to the result (Intel's manual, TDPBF16PS): a product goes through 17 additions and those of all
+// instructions, three a step or one, after it. So a sum of products p is at most e sum |p| off with e below.
 // What underflows is flushed to zero: a part, or a partial sum, below the smallest normal number.
 //
 // Shared weights: sum |p| <= |y| |g| with g = -2 w c. Own weights: the products are w y^2 and -2 w c y,
@@ -124,8 +141,20 @@ inline void store_tile(Bits (&clusters)[TILE], char* tile) {
 // others are at least s - f(s), and the lowest is at most f(s) above its sum: it is certain, and both
 // are bounded. (z is what a sum exceeds the lowest offset by.)
 //
+// One part of each number: what these sums are off is some eighty times as much, so that only what rows and
+// clusters have of their own bounds it well. h = 2^-8 is the most that rounding takes from a number, t the 2^-21 and the
+// additions. With g~ the high part of g = -2 w c, Cauchy's inequality in the weights says |sum g~ y~ - sum g y| <=
+// sqrt(A) G with G = (h + t) sqrt(sum g~^2 / w) + sqrt(sum (g~ - g)^2 / w), and sqrt(A) G <= h A + G^2 / 4h. Weights are
+// taken times 1 - h, less what the rounding of w and y^2 can add, and G^2 / 4h is taken off the constant:
+// the sum S is then a lower bound of the dissimilarity d. It is at most a A + b below it with a = 6.1 h and b = G^2 / 2h,
+// and A <= (sqrt(d) + sqrt(C))^2. So if the second lowest sum, s, exceeds the lowest by more than a (sqrt(s) +
+// sqrt(C))^2 + b, the lowest is certain: if its d were s or more, then, since d - a (sqrt(d) + sqrt(C))^2 grows beyond d =
+// 1.1 a^2 C, so were its sum s less this. (Below that it is not under -a C / (1 - a), hence 1.1 a C in the code.) Where
+// that does not decide, the distance to the favorite alone may still be below s. Shared weights: sums are at most |y| G
+// off, without weights in G.
+//
 // `memory` is zero, or what an earlier call for as many clusters and features wrote.
-inline void prepare_products(const Starts& starts, void* memory) {
+inline void prepare_products(const Starts& starts, bool one, bool both, void* memory) {
     const index k_total = starts.n_clusters, m = starts.n_features, steps = n_steps(starts);
     const index each = features_a_step(starts), tiles = (k_total + TILE - 1) / TILE;
     Products& out = *static_cast<Products*>(memory);
@@ -134,8 +163,12 @@ inline void prepare_products(const Starts& starts, void* memory) {
     double* wide_shift = reinterpret_cast<double*>(cursor);
     float* shift = reinterpret_cast<float*>(wide_shift + steps * 32);
     float* weights = shift + steps * 32;
-    float* constants = weights + steps * 32;
-    char* factors = reinterpret_cast<char*>(constants + tiles * TILE);
+    float *constants_of_one = weights + steps * 32, *constants = constants_of_one + tiles * TILE;
+    char* factors_of_one = reinterpret_cast<char*>(constants + tiles * TILE);
+    char* factors = factors_of_one + tiles * steps * TILE_BYTES;
+    const double u = UNIT_ROUNDOFF<float>, t = 0x1p-20 + 1.1 * (17 + double(steps)) * u;
+    const float lighter = float((1 - PART) / ((1 + PART) * (1 + PART) * (1 + 2 * t)));
+    double largest_g = 0;
     double longest = 0, largest_constant = 0, largest_offset = 0, heaviest = 0, farthest = 0;
     double lowest_offset = __builtin_inf();
     for (index v = 0; v < m; ++v) {
@@ -146,32 +179,40 @@ inline void prepare_products(const Starts& starts, void* memory) {
         const index n = k_total - tile * TILE < TILE ? k_total - tile * TILE : TILE;
         ClusterSums sums[TILE];
         for (index step = 0; step < steps; ++step) {
-            Bits high[TILE] = {}, low[TILE] = {};
+            Bits high[TILE] = {}, low[TILE] = {}, only[TILE] = {};
             for (index j = 0; j < n; ++j) {
                 const index k = tile * TILE + j, v = step * each;
                 const double *c = starts.centers + k * m + v, *w = starts.weights + (starts.shared ? 0 : k * m) + v;
-                const Factors first = factors_of(c, w, wide_shift + v, m - v, sums[j]);
-                Floats second = first.weights;
+                const Factors first = factors_of(c, w, wide_shift + v, m - v, starts.expanded, sums[j]);
+                Floats second = first.weights, less = first.weights * lighter;
+                less = less < float(SMALLEST<float>) ? Floats{} : less;
                 if (starts.expanded)
-                    second = factors_of(c + TILE, w + TILE, wide_shift + v + TILE, m - v - TILE, sums[j]).slopes;
+                    less = second = factors_of(c + TILE, w + TILE, wide_shift + v + TILE, m - v - TILE, true, sums[j]).slopes;
                 const Split parts = split(first.slopes, second);
                 high[j] = parts.high, low[j] = parts.low;
+                only[j] = high_parts(first.slopes, less);
             }
-            char* to = factors + (tile * steps + step) * 2 * TILE_BYTES;
-            store_tile(high, to);
-            store_tile(low, to + TILE_BYTES);
+            const index at = (tile * steps + step) * TILE_BYTES;
+            if (one) store_tile(only, factors_of_one + at);
+            if (both) store_tile(high, factors + 2 * at);
+            if (both) store_tile(low, factors + 2 * at + TILE_BYTES);
         }
-        for (index j = 0; j < TILE; ++j) constants[tile * TILE + j] = __builtin_inff();
+        for (index j = tile * TILE; j < (tile + 1) * TILE; ++j) constants_of_one[j] = constants[j] = __builtin_inff();
         for (index j = 0; j < n; ++j) {
-            double constant = 0, squares = 0, distance = 0;
+            double constant = 0, squares = 0, distance = 0, parts = 0, lost = 0;
             for (int l = 0; l < WIDE; ++l) {
                 constant += sums[j].constant[l];
                 squares += sums[j].squares[l];
                 distance += sums[j].distance[l];
+                parts += sums[j].parts[l];
+                lost += sums[j].lost[l];
                 heaviest = sums[j].heaviest[l] > heaviest ? sums[j].heaviest[l] : heaviest;
             }
             const double offset = starts.offsets[tile * TILE + j];
             constants[tile * TILE + j] = float(constant + offset);
+            const double g = 1.001 * ((PART + t) * square_root(parts) + square_root(lost));
+            largest_g = g > largest_g ? g : largest_g;
+            constants_of_one[tile * TILE + j] = float(constant + offset - (starts.expanded ? 0 : g * g / (4 * PART)));
             longest = squares > longest ? squares : longest;
             farthest = distance > farthest ? distance : farthest;
             largest_constant = constant > largest_constant ? constant : largest_constant;
@@ -180,28 +221,39 @@ inline void prepare_products(const Starts& starts, void* memory) {
         }
     }
     longest = square_root(longest);
-    const double u = UNIT_ROUNDOFF<float>, products = double(3 * steps);
-    const double e = 3.02 * 0x1p-16 + 0x1p-21 + 1.02 * (17 + products) * u;
+    const double products = double(3 * steps), e = 3.02 * 0x1p-16 + 0x1p-21 + 1.02 * (17 + products) * u;
     // what is flushed: a partial sum, a part of a row times its factor, a part of a factor times the row
     const double flushed = 4 * double(32 * steps) * SMALLEST<float>;
     out.limit = 0x1p40 * farthest < LONGEST ? 0x1p40 * farthest : LONGEST;
-    const double added = 1.02 * (products + 2) * u * (largest_constant + largest_offset) +
-                         flushed * (2 + longest + heaviest);
-    if (starts.expanded)
-        out.bound = {2.02 * added, 2.02 * (e * longest + flushed), 0, 0};
-    else
-        out.bound = {2.02 * (3 * e * largest_constant + added + flushed * (square_root(out.limit) + out.limit)),
-                     2.02 * 4 * e * square_root(largest_constant), 2.02 * e, lowest_offset};
-    const double largest_sum = largest_constant + largest_offset + square_root(LONGEST) * longest +
-                               (starts.expanded ? 0 : LONGEST * heaviest);
-    if (!(largest_sum <= LARGEST<float> / 16)) out.bound.absolute = __builtin_inf();
+    const double taken_off = starts.expanded ? 0 : largest_g * largest_g / (4 * PART);
+    const double largest = largest_constant + largest_offset + taken_off;
+    const double added = 1.02 * (products + 5) * u * largest + flushed * (2 + longest + heaviest);
+    const double own = added + flushed * (square_root(out.limit) + out.limit);
+    const double a = 1.001 * (1 - double(lighter) * (1 - PART) * (1 - PART) * (1 - 2 * t) + PART);
+    if (starts.expanded) {
+        out.bounds[0] = {2.02 * added, 2.02 * (largest_g + flushed), 0, 0};
+        out.bounds[1] = {2.02 * added, 2.02 * (e * longest + flushed), 0, 0};
+    } else {
+        out.bounds[0] = {1.1 * a * largest_constant + 1.001 * 2 * taken_off + 4.04 * own,
+                         2 * a * square_root(largest_constant), a, lowest_offset};
+        out.bounds[1] = {2.02 * (3 * e * largest_constant + own), 2.02 * 4 * e * square_root(largest_constant),
+                         2.02 * e, lowest_offset};
+        for (index j = 0; j < k_total; ++j) constants_of_one[j] -= float(2 * own);
+    }
+    const double largest_sum = largest + square_root(LONGEST) * longest + (starts.expanded ? 0 : LONGEST * heaviest);
+    const bool fits = largest_sum <= LARGEST<float> / 16;
+    if (!fits) out.bounds[1].absolute = __builtin_inf();
+    out.one = one && fits;
+    out.both = both;
     out.steps = steps;
     out.n_tiles = tiles;
     out.wide_shift = wide_shift;
     out.shift = shift;
     out.weights = weights;
-    out.constants = constants;
-    out.factors = factors;
+    out.constants[0] = constants_of_one;
+    out.constants[1] = constants;
+    out.factors[0] = factors_of_one;
+    out.factors[1] = factors;
 }
 
 // The tile registers of this thread, all of 16 rows of 64 bytes, while it lives.
@@ -235,13 +287,19 @@ class TileRegisters {
 #define FWK_TILE_MULTIPLY(sum, rows, factors) \
     __asm__ volatile("tdpbf16ps %%tmm" #factors ", %%tmm" #rows ", %%tmm" #sum : :)
 
-// Sums of R tiles of rows and C tiles of clusters, (R, C) tiles; the tiles of a row or a cluster are
-// `apart` bytes apart.
-template <int R, int C>
-inline void multiply(const char* rows, const char* factors, index apart, index steps,
-                     const float* constants, float* sums) {
+// Memory that is asked for while tiles multiply, some of it each step.
+struct Ahead {
+    const char* from;
+    index bytes;  // a step
+};
+
+// Sums of R tiles of rows and C tiles of clusters, (R, C) tiles, by one part of each number or both.
+template <int R, int C, int PARTS>
+inline void multiply(const char* rows, const char* factors, index steps, const float* constants, float* sums,
+                     Ahead& ahead) {
     static_assert(R * C <= 4 && (C == 1 || R <= 2));
     constexpr index LOW = TILE_BYTES, size = TILE * TILE;
+    const index apart = PARTS * TILE_BYTES * steps;  // tiles of rows, or of clusters
     FWK_TILE_LOAD(0, constants, 0);
     if (C == 2) FWK_TILE_LOAD(1, constants + TILE, 0);
     if (C == 1 && R > 1) FWK_TILE_LOAD(1, constants, 0);
@@ -249,28 +307,42 @@ inline void multiply(const char* rows, const char* factors, index apart, index s
     if (C == 2 && R == 2) FWK_TILE_LOAD(3, constants + TILE, 0);
     if (C == 1 && R == 4) FWK_TILE_LOAD(2, constants, 0);
     if (C == 1 && R == 4) FWK_TILE_LOAD(3, constants, 0);
-    for (index step = 0; step < steps; ++step, rows += 2 * TILE_BYTES, factors += 2 * TILE_BYTES) {
+    for (index step = 0; step < steps; ++step, rows += PARTS * TILE_BYTES, factors += PARTS * TILE_BYTES) {
         if constexpr (C == 2) {
             FWK_TILE_LOAD(4, rows, 64);
-            FWK_TILE_LOAD(6, factors + LOW, 64);
-            FWK_TILE_LOAD(7, factors + apart + LOW, 64);
-            FWK_TILE_MULTIPLY(0, 4, 6);
-            FWK_TILE_MULTIPLY(1, 4, 7);
             if (R == 2) FWK_TILE_LOAD(5, rows + apart, 64);
-            if (R == 2) FWK_TILE_MULTIPLY(2, 5, 6);
-            if (R == 2) FWK_TILE_MULTIPLY(3, 5, 7);
+            if constexpr (PARTS == 2) {
+                FWK_TILE_LOAD(6, factors + LOW, 64);
+                FWK_TILE_LOAD(7, factors + apart + LOW, 64);
+                FWK_TILE_MULTIPLY(0, 4, 6);
+                FWK_TILE_MULTIPLY(1, 4, 7);
+                if (R == 2) FWK_TILE_MULTIPLY(2, 5, 6);
+                if (R == 2) FWK_TILE_MULTIPLY(3, 5, 7);
+            }
             FWK_TILE_LOAD(6, factors, 64);
             FWK_TILE_LOAD(7, factors + apart, 64);
             FWK_TILE_MULTIPLY(0, 4, 6);
             FWK_TILE_MULTIPLY(1, 4, 7);
             if (R == 2) FWK_TILE_MULTIPLY(2, 5, 6);
             if (R == 2) FWK_TILE_MULTIPLY(3, 5, 7);
-            FWK_TILE_LOAD(4, rows + LOW, 64);
-            FWK_TILE_MULTIPLY(0, 4, 6);
-            FWK_TILE_MULTIPLY(1, 4, 7);
-            if (R == 2) FWK_TILE_LOAD(5, rows + apart + LOW, 64);
-            if (R == 2) FWK_TILE_MULTIPLY(2, 5, 6);
-            if (R == 2) FWK_TILE_MULTIPLY(3, 5, 7);
+            if constexpr (PARTS == 2) {
+                FWK_TILE_LOAD(4, rows + LOW, 64);
+                FWK_TILE_MULTIPLY(0, 4, 6);
+                FWK_TILE_MULTIPLY(1, 4, 7);
+                if (R == 2) FWK_TILE_LOAD(5, rows + apart + LOW, 64);
+                if (R == 2) FWK_TILE_MULTIPLY(2, 5, 6);
+                if (R == 2) FWK_TILE_MULTIPLY(3, 5, 7);
+            }
+        } else if constexpr (PARTS == 1) {
+            FWK_TILE_LOAD(4, factors, 64);
+            FWK_TILE_LOAD(5, rows, 64);
+            FWK_TILE_MULTIPLY(0, 5, 4);
+            if (R > 1) FWK_TILE_LOAD(6, rows + apart, 64);
+            if (R > 1) FWK_TILE_MULTIPLY(1, 6, 4);
+            if (R == 4) FWK_TILE_LOAD(7, rows + 2 * apart, 64);
+            if (R == 4) FWK_TILE_MULTIPLY(2, 7, 4);
+            if (R == 4) FWK_TILE_LOAD(5, rows + 3 * apart, 64);
+            if (R == 4) FWK_TILE_MULTIPLY(3, 5, 4);
         } else {
             FWK_TILE_LOAD(4, factors, 64);
             FWK_TILE_LOAD(5, factors + LOW, 64);
@@ -295,6 +367,8 @@ inline void multiply(const char* rows, const char* factors, index apart, index s
             if (R == 4) FWK_TILE_MULTIPLY(2, 6, 4);
             if (R == 4) FWK_TILE_MULTIPLY(3, 7, 4);
         }
+        for (const char* end = ahead.from + ahead.bytes; ahead.from < end; ahead.from += 64)
+            __builtin_prefetch(ahead.from, 0, 2);
     }
     FWK_TILE_STORE(0, sums);
     if (R * C > 1) FWK_TILE_STORE(1, sums + size);
@@ -305,8 +379,10 @@ inline void multiply(const char* rows, const char* factors, index apart, index s
 #undef FWK_TILE_STORE
 #undef FWK_TILE_MULTIPLY
 
-// High parts of 32 numbers, and their low parts a tile behind; those of a and b alternate.
+// High parts of 32 numbers, and their low parts a tile behind if there are two; those of a and b alternate.
+template <int PARTS>
 inline void store_split(Floats a, Floats b, char* to) {
+    if constexpr (PARTS == 1) return store(to, high_parts(a, b));
     const Split parts = split(a, b);
     store(to, parts.high);
     store(to + TILE_BYTES, parts.low);
@@ -324,7 +400,7 @@ inline Floats load_shifted(const double* row, const float*, const double* shift,
 }
 
 // Splits up to 16 rows; squared lengths and, if asked for, weighted ones go to norms and lengths.
-template <class T, bool SHARED>
+template <class T, bool SHARED, int PARTS>
 void split_rows(const Scratch<T>& block, const std::int32_t* places, index n, index m,
                 const Products& products, char* to, float* norms, float* lengths) {
     constexpr index EACH = SHARED ? 2 * TILE : TILE, ROWS = 4;
@@ -332,7 +408,7 @@ void split_rows(const Scratch<T>& block, const std::int32_t* places, index n, in
     for (index i = 0; i < TILE; i += ROWS) {
         char* at = to + i * 64;
         if (i >= n) {
-            for (index step = 0; step < 2 * products.steps; ++step)
+            for (index step = 0; step < PARTS * products.steps; ++step)
                 __builtin_memset(at + step * TILE_BYTES, 0, ROWS * 64);
             continue;
         }
@@ -346,7 +422,7 @@ void split_rows(const Scratch<T>& block, const std::int32_t* places, index n, in
             if (SHARED) sum[r] += b * b;
             if (SHARED && lengths)
                 weighted[r] += a * a * load<Floats>(weight) + b * b * load<Floats>(weight + TILE);
-            store_split(a, b, at + r * 64);
+            store_split<PARTS>(a, b, at + r * 64);
         };
         index v = 0;
         const auto split_step = [&](index n_a, index n_b) __attribute__((always_inline)) {
@@ -356,7 +432,7 @@ void split_rows(const Scratch<T>& block, const std::int32_t* places, index n, in
                 split(r, a, SHARED ? load_shifted(from + TILE, shift + TILE, wide_shift + TILE, n_b) : a * a);
             }
         };
-        for (; v + EACH <= m; v += EACH, at += 2 * TILE_BYTES) {
+        for (; v + EACH <= m; v += EACH, at += PARTS * TILE_BYTES) {
             split_step(TILE, TILE);
             shift += EACH, wide_shift += EACH, weight += EACH;
         }
@@ -394,12 +470,12 @@ inline void race_sums(const float* sums, index size, index first, TileBest& best
 
 // Labels of the rows at `places` of a block, into those of `rows`; nearest(i) where the race cannot
 // decide, and how often is returned.
-template <class T, bool SHARED, class Nearest>
+template <class T, bool SHARED, int PARTS, class Nearest>
 index race_products(const Scratch<T>& block, const std::int32_t* places, index n, Scratch<float>& rows,
                     const Starts& starts, const Products& products, char* memory, double unit,
                     Nearest nearest) {
     const index k = starts.n_clusters, m = starts.n_features, steps = products.steps;
-    const index apart = 2 * TILE_BYTES * steps;
+    const index apart = PARTS * TILE_BYTES * steps;
     // sums race while the next ones are multiplied
     alignas(64) float memory_of_sums[2][4 * TILE * TILE];
     struct {
@@ -415,8 +491,7 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
         TileBest bests[GROUP_TILES];
         for (index t = 0; t < tiles; ++t) {
             const index i = g0 + t * TILE;
-            if (next_block) fetch_ahead(block, i, i + TILE, n);
-            split_rows<T, SHARED>(block, places + i, n - i < TILE ? n - i : TILE, m, products,
+            split_rows<T, SHARED, PARTS>(block, places + i, n - i < TILE ? n - i : TILE, m, products,
                                   memory + t * apart, rows.norms + i,
                                   SHARED && rows.upper ? rows.lengths + i : nullptr);
             bests[t] = {Floats{} + INFINITE<float>, Floats{} + INFINITE<float>, Floats{}};
@@ -428,24 +503,29 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
                     race_sums(sums, k - c * TILE, c * TILE, bests[last.tile + t]);
         };
         last.n_tiles = 0;
+        const index g1 = g0 + tiles * TILE < n ? g0 + tiles * TILE : n, n_ahead = next_block ? block.ahead_bytes : 0;
+        const index calls = ((products.n_tiles + 1) / 2) * (products.n_tiles > 1 ? (tiles + 1) / 2 : (tiles + 3) / 4);
+        Ahead ahead = {nullptr, 0};
+        if (block.ahead)
+            ahead = {block.ahead + n_ahead * g0 / n, round_up(n_ahead * (g1 - g0) / n / (calls * steps), 64)};
         for (index c = 0; c < products.n_tiles;) {
-            const char* factors = products.factors + c * apart;
-            const float* constants = products.constants + c * TILE;
+            const char* factors = products.factors[PARTS - 1] + c * apart;
+            const float* constants = products.constants[PARTS - 1] + c * TILE;
             const index n_c = products.n_tiles - c > 1 ? 2 : 1;
             for (index t = 0; t < tiles;) {
                 const char* from = memory + t * apart;
                 float* sums = memory_of_sums[turn];
                 const index n_t = tiles - t >= 4 && n_c == 1 ? 4 : tiles - t >= 2 ? 2 : 1;
                 if (n_c == 1 && n_t == 4)
-                    multiply<4, 1>(from, factors, apart, steps, constants, sums);
+                    multiply<4, 1, PARTS>(from, factors, steps, constants, sums, ahead);
                 else if (n_c == 1 && n_t == 2)
-                    multiply<2, 1>(from, factors, apart, steps, constants, sums);
+                    multiply<2, 1, PARTS>(from, factors, steps, constants, sums, ahead);
                 else if (n_c == 1)
-                    multiply<1, 1>(from, factors, apart, steps, constants, sums);
+                    multiply<1, 1, PARTS>(from, factors, steps, constants, sums, ahead);
                 else if (n_t == 2)
-                    multiply<2, 2>(from, factors, apart, steps, constants, sums);
+                    multiply<2, 2, PARTS>(from, factors, steps, constants, sums, ahead);
                 else
-                    multiply<1, 2>(from, factors, apart, steps, constants, sums);
+                    multiply<1, 2, PARTS>(from, factors, steps, constants, sums, ahead);
                 race_last();
                 last = {t, n_t, c, n_c};
                 turn = 1 - turn;
@@ -459,30 +539,30 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
             const TileBest& best = bests[t];
             const Floats norm = load<Floats>(rows.norms + i);
             nothing += norm * 0.0f;
-            const Floats second = norm < float(products.limit) ? best.second : best.value;
-            n_doubtful += settle<float, SHARED>(rows, products.bound, i, m, best.value, second, best.label,
-                                                unit, nearest);
+            const Floats second = norm < float(products.limit) ? best.second : Floats{} - INFINITE<float>;
+            n_doubtful += settle<float, SHARED, PARTS>(rows, products.bounds[PARTS - 1], i, m, best.value, second,
+                                                       best.label, unit, nearest);
         }
     }
     for (index j = 0; j < TILE; ++j) rows.odd |= !(nothing[j] == 0);
     return n_doubtful;
 }
 
-template <class T, class Nearest>
+template <int PARTS, class T, class Nearest>
 index race_products(const Scratch<T>& block, const std::int32_t* places, index n, Scratch<float>& rows,
                     const Starts& starts, const Products& products, char* memory, double unit,
                     Nearest nearest) {
     if (!starts.expanded)
-        return race_products<T, false>(block, places, n, rows, starts, products, memory, unit, nearest);
-    return race_products<T, true>(block, places, n, rows, starts, products, memory, unit, nearest);
+        return race_products<T, false, PARTS>(block, places, n, rows, starts, products, memory, unit, nearest);
+    return race_products<T, true, PARTS>(block, places, n, rows, starts, products, memory, unit, nearest);
 }
 #else  // never called
 
-inline void prepare_products(const Starts&, void*) {}
+inline void prepare_products(const Starts&, bool, bool, void*) {}
 struct TileRegisters {
     explicit TileRegisters(bool) {}
 };
-template <class T, class Nearest>
+template <int, class T, class Nearest>
 index race_products(const Scratch<T>&, const std::int32_t*, index, Scratch<float>&, const Starts&,
                     const Products&, char*, double, Nearest) {
     return 0;

@@ -57,6 +57,15 @@ template <class From>
 inline void store(void* to, From from) {
     __builtin_memcpy(to, &from, sizeof(From));
 }
+// L numbers in double precision. GCC makes five instructions of converting eight floats, of which one is enough.
+template <class T, int L>
+inline Vector<double, L> load_wide(const T* from) {
+    const auto x = load<Vector<T, L>>(from);
+#ifdef __AVX512F__
+    if constexpr (sizeof(T) == 4 && L == 8) return (Vector<double, L>)_mm512_maskz_cvtps_pd(0xff, (__m256)x);
+#endif
+    return __builtin_convertvector(x, Vector<double, L>);
+}
 inline index round_up(index n, index multiple) { return (n + multiple - 1) / multiple * multiple; }
 inline double square_root(double x) { return __builtin_sqrt(x); }
 template <class T, int L>

@@ -47,7 +47,7 @@ inline void add_rows(const Scratch<T>& block, const double* sample_weight, index
         const index i = block.order[p];
         const T* row = block.rows + i * block.row_stride + v;
         for (int c = 0; c < N; ++c) {
-            const D y = __builtin_convertvector(load<Vector<T, L>>(row + c * L), D);
+            const D y = load_wide<T, L>(row + c * L);
             D t = y - origin[c];
             if (C == Cells::gaps && BYTES == 64 && !REMOVE) {  // additions under a mask cost nothing more
                 const auto there = y == y;
@@ -233,7 +233,7 @@ template <class T, int L, bool PLAIN>
 inline Vector<double, L> cells_of(const Scratch<T>& block, index i, index v, double weight) {
     using D = Vector<double, L>;
     if (!PLAIN && !(weight > 0)) return D{} + __builtin_nan("");
-    return __builtin_convertvector(load<Vector<T, L>>(block.row(i) + v), D);
+    return load_wide<T, L>(block.row(i) + v);
 }
 
 // L features from v on, of one cluster's rows about its point; points that are NaN are done with.
@@ -310,7 +310,7 @@ inline void add_powers(Scratch<T>& block, const double* sample_weight, index beg
         const index i[2] = {block.order[at], block.order[at + both - 1]};
         D d[2];
         for (int r = 0; r < 2; ++r) {
-            const D y = __builtin_convertvector(load<Vector<T, L>>(block.row(i[r]) + v), D);
+            const D y = load_wide<T, L>(block.row(i[r]) + v);
             d[r] = measure<P, L>(PLAIN ? y - c : (y == y ? y - c : zero), p);
         }
         for (int r = 0; r < both; ++r) {
