@@ -168,7 +168,7 @@ among(
     (
         "frozen-mean-of-all-features",
         "off by one",
-        "total / (dispersion.shape[-2] * table.varying.sum())",
+        "total / (dispersion.shape[-2] * table.n_varying)",
         "total / (dispersion.shape[-2] * table.varying.size)",
     ),
 )
@@ -214,8 +214,8 @@ among(
     (
         "groups-lam-is-eta",
         "swapped",
-        '{"lam": scatter / n_groups, "eta": scatter / table.varying.sum()}',
-        '{"eta": scatter / n_groups, "lam": scatter / table.varying.sum()}',
+        '{"lam": scatter / n_groups, "eta": scatter / table.n_varying}',
+        '{"eta": scatter / n_groups, "lam": scatter / table.n_varying}',
     ),
     (
         "groups-of-previous-weights",

@@ -44,6 +44,13 @@ inline void sum_over_clusters(const double* x, index k, index m, double* out) {
         for (index v = 0; v < m; ++v) out[v] += x[j * m + v];
 }
 
+// The sum of x log x, with 0 log 0 = 0; terms OUT: (n).
+inline double entropy_of(const double* x, index n, double* terms) {
+    elementwise().log(x, terms, n);
+    for (index v = 0; v < n; ++v) terms[v] = x[v] * (x[v] > 0 ? terms[v] : 0.0);
+    return sum_of(terms, n);
+}
+
 // The order in which NumPy's reduceat sums neighbors.
 inline double sum_of_group(const double* x, index n) { return x[0] + sum_of(x + 1, n - 1); }
 
@@ -262,13 +269,8 @@ class RuleOfStart {
     void sums_x_log_x(const double* values, index n) {
         terms_.resize(k_ * n);
         team_.share(k_, k_ * n, [&](index first, index last) {
-            for (index j = first; j < last; ++j) {
-                const double* w = values + j * n;
-                double* terms = terms_.data() + j * n;
-                elementwise().log(w, terms, n);
-                for (index v = 0; v < n; ++v) terms[v] = w[v] * (w[v] > 0 ? terms[v] : 0.0);
-                by_cluster_[j] = sum_of(terms, n);
-            }
+            for (index j = first; j < last; ++j)
+                by_cluster_[j] = entropy_of(values + j * n, n, terms_.data() + j * n);
         });
     }
 

@@ -63,11 +63,7 @@ inline void rows_to_unit(const double* x, index n, index m, double* out, double*
 // Sums of x log x over each of n rows of m numbers, with 0 log 0 = 0.
 inline void sums_x_log_x(const double* x, index n, index m, double* out) {
     std::vector<double> terms(m);
-    for (index i = 0; i < n; ++i, x += m) {
-        elementwise().log(x, terms.data(), m);
-        for (index v = 0; v < m; ++v) terms[v] = x[v] * (x[v] > 0 ? terms[v] : 0.0);
-        out[i] = sum_of(terms.data(), m);
-    }
+    for (index i = 0; i < n; ++i) out[i] = entropy_of(x + i * m, m, terms.data());
 }
 
 // Adds the weights of the rows of each cluster, in pieces of 2^16 rows; weights may be null (all ones).

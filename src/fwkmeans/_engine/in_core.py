@@ -83,7 +83,10 @@ def alternate_in_core(
 def _absent(n_starts: int, n_clusters: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return what stands for constants, weights of groups and guards that a rule has not."""
     unknown = np.full((n_starts, 1, 1), np.nan)
-    return unknown, np.zeros((n_starts, n_clusters, 0)), np.zeros((n_starts, 1, 1))
+    absent = unknown, np.zeros((n_starts, n_clusters, 0)), np.zeros((n_starts, 1, 1))
+    for array in absent:
+        array.flags.writeable = False  # all fits share them
+    return absent
 
 
 def _in_core(part: Any) -> Any:

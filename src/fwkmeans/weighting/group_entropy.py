@@ -84,7 +84,7 @@ class GroupEntropyWeights(WeightRule):
         parts = 2.0 * table.mass if self.dispersion == "mean" else n_clusters
         scatter = table.scatter.sum() / parts
         n_groups = len(np.unique(groups[table.varying]))
-        automatic = {"lam": scatter / n_groups, "eta": scatter / table.varying.sum()}
+        automatic = {"lam": scatter / n_groups, "eta": scatter / table.n_varying}
         bound = copied(self)
         bound.groups = groups
         for name, value in automatic.items():

@@ -30,10 +30,10 @@ _EMPTY_MEAN = 0.01  # smoothing constant if all dispersions are zero, as in the 
 
 def _check_size(beta: Any, table: Description, owner: str) -> None:
     """Raise if the powers of all weights underflow (the largest weight is at least 1/M)."""
-    most = 650.0 / np.log(max(2, table.varying.sum()))
+    most = 650.0 / np.log(max(2, table.n_varying))
     if np.all(np.abs(beta) <= most):
         return
-    words = f"a size up to {most:.0f} for {table.varying.sum()} features"
+    words = f"a size up to {most:.0f} for {table.n_varying} features"
     number(words, lambda b: np.abs(b) <= most, batched=True).but(
         "Powers of the weights underflow beyond; weights are equal long before."
     ).check("beta", beta, owner)
@@ -278,7 +278,7 @@ def _mean(dispersion: FloatArray, table: Description) -> FloatArray:
     starts.
     """
     total = dispersion.sum(axis=-1, keepdims=True).sum(axis=-2, keepdims=True)
-    mean: FloatArray = total / (dispersion.shape[-2] * table.varying.sum())
+    mean: FloatArray = total / (dispersion.shape[-2] * table.n_varying)
     return mean
 
 

@@ -232,7 +232,7 @@ class _Loop:
             **tiles_of(n_features, 128),
             num_warps=4,
         )
-        n_varying = int(self.table.varying.sum())
+        n_varying = self.table.n_varying
         of_starts = (self.flags, self.hopeless, self.parameter, self.constants, self.guards)
         limit = _WEIGHT_REST if rule.monotone else max(self._tol, _WEIGHT_REST)
         steps.weigh[(n_clusters, n_starts)](
