@@ -370,9 +370,9 @@ def test_no_other_variance_of_a_column_scores_better(rng):
     """Common and own variances of single columns, by a search for the highest criterion."""
     sample = sample_of(blobs(rng, 60)[0])
     weighted = memberships(rng, 60)
-    mass, means, scatter = moments(sample, weighted)
+    mass, means, scatter = moments(sample.alone, weighted)
     expected = expected_variance(sample, 3)
-    common, own = variances(sample, expected, (mass, means, scatter))
+    common, own = variances(sample.kernel, expected, (mass, means, scatter))
     common_score, own_score = scores(expected, (mass, means, scatter), common, own)
     for v in range(5):
 
@@ -479,6 +479,61 @@ def test_rows_with_gaps_count_by_what_they_have(rng):
         total += stats.norm.logpdf(sample.rows.numbers[i, v], block.means[:, group], np.sqrt(own))
         total -= 0.5 * sample.kernel[v] / own
         assert_allclose(joint[i], total, rtol=1e-9)
+
+
+def groups_by_all_determinants(sample, weighted):
+    """Join groups as the mixture does, with the determinants of all columns of every pair."""
+    numbers, observed = sample.rows.numbers, sample.rows.observed
+    present = np.ones_like(numbers) if observed is None else observed
+    n = sample.n_rows
+    centers = (weighted.T @ numbers) / (weighted.T @ present)
+    scatter = np.zeros((numbers.shape[1],) * 2)
+    for row, here, share in zip(numbers, present, weighted, strict=True):
+        for k, center in enumerate(centers):
+            away = (row - center) * here
+            scatter += share[k] * np.outer(away, away)
+    scatter *= n / (present.T @ (present * sample.weight[:, None]))
+    scatter += np.diag(n * sample.kernel)
+    correlation = scatter / np.sqrt(np.outer(np.diag(scatter), np.diag(scatter)))
+    groups = [[v] for v in range(numbers.shape[1])]
+
+    def gain(a, b):
+        both = a + b
+        shared = present[:, both].all(axis=1)
+        if shared.mean() < structure_module.COMPLETE:
+            return -np.inf
+        logs = [np.linalg.slogdet(correlation[np.ix_(c, c)])[1] for c in (both, a, b)]
+        found = -0.5 * sample.weight[shared].sum() * (logs[0] - logs[1] - logs[2])
+        return found - 0.5 * len(a) * len(b) * sample.log_n
+
+    linked = {(u, v) for (u,), (v,) in itertools.permutations(groups, 2) if gain([u], [v]) > 0}
+    while True:
+        pairs = [
+            (gain(a, b), a, b)
+            for a, b in itertools.combinations(groups, 2)
+            if linked & set(itertools.product(a, b))
+        ]
+        best = max(pairs, default=(0.0,), key=lambda pair: pair[0])
+        if not best[0] > 0:
+            return sorted(sorted(group) for group in groups)
+        groups = [group for group in groups if group not in best[1:]] + [best[1] + best[2]]
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.02])
+def test_groups_are_those_of_all_determinants(gaps):
+    sizes = set()
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        mixed = rng.normal(size=(9, 9)) * (rng.random(size=(9, 9)) < 0.25) + np.eye(9)
+        numbers = rng.normal(size=(150, 9)) @ mixed
+        numbers[rng.random(size=numbers.shape) < gaps] = np.nan
+        weight = rng.uniform(0.5, 2, size=150)
+        sample = sample_of(numbers, weight=weight)
+        weighted = sample.weighted(memberships(rng, 150, 2))
+        found = sorted(group.tolist() for group in correlated_groups(sample, weighted))
+        assert found == groups_by_all_determinants(sample, weighted)
+        sizes |= {len(group) for group in found}
+    assert {1, 3} <= sizes
 
 
 def test_groups_are_the_sources_even_if_interleaved(rng):

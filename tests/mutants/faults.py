@@ -1686,6 +1686,7 @@ among(
     "_mixture/sample.py",
     ("mixture-never-coarse", "hard-coded", "COARSE**2 if self.coarse else 0.0", "0.0"),
     ("mixture-kernel-of-steps", "forgotten factor", "step**2 / 12", "step**2"),
+    ("mixture-products", "forgotten factor", "numbers * np.sqrt(weight)[:, None]", "numbers * 1.0"),
 )
 among(
     "_mixture/structure.py",
@@ -1696,6 +1697,12 @@ among(
         "0.5 * n_clusters * free",
     ),
     ("mixture-price-of-a-group", "forgotten factor", "len(joined) * len(others) * price", "price"),
+    (
+        "mixture-left-of-others",
+        "forgotten",
+        "_log_det(left, others)",
+        "_log_det(correlation, others)",
+    ),
 )
 among(
     "_mixture/singles.py",

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.lapack import dtrtri
 from scipy.special import gammaln
 
-from fwkmeans._mixture.sample import Sample
+from fwkmeans._mixture.sample import Sample, products
 from fwkmeans._mixture.singles import LOG_2PI, PRIOR_ROWS, expected_variance
 from fwkmeans.typing import FloatArray, IntArray
 
@@ -31,22 +31,27 @@ class Block(NamedTuple):
 
     def squared_distances(self, numbers: FloatArray) -> FloatArray:
         """Return squared Mahalanobis distances of rows, (N, K), without what the kernel adds."""
-        out = np.empty((len(numbers), len(self.means)))
         if len(self.whitening) == 1:
             white, centers = numbers @ self.whitening[0].T, self.means @ self.whitening[0].T
-            out[:] = (white**2).sum(axis=1)[:, None] - 2 * white @ centers.T
-            out += (centers**2).sum(axis=1)
-            return np.maximum(out, 0.0) / self.volume
-        for k, (mean, root) in enumerate(zip(self.means, self.whitening, strict=True)):
-            out[:, k] = (((numbers - mean) @ root.T) ** 2).sum(axis=1)
-        return out / self.volume
+            out = np.asarray(white @ (-2 * centers.T))
+            out += _square_lengths(white)[:, None]
+            out += _square_lengths(centers)
+            np.maximum(out, 0.0, out=out)
+        else:
+            out = np.empty((len(numbers), len(self.means)))
+            for k, (mean, root) in enumerate(zip(self.means, self.whitening, strict=True)):
+                out[:, k] = _square_lengths((numbers - mean) @ root.T)
+        out /= self.volume
+        return out
 
     def log_densities(self, squared: FloatArray) -> FloatArray:
         """Return expected log densities from squared distances."""
-        a, far = len(self.columns), squared + self.blur
-        if np.isinf(self.tail):
-            return np.asarray(-0.5 * (far + self.log_det + a * LOG_2PI))
-        nu = self.tail
+        a, nu = len(self.columns), self.tail
+        if np.isinf(nu):
+            out = -0.5 * squared
+            out -= 0.5 * (self.blur + self.log_det + a * LOG_2PI)
+            return np.asarray(out)
+        far = squared + self.blur
         constant = gammaln((nu + a) / 2) - gammaln(nu / 2) - 0.5 * a * np.log(nu * np.pi)
         return np.asarray(constant - 0.5 * self.log_det - 0.5 * (nu + a) * np.log1p(far / nu))
 
@@ -92,7 +97,7 @@ def fit_block(
     if kind == "spec":
         shapes = np.empty((n_clusters, size, size))
         for k in range(n_clusters):
-            scatter = (numbers * counted[:, k : k + 1]).T @ numbers
+            scatter = products(numbers, counted[:, k])
             scatter -= counted_mass[k] * np.outer(means[k], means[k])
             scatter += np.diag(counted_mass[k] * kernel + prior * expected)
             shapes[k] = scatter / (mass[k] + prior)
@@ -101,7 +106,10 @@ def fit_block(
         own_volume = kind == "vol"
         for _ in range(ROUNDS if own_volume else 1):
             share = 1 / volume
-            scatter = (numbers * (counted @ share)[:, None]).T @ numbers
+            if own_volume or tail_weights is not None:
+                scatter = products(numbers, counted @ share)
+            else:
+                scatter = sample.products(columns).copy()
             scatter -= (means * (counted_mass * share)[:, None]).T @ means
             times = share.sum() if own_volume else 1.0
             scatter += np.diag(kernel * (counted_mass @ share) + prior * times * expected)
@@ -111,7 +119,7 @@ def fit_block(
             root = _inverse_root(shape)
             if own_volume:
                 white, centers = numbers @ root.T, means @ root.T
-                far = counted.T @ (white**2).sum(axis=1)
+                far = counted.T @ _square_lengths(white)
                 far -= 2 * (centers * (counted.T @ white)).sum(axis=1)
                 far += counted_mass * ((centers**2).sum(axis=1) + (root**2 @ kernel).sum())
                 far += prior * (root**2 @ expected).sum()
@@ -200,6 +208,10 @@ def block_null(sample: Sample, columns: IntArray, tails: tuple[float, ...]) -> t
             )
         scores.append((sample.block_nulls[key], tail))
     return max(scores)
+
+
+def _square_lengths(rows: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
 def _inverse_root(shape: FloatArray) -> FloatArray:

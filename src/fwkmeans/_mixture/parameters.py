@@ -103,14 +103,14 @@ def m_step(sample: Sample, membership: FloatArray, plan: Plan, tails: TailWeight
     prior = plan.noise
     means = variance = np.empty((n_clusters, 0))
     if plan.singles.size:
-        found = moments(sample, weighted, total)
-        common, own = variances(sample, plan.expected, found)
-        expected = plan.expected[plan.singles]
-        variance = np.where(plan.is_tied, common[plan.singles], own[:, plan.singles])
+        found = moments(plan.alone, weighted, total)
+        kernel, expected = sample.kernel[plan.singles], plan.expected[plan.singles]
+        common, own = variances(kernel, expected, found)
+        variance = np.where(plan.is_tied, common, own)
         above = np.log(variance / expected) + expected / variance - 1
         times = np.where(plan.is_tied, 1 / n_clusters, 1.0)
         prior -= 0.5 * PRIOR_ROWS * float((above * times).sum())
-        means = found[1][:, plan.singles]
+        means = found[1]
     blocks = []
     for group, (here, numbers), weights in zip(plan.groups, plan.cells, tails, strict=True):
         block, log_prior = fit_block(

@@ -42,6 +42,15 @@ class Alone(NamedTuple):
     squares: FloatArray  # (n, m)
     observed: FloatArray | None  # (n, m) 1 or 0
 
+    def observed_mass(self, weighted: FloatArray, total: FloatArray) -> FloatArray:
+        """Return how much of each cluster is observed in each column, (K, m).
+
+        `total` are the sums of the columns of `weighted`, which take long.
+        """
+        if self.observed is None:
+            return np.repeat(total[:, None], self.numbers.shape[1], axis=1)
+        return np.asarray(weighted.T @ self.observed)
+
 
 class Rows(NamedTuple):
     """Rows of a table, encoded."""

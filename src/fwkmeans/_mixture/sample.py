@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import gammaln, ndtri
 
-from fwkmeans._mixture.rows import MOST_CELLS, Encoding, Rows, Table, learn_encoding
+from fwkmeans._mixture.rows import MOST_CELLS, Alone, Encoding, Rows, Table, learn_encoding
 from fwkmeans.typing import BoolArray, FloatArray, IntArray
 
 #: Columns with at most so many values are rounded: the kernel covers the steps between them.
@@ -67,13 +67,13 @@ class Sample:
         self.log_n = float(np.log(self.n_rows))
         self.skew_price = 0.5 * self.log_n if counting else np.inf
         self.n_numbers = rows.numbers.shape[1]
-        self.squares: FloatArray = rows.numbers**2
+        self.alone = Alone(rows.numbers, rows.numbers**2, rows.observed)
         self.gappy: BoolArray = np.zeros(self.n_numbers, dtype=bool)
         if rows.observed is not None:
             self.gappy = np.asarray((rows.observed == 0).any(axis=0))
         self._is_even = bool((self.weight == 1).all())
-        mass = self.observed_mass(self.weight[:, None], self.weight.sum(keepdims=True))[0]
-        sums = self.weight @ self.squares
+        mass = self.alone.observed_mass(self.weight[:, None], self.weight.sum(keepdims=True))[0]
+        sums = self.weight @ self.alone.squares
         self.variance: FloatArray = np.divide(sums, mass, out=np.ones_like(sums), where=mass > 0)
         self.local: FloatArray = self._local() if local is None else local
         self.kernel: FloatArray = self._kernel()
@@ -90,19 +90,22 @@ class Sample:
             self.level_column, logs, minlength=self.n_categorical
         ).astype(np.float64)
         self.block_nulls: dict[tuple[float, ...], float] = {}
+        self._products: dict[tuple[int, ...], FloatArray] = {}
 
     def weighted(self, membership: FloatArray) -> FloatArray:
         """Return memberships times the weights of the rows, (N, K)."""
         return membership if self._is_even else membership * self.weight[:, None]
 
-    def observed_mass(self, weighted: FloatArray, total: FloatArray) -> FloatArray:
-        """Return how much of each cluster is observed in each column, (K, M).
+    def products(self, columns: IntArray) -> FloatArray:
+        """Return the sums of products of columns over the rows that have them all.
 
-        `total` are the sums of the columns of `weighted`, which take long.
+        However the rows are shared out among clusters, these sums stay, so they are kept.
         """
-        if self.rows.observed is None:
-            return np.repeat(total[:, None], self.n_numbers, axis=1)
-        return np.asarray(weighted.T @ self.rows.observed)
+        key = tuple(columns.tolist())
+        if key not in self._products:
+            here, numbers = self.rows.cells(columns)
+            self._products[key] = products(numbers, self.weight[here])
+        return self._products[key]
 
     def _kernel(self) -> FloatArray:
         """Return the variance of the normal kernel in each column."""
@@ -153,6 +156,12 @@ class Sample:
         assert self.rows.observed is not None
         here = self.rows.observed[:, v] > 0
         return values[here], self.weight[here]
+
+
+def products(numbers: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return the weighted sums of products of columns; of a matrix and itself BLAS needs half."""
+    half = numbers * np.sqrt(weight)[:, None]
+    return np.asarray(half.T @ half)
 
 
 def _steps(values: FloatArray) -> FloatArray:

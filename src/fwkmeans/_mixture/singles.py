@@ -15,14 +15,14 @@ PRIOR_ROWS = 3.0
 Moments = tuple[FloatArray, FloatArray, FloatArray]
 
 
-def moments(sample: Sample, weighted: FloatArray, total: FloatArray | None = None) -> Moments:
-    """Return mass, means and scatter of every column in every cluster, each (K, M).
+def moments(rows: Alone, weighted: FloatArray, total: FloatArray | None = None) -> Moments:
+    """Return mass, means and scatter of every column in every cluster, each (K, m).
 
     `total` are the sums of the columns of `weighted`, if they are at hand.
     """
-    mass = sample.observed_mass(weighted, weighted.sum(axis=0) if total is None else total)
-    means = (weighted.T @ sample.rows.numbers) / np.maximum(mass, 1e-12)
-    scatter = weighted.T @ sample.squares - mass * means**2
+    mass = rows.observed_mass(weighted, weighted.sum(axis=0) if total is None else total)
+    means = (weighted.T @ rows.numbers) / np.maximum(mass, 1e-12)
+    scatter = weighted.T @ rows.squares - mass * means**2
     return mass, means, np.maximum(scatter, 0.0)
 
 
@@ -33,14 +33,14 @@ def expected_variance(sample: Sample, n_clusters: int) -> FloatArray:
 
 
 def variances(
-    sample: Sample, expected: FloatArray, found: Moments
+    kernel: FloatArray, expected: FloatArray, found: Moments
 ) -> tuple[FloatArray, FloatArray]:
-    """Return common variances, (M,), and own ones, (K, M), that maximize the criterion."""
+    """Return common variances, (m,), and own ones, (K, m), that maximize the criterion."""
     mass, _, scatter = found
     prior = PRIOR_ROWS * expected
     total = mass.sum(axis=0)
-    common = (scatter.sum(axis=0) + total * sample.kernel + prior) / (total + PRIOR_ROWS)
-    own = (scatter + mass * sample.kernel + prior) / (mass + PRIOR_ROWS)
+    common = (scatter.sum(axis=0) + total * kernel + prior) / (total + PRIOR_ROWS)
+    own = (scatter + mass * kernel + prior) / (mass + PRIOR_ROWS)
     return common, own
 
 

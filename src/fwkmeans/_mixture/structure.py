@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,8 +127,8 @@ def _scores_of_singles(
     They are compared as tied ones only, if so asked for.
     """
     n_clusters = weighted.shape[1]
-    expected, found = expected_variance(sample, n_clusters), moments(sample, weighted)
-    common, own = scores(expected, found, *variances(sample, expected, found))
+    expected, found = expected_variance(sample, n_clusters), moments(sample.alone, weighted)
+    common, own = scores(expected, found, *variances(sample.kernel, expected, found))
     tied_score = common - 0.5 * (n_clusters + 1) * sample.log_n
     own_score = np.full_like(own, -INFINITE) if tied else own - n_clusters * sample.log_n
     kind = np.where(own_score > tied_score, SPEC, TIED)
@@ -205,38 +206,53 @@ def correlated_groups(
         j = int(np.argmax(gain[i]))
         joined = members[i] + members.pop(j)
         members[i] = joined
-        log_det[i] = np.linalg.slogdet(correlation[np.ix_(joined, joined)])[1]
+        log_det[i] = _log_det(correlation, joined)
         gain[[i, j], :] = gain[:, [i, j]] = -INFINITE
-        near = np.atleast_1d(linked[joined].any(axis=0))
+        near = np.any(linked[joined], axis=0)
         complete = None if observed is None else observed[:, joined].all(axis=1)
+        # covariances of what the joined columns leave of the others: their determinants tell
+        # how much those of all columns together are smaller
+        toward = correlation[joined]
+        left = correlation - toward.T @ np.linalg.solve(toward[:, joined], toward)
         for h, others in members.items():
-            if h == i or len(joined) + len(others) > MOST_COLUMNS or not near[others].any():
+            if h == i or len(joined) + len(others) > MOST_COLUMNS:
                 continue
-            both, mass = joined + others, n
+            if not any(near[v] for v in others):
+                continue
+            mass = n
             if complete is not None and observed is not None:
                 shared = complete & observed[:, others].all(axis=1)
                 if shared.mean() < COMPLETE:
                     continue
                 mass = float(sample.weight[shared].sum())
-            sign, value = np.linalg.slogdet(correlation[np.ix_(both, both)])
-            if sign > 0:
+            value = _log_det(left, others)
+            if not math.isnan(value):
                 cost = len(joined) * len(others) * price
-                gain[i, h] = gain[h, i] = -0.5 * mass * (value - log_det[i] - log_det[h]) - cost
+                gain[i, h] = gain[h, i] = -0.5 * mass * (value - log_det[h]) - cost
         best = gain.max(axis=1, initial=-INFINITE)
     return [at[sorted(columns)] for columns in members.values()]
+
+
+def _log_det(matrix: FloatArray, columns: list[int]) -> float:
+    """Return the logarithm of the determinant of some columns of a matrix; NaN if it has none."""
+    if len(columns) == 1:
+        value = float(matrix[columns[0], columns[0]])
+        return math.log(value) if value > 0 else math.nan
+    sign, log = np.linalg.slogdet(matrix[np.ix_(columns, columns)])
+    return float(log) if sign > 0 else math.nan
 
 
 def _within_correlation(
     sample: Sample, weighted: FloatArray, at: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return correlations about the centers, and the mass of rows that have both columns."""
-    numbers, observed = sample.rows.numbers[:, at], sample.rows.observed
-    mass, means = (found[:, at] for found in moments(sample, weighted)[:2])
+    observed = sample.rows.observed
+    mass, means = (found[:, at] for found in moments(sample.alone, weighted)[:2])
     if observed is None:
-        scatter = (numbers * sample.weight[:, None]).T @ numbers - (means * mass).T @ means
+        scatter = sample.products(at) - (means * mass).T @ means
         together = np.full(scatter.shape, float(sample.n_rows))
     else:
-        observed = observed[:, at]
+        numbers, observed = sample.rows.numbers[:, at], observed[:, at]
         together = (observed * sample.weight[:, None]).T @ observed
         scatter = np.zeros_like(together)
         for k in range(weighted.shape[1]):
