@@ -76,6 +76,12 @@ def test_compare_ends_with_a_consensus_and_a_suggestion(run, wine_path, write):
     assert "of the rows are in the same cluster for most algorithms" in text
     assert "Suggestion: begin with " in text
     assert "fwkmeans fit wine.csv -k 3 -a " in text
+    told = run("compare", wine_path, "-k", 3, "--drop", "class", *three, "--json").json
+    assert told["consensus"]["suggested"] == told["consensus"]["middle"]
+    four = ("-a", "AutoKMeans", *three)
+    text = run("compare", wine_path, "-k", 3, "--drop", "class", *four).out
+    assert "Suggestion: begin with AutoKMeans, which " in text
+    assert "fwkmeans fit wine.csv -k 3 --report " in text
     rng = np.random.default_rng(0)
     lines = "\n".join(",".join(f"{v:.3f}" for v in row) for row in rng.random((60, 8)))
     noise = write("noise.csv", f"{','.join('abcdefgh')}\n{lines}\n")

@@ -470,3 +470,12 @@ def test_columns_of_the_same_name_get_numbers(write, tmp_path):
         again, remarks = reading.read_table(str(tmp_path / f"t.{kind}"), Format())
         assert again.equals(table)
         assert "several columns named 'a'" in remarks.found()[0].text
+
+
+def test_bundled_tables(run, refuse):
+    lines = run("data").out.splitlines()
+    assert lines[0].split() == ["name", "rows", "columns", "classes"]
+    assert ["wine", "178", "13", "3"] in [line.split() for line in lines]
+    assert len({len(line) for line in lines}) == 1
+    assert run("data", "breast_cancer").out == run("data", "Breast-Cancer Wisconsin").out
+    assert "Choose one of australian" in refuse("data", "nothing")

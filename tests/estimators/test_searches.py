@@ -30,6 +30,7 @@ def test_the_largest_beta_wins_and_the_user_is_told(X):
     assert search.best_params_["beta"] == 8
     assert caught[0].filename == __file__
     assert "LabelFreeSearch" in str(caught[0].message)
+    assert len(caught) == 1  # not for each of the six fits
 
 
 def test_parameters_of_a_pipeline_are_seen(X):

@@ -467,7 +467,9 @@ def test_gaps_are_refused_by_the_name_of_their_column(tmp_path, rng):
 
 
 def test_a_file_that_is_not_what_its_name_says(tmp_path):
-    (tmp_path / "x.parquet").write_text("a,b\n1,2\n")
+    (tmp_path / "x.parquet").write_text("a,b\n1,2\n3,9\n")  # text, as in memory
+    assert KMeans(2).fit(tmp_path / "x.parquet").n_features_in_ == 2
+    (tmp_path / "x.parquet").write_bytes(b"\x00\x01\x02")
     with pytest.raises(ValueError, match="called like a file of Parquet"):
         KMeans(2).fit(tmp_path / "x.parquet")
     (tmp_path / "x.xlsx").write_bytes(b"PK\x03\x04....")

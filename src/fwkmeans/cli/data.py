@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from fwkmeans._support.errors import InputError
-from fwkmeans._support.text import count
+from fwkmeans._support.text import aligned
 from fwkmeans.cli.errors import debug_option
 
 
@@ -20,14 +20,19 @@ def data(name: str | None) -> None:
     """
     from fwkmeans.datasets import list_uci, load_uci
 
-    known = list_uci()
-    if name is None:
-        for one in known:
-            table = load_uci(one, as_frame=False)
-            rows, columns = table.data.shape
-            click.echo(f"{one:<20}{count(rows, 'row'):>12}{count(columns, 'column'):>13}")
+    if name is not None:
+        try:
+            path = load_uci(name, as_frame=False).filename
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        with open(path, encoding="utf-8", newline="") as stream:
+            click.echo(stream.read(), nl=False)
         return
-    if name not in known:
-        raise InputError(f"There is no bundled table {name!r}: it is one of {', '.join(known)}.")
-    with open(load_uci(name, as_frame=False).filename, encoding="utf-8", newline="") as stream:
-        click.echo(stream.read(), nl=False)
+    tables = {one: load_uci(one, as_frame=False) for one in list_uci()}
+    rows = [
+        [one, *(f"{n:,}" for n in (*table.data.shape, table.target_names.size))]
+        for one, table in tables.items()
+    ]
+    numbers = ("rows", "columns", "classes")
+    for line in aligned(rows, ["name", *numbers], right=numbers):
+        click.echo(line)

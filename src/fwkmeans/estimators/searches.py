@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from fwkmeans._support.warn import warn_user
@@ -23,19 +24,26 @@ def warn_if_searched() -> None:
     for _ in range(_MOST_FRAMES):
         if frame.f_code.co_name == "_fit_and_score":
             searched = _changing(frame.f_locals.get("parameters"))
-            if searched:
+            if searched and _is_first(frame.f_locals):
                 warn_user(
                     f"Candidates for {', '.join(searched)} are compared by score, which is minus "
                     "the objective. How large the objective is depends on the parameter itself "
-                    "(with a larger beta, for example, it is always smaller), so the best score "
-                    "does not mean the best clusters. Use fwkmeans.selection.LabelFreeSearch, or "
-                    "give the search scoring= that compares labels.",
+                    "(with more clusters or a larger beta, for example, it is smaller anyway), so "
+                    "the best score does not mean the best clusters. Use "
+                    "fwkmeans.selection.LabelFreeSearch, or give the search scoring= that "
+                    "compares labels.",
                     IncomparableScoresWarning,
                 )
             return
         if frame.f_back is None:
             return
         frame = frame.f_back
+
+
+def _is_first(arguments: Mapping[str, Any]) -> bool:
+    """Tell whether this is the first of all fits, where scikit-learn counts them."""
+    counted = (arguments.get(name) for name in ("candidate_progress", "split_progress"))
+    return all(one is None or one[0] == 0 for one in counted)
 
 
 def _changing(parameters: Any) -> list[str]:

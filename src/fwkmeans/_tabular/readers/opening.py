@@ -180,8 +180,9 @@ def _kind_of(path: Path) -> str:
         return "Parquet"
     if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return "Arrow"
+    is_text = min(start, default=0) >= ord("\t")
     for kind, ends in _SUFFIXES.items():
-        if kind != "CSV" and path.name.lower().endswith(ends):
+        if kind != "CSV" and not is_text and path.name.lower().endswith(ends):
             raise InputError(
                 f"{path} is called like a file of {kind}, but its first bytes are not those of "
                 "one: it may be damaged; make it again."
