@@ -25,7 +25,7 @@ from fwkmeans._mixture import (
     polish,
 )
 from fwkmeans._mixture import structure as structure_module
-from fwkmeans._mixture.blocks import block_null, count_factors, fit_block, free_parameters
+from fwkmeans._mixture.blocks import block_null, fit_block, free_parameters
 from fwkmeans._mixture.factors import factors
 from fwkmeans._mixture.fitting import TOLERANCE
 from fwkmeans._mixture.sample import EXPONENTS, NARROW, noise_fit
@@ -669,66 +669,105 @@ def test_memberships_are_shares_of_the_densities(rng, n_clusters):
     assert_allclose(membership, np.exp(joint - wanted[:, None]), atol=1e-13)
 
 
-def factored_score(sample, weighted, columns, shape):
-    """Return the expected criterion of a tied group with a covariance, but for constants."""
+def factored_score(sample, weighted, n_clusters, shape):
+    """Return the expected criterion of clusters with one covariance, but for constants."""
     total = 0.0
-    expected = np.diag(expected_variance(sample, weighted.shape[1])[columns])
-    kernel = np.diag(sample.kernel[columns])
-    numbers = sample.rows.numbers[:, columns]
+    expected = np.diag(expected_variance(sample, n_clusters))
+    kernel, numbers = np.diag(sample.kernel), sample.rows.numbers
     inverse, log_det = np.linalg.inv(shape), np.linalg.slogdet(shape)[1]
-    for k in range(weighted.shape[1]):
-        rest = numbers - np.average(numbers, axis=0, weights=weighted[:, k])
+    for counts in weighted.T:
+        rest = numbers - np.average(numbers, axis=0, weights=counts)
         far = np.einsum("ia,ab,ib->i", rest, inverse, rest) + np.trace(inverse @ kernel)
-        total -= 0.5 * float(weighted[:, k] @ (far + log_det))
+        total -= 0.5 * float(counts @ (far + log_det))
     ratio = inverse @ expected
-    return total - 1.5 * (np.trace(ratio) - np.linalg.slogdet(ratio)[1] - len(columns))
+    return total - 1.5 * (np.trace(ratio) - np.linalg.slogdet(ratio)[1] - len(shape))
 
 
-def covariance_of(block):
-    root = np.linalg.inv(block.whitening[0])
-    return root @ root.T
-
-
-@pytest.mark.parametrize("n_factors", [0, 1, 3])
-def test_few_factors_are_the_likeliest(rng, n_factors):
-    """No loadings and no rest that an optimizer finds score higher."""
-    sample = sample_of(blobs(rng)[0], weight=rng.uniform(0.5, 2, 120))
-    columns, weighted = np.arange(5), sample.weighted(memberships(rng, 120))
-    numbers = sample.rows.numbers
-    block, _ = fit_block(sample, columns, TIED, np.inf, numbers, weighted, None, n_factors)
-    found = covariance_of(block)
-    unit = np.sqrt(expected_variance(sample, 3))
-    values = np.linalg.eigvalsh(found / unit / unit[:, None])
-    assert_allclose(values[: 5 - n_factors], values[0], rtol=1e-8)
-
-    def shape_of(theta):
-        loadings = theta[1:].reshape(5, n_factors)
-        return (loadings @ loadings.T + np.exp(theta[0]) * np.eye(5)) * np.outer(unit, unit)
-
-    def loss(theta):
-        return -factored_score(sample, weighted, columns, shape_of(theta))
-
-    score = factored_score(sample, weighted, columns, found)
-    start = np.r_[-1.0, rng.normal(size=5 * n_factors)]
-    best = -optimize.minimize(loss, start, method="BFGS", options={"maxiter": 60}).fun
-    assert score == pytest.approx(best, abs=0.1)
-    assert score > best - 1e-6
-    assert free_parameters(5, TIED, 3, n_factors) == 15 + 1 + sum(range(5, 5 - n_factors, -1))
-
-
-@pytest.mark.parametrize("n_rows", [100, 400])
-def test_the_number_of_factors_is_that_of_the_highest_score(rng, n_rows):
+@pytest.mark.parametrize("kind", [TIED, SPEC])
+@pytest.mark.parametrize("n_rows", [60, 240])
+def test_factors_are_the_likeliest_that_are_worth_their_price(rng, kind, n_rows):
+    """No number of factors, no loadings and no rest that an optimizer finds score higher."""
     labels = np.arange(n_rows) % 3
-    common = rng.normal(size=(n_rows, 2)) @ rng.normal(size=(2, 7))
-    sample = sample_of(3 * labels[:, None] + common + 0.3 * rng.normal(size=(n_rows, 7)))
-    columns, weighted = np.array([0, 1, 3, 4, 5, 6]), np.eye(3)[labels]
-    numbers, each = sample.rows.numbers[:, columns], []
-    for q in range(6):
-        block, _ = fit_block(sample, columns, TIED, np.inf, numbers, weighted, None, q)
-        score = factored_score(sample, weighted, columns, covariance_of(block))
-        each.append(score - 0.5 * free_parameters(6, TIED, 3, q) * np.log(n_rows))
-    assert count_factors(sample, weighted, columns) == np.argmax(each)
-    assert 0 < np.argmax(each) < 5
+    axes = np.linalg.qr(rng.normal(size=(3, 5, 2)))[0][labels * (kind == SPEC)]
+    numbers = labels[:, None] + 0.3 * rng.normal(size=(n_rows, 5))
+    numbers += np.einsum("iq,ivq->iv", 4 * rng.normal(size=(n_rows, 2)), axes)
+    sample = sample_of(numbers, weight=rng.uniform(0.5, 2, n_rows))
+    membership = 0.999 * np.eye(3)[labels] + 0.001 * memberships(rng, n_rows)
+    columns, weighted = np.arange(5), sample.weighted(membership)
+    unit = np.sqrt(expected_variance(sample, 3))
+    block, prior = fit_block(
+        sample, columns, kind, np.inf, sample.rows.numbers, weighted, None, factored=True
+    )
+    total = 0.0
+    for k, root in enumerate(np.linalg.inv(block.whitening)):
+        those = weighted if kind == TIED else weighted[:, [k]]
+        found = root @ root.T
+        values = np.linalg.eigvalsh(found / unit / unit[:, None])
+        n_found = 5 - np.isclose(values, values[0], rtol=1e-8).sum()
+        each = []
+        for q in range(5):
+
+            def shape_of(theta, q=q):
+                loadings = theta[1:].reshape(5, q)
+                return (loadings @ loadings.T + np.exp(theta[0]) * np.eye(5)) * np.outer(unit, unit)
+
+            def loss(theta, those=those, shape_of=shape_of):
+                return -factored_score(sample, those, 3, shape_of(theta))
+
+            start = np.r_[-1.0, rng.normal(size=5 * q)]
+            best = -optimize.minimize(loss, start, method="BFGS", options={"maxiter": 200}).fun
+            each.append(best - 0.5 * np.log(n_rows) * sum(range(5, 5 - q, -1)))
+        price = 0.5 * np.log(n_rows) * sum(range(5, 5 - n_found, -1))
+        score = factored_score(sample, those, 3, found) - price
+        assert n_found == np.argmax(each) == 2
+        assert score == pytest.approx(max(each), abs=0.01)
+        assert score > max(each) - 1e-6
+        total += score
+    densities = block.log_densities(block.squared_distances(sample.rows.numbers))
+    constant = 2.5 * np.log(2 * np.pi) * weighted.sum()
+    assert float((weighted * densities).sum()) + prior == pytest.approx(total - constant)
+    assert free_parameters(5, kind, 3, factored=True) == 15 + len(block.whitening)
+
+
+def test_rows_that_count_for_nothing_do_not_shape_a_cluster(rng):
+    numbers, labels = blobs(rng)
+    sample, columns = sample_of(numbers), np.arange(5)
+    membership = np.eye(3)[labels]
+    options = (sample.rows.numbers, membership, None)
+    hard, _ = fit_block(sample, columns, SPEC, np.inf, *options, factored=True)
+    options = (sample.rows.numbers, np.maximum(membership, 1e-17), None)
+    soft, _ = fit_block(sample, columns, SPEC, np.inf, *options, factored=True)
+    assert_allclose(soft.whitening, hard.whitening, rtol=1e-12, atol=1e-12)
+
+
+def crossing(rng, n_rows):
+    """Return three clusters whose ten columns vary along different axes, two in each."""
+    labels = np.arange(n_rows) % 3
+    axes = np.linalg.qr(rng.normal(size=(10, 6)))[0].T.reshape(3, 2, 10)[labels]
+    numbers = np.einsum("iq,iqv->iv", 6 * rng.normal(size=(n_rows, 2)), axes)
+    return numbers + 0.5 * rng.normal(size=(n_rows, 10)), labels
+
+
+def test_clusters_may_have_factors_of_their_own(rng):
+    """A common shape does not find them."""
+    numbers, labels = crossing(rng, 150)
+    numbers += 2.5 * labels[:, None]
+    near = np.where(rng.random(150) < 0.3, rng.integers(0, 3, 150), labels)
+    fit = fit_family(sample_of(numbers), [near], 3, FACTORS)
+    assert [(group.type, group.factored) for group in fit.structure.groups] == [(SPEC, True)]
+    assert adjusted_rand_score(labels, fit.labels) > 0.9
+    common = fit_family(sample_of(numbers), [near], 3, FACTORS._replace(types=(TIED,)))
+    assert adjusted_rand_score(labels, common.labels) < 0.7
+
+
+@pytest.mark.parametrize(("n_rows", "kind"), [(162, SPEC), (165, TIED)])
+def test_factors_are_own_where_all_correlations_would_be_more_than_rows(rng, n_rows, kind):
+    """Ten columns have 55 variances and covariances."""
+    numbers, labels = crossing(rng, n_rows)
+    numbers += 9.0 * labels[:, None]  # no column is noise
+    options = {"types": (TIED, SPEC), "tails": (np.inf,), "grouping": False, "factored": True}
+    found = structure_module.structure(sample_of(numbers), np.eye(3)[labels], **options)
+    assert [(len(one.columns), one.type) for one in found.groups] == [(10, kind)]
 
 
 def test_all_but_noise_share_factors(rng):
@@ -765,7 +804,7 @@ def test_factors_find_clusters_along_a_short_axis(rng):
     numbers += labels[:, None] * across
     near = np.where(rng.random(240) < 0.3, rng.integers(0, 3, 240), labels)
     fit = fit_family(sample_of(numbers), [near], 3, FACTORS)
-    assert fit.structure.groups[0].n_factors >= 1
+    assert fit.structure.groups[0].factored
     assert adjusted_rand_score(labels, fit.labels) > 0.95
     alone = fit_family(sample_of(numbers), [near], 3, SINGLES)
     assert adjusted_rand_score(labels, alone.labels) < 0.8

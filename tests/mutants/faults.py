@@ -1679,8 +1679,10 @@ among(
         "kernel).sum(axis=1)",
     ),
     ("mixture-prior-of-one", "forgotten sum", "else log_prior.sum())", "else log_prior[0])"),
-    ("mixture-free-factors", "forgotten", " - n_factors * (n_factors - 1) // 2", ""),
-    ("mixture-rest-of-factors", "swapped", "values[:n_others].mean()", "values[n_others:].mean()"),
+    ("mixture-free-factors", "forgotten", " - n_factors * (n_factors - 1) / 2", ""),
+    ("mixture-rest-of-factors", "swapped", "] = means[best]", "] = means[-1]"),
+    ("mixture-factors-for-nothing", "forgotten", "log_prior.sum()) - price", "log_prior.sum())"),
+    ("mixture-price-of-last", "forgotten sum", "price += more", "price = more"),
 )
 among(
     "_mixture/sample.py",
@@ -1697,6 +1699,7 @@ among(
         "0.5 * n_clusters * free",
     ),
     ("mixture-price-of-a-group", "forgotten factor", "len(joined) * len(others) * price", "price"),
+    ("mixture-own-always", "forgotten case", "> sample.n_rows else (TIED,)", "> 0 else (TIED,)"),
     (
         "mixture-left-of-others",
         "forgotten",

@@ -15,6 +15,8 @@ from fwkmeans.typing import FloatArray, IntArray
 INFINITE = float("inf")
 #: Rounds in which common shape and volumes of clusters, or weights of a tail, are found.
 ROUNDS = 3
+#: What a row must count for in a cluster to take part in its own shape; less is lost by rounding.
+TRACE = 1e-16
 
 
 class Block(NamedTuple):
@@ -62,11 +64,9 @@ class Block(NamedTuple):
         return np.asarray((self.tail + len(self.columns)) / (self.tail + squared + self.blur))
 
 
-def free_parameters(size: int, kind: str, n_clusters: int, n_factors: int | None = None) -> int:
-    """Return the number of parameters of a group of columns."""
-    shape = size * (size + 1) // 2
-    if n_factors is not None:
-        shape = 1 + n_factors * size - n_factors * (n_factors - 1) // 2
+def free_parameters(size: int, kind: str, n_clusters: int, *, factored: bool = False) -> int:
+    """Return the number of parameters of a group of columns, without those of factors."""
+    shape = 1 if factored else size * (size + 1) // 2
     shapes = {"tied": shape, "vol": shape + n_clusters - 1, "spec": n_clusters * shape}
     return n_clusters * size + shapes[kind]
 
@@ -79,12 +79,14 @@ def fit_block(
     numbers: FloatArray,
     weighted: FloatArray,
     tail_weights: FloatArray | None,
-    n_factors: int | None = None,
+    *,
+    factored: bool = False,
 ) -> tuple[Block, float]:
     """Return the distribution of highest criterion, and the logarithm of its prior.
 
-    `numbers` and `weighted` (the memberships times the rows' weights) are of complete rows. With a
-    number of factors the common shape of a tied group is made of so many.
+    `numbers` and `weighted` (the memberships times the rows' weights) are of complete rows. Shapes
+    that are `factored` have as many factors as gain more than their price, which is then part of
+    what is returned.
     """
     n_clusters, size = weighted.shape[1], len(columns)
     kernel = sample.kernel[columns]
@@ -93,14 +95,18 @@ def fit_block(
     counted = weighted if tail_weights is None else weighted * tail_weights
     mass, counted_mass = weighted.sum(axis=0), counted.sum(axis=0)
     means = (counted.T @ numbers) / np.maximum(counted_mass, 1e-12)[:, None]
-    volume = np.ones(n_clusters)
+    volume, price = np.ones(n_clusters), 0.0
     if kind == "spec":
         shapes = np.empty((n_clusters, size, size))
         for k in range(n_clusters):
-            scatter = products(numbers, counted[:, k])
+            some = counted[:, k] > TRACE if factored else slice(None)
+            scatter = products(numbers[some], counted[some, k])
             scatter -= counted_mass[k] * np.outer(means[k], means[k])
             scatter += np.diag(counted_mass[k] * kernel + prior * expected)
             shapes[k] = scatter / (mass[k] + prior)
+            if factored:
+                shapes[k], more = _of_factors(shapes[k], expected, mass[k] + prior, sample.log_n)
+                price += more
         whitening = np.stack([_inverse_root(shape) for shape in shapes])
     else:
         own_volume = kind == "vol"
@@ -114,8 +120,8 @@ def fit_block(
             times = share.sum() if own_volume else 1.0
             scatter += np.diag(kernel * (counted_mass @ share) + prior * times * expected)
             shape = scatter / ((mass + prior).sum() if own_volume else mass.sum() + prior)
-            if n_factors is not None:
-                shape = _of_factors(shape, expected, n_factors)
+            if factored:
+                shape, price = _of_factors(shape, expected, mass.sum() + prior, sample.log_n)
             root = _inverse_root(shape)
             if own_volume:
                 white, centers = numbers @ root.T, means @ root.T
@@ -140,51 +146,52 @@ def fit_block(
     )
     spread = (whitening**2 @ expected).sum(axis=1) / volume
     log_prior = -0.5 * prior * (log_det - np.log(expected).sum() + spread - size)
-    return block, float(log_prior[0] if kind == "tied" else log_prior.sum())
+    return block, float(log_prior[0] if kind == "tied" else log_prior.sum()) - price
 
 
 def score_of_type(
-    sample: Sample, weighted: FloatArray, columns: IntArray, kind: str, tail: float
+    sample: Sample,
+    weighted: FloatArray,
+    columns: IntArray,
+    kind: str,
+    tail: float,
+    *,
+    factored: bool = False,
 ) -> float:
     """Return the expected criterion of a group of columns if it is of a type."""
     here, numbers = sample.rows.cells(columns)
     weighted = weighted[here]
     weights = None
     for _ in range(1 if np.isinf(tail) else ROUNDS):
-        block, prior = fit_block(sample, columns, kind, tail, numbers, weighted, weights)
+        block, prior = fit_block(
+            sample, columns, kind, tail, numbers, weighted, weights, factored=factored
+        )
         squared = block.squared_distances(numbers)
         weights = block.tail_weights(squared)
-    free = free_parameters(len(columns), kind, weighted.shape[1]) + bool(np.isfinite(tail))
+    free = free_parameters(len(columns), kind, weighted.shape[1], factored=factored)
+    free += bool(np.isfinite(tail))
     expected = float((weighted * block.log_densities(squared)).sum())
     return expected + prior - 0.5 * free * sample.log_n
 
 
-def count_factors(sample: Sample, weighted: FloatArray, columns: IntArray) -> int:
-    """Return the number of factors of highest expected criterion for a tied group of columns."""
-    here, numbers = sample.rows.cells(columns)
-    block, _ = fit_block(sample, columns, "tied", INFINITE, numbers, weighted[here], None)
-    root = np.linalg.inv(block.whitening[0])
-    expected = expected_variance(sample, weighted.shape[1])[columns]
-    values = np.linalg.eigvalsh(_in_units(root @ root.T, expected))[::-1]
-    size, n = len(columns), float(weighted[here].sum()) + PRIOR_ROWS
-    numbers_of = np.arange(size)
-    rest = np.maximum(values[::-1].cumsum()[::-1] / (size - numbers_of), 1e-300)
-    logs = np.concatenate([[0.0], np.log(np.maximum(values, 1e-300)).cumsum()[:-1]])
-    logs += (size - numbers_of) * np.log(rest)
-    free = np.array([free_parameters(size, "tied", 0, q) for q in range(size)])
-    return int(np.argmax(-0.5 * n * logs - 0.5 * free * sample.log_n))
-
-
-def _of_factors(shape: FloatArray, expected: FloatArray, n_factors: int) -> FloatArray:
-    r"""Return the likeliest covariance with few factors, for the covariance that is found.
+def _of_factors(
+    shape: FloatArray, expected: FloatArray, mass: float, log_n: float
+) -> tuple[FloatArray, float]:
+    r"""Return the covariance with few factors of highest criterion, and the price of the factors.
 
     In units of the variances that are expected it is :math:`L L^T + s I`: the largest eigenvalues
-    stay, the others become their mean.
+    of the covariance that is found stay, the others become their mean.
     """
     values, vectors = np.linalg.eigh(_in_units(shape, expected))
-    n_others = len(values) - n_factors
-    values[:n_others] = values[:n_others].mean()
-    return _in_units((vectors * values) @ vectors.T, 1 / expected)
+    values, size = np.maximum(values, 1e-300), len(values)
+    n_others = np.arange(1, size + 1)
+    n_factors = size - n_others
+    means, logs = values.cumsum() / n_others, np.log(values).cumsum()
+    log_det = logs[-1] - logs + n_others * np.log(means)
+    price = 0.5 * log_n * (n_factors * size - n_factors * (n_factors - 1) / 2)
+    best = int(np.argmin(0.5 * mass * log_det + price))
+    values[: n_others[best]] = means[best]
+    return _in_units((vectors * values) @ vectors.T, 1 / expected), float(price[best])
 
 
 def _in_units(shape: FloatArray, variance: FloatArray) -> FloatArray:

@@ -50,7 +50,7 @@ FAMILIES = (
     Family("coarse", False, _ALL, _NORMAL, coarse=True),
     Family("coarse, compressed", True, _ALL, _NORMAL, coarse=True),
     Family("coarse single features", True, _ALL, _NORMAL, grouping=False, coarse=True),
-    Family("common factors", True, (TIED,), _NORMAL, grouping=False, factored=True),
+    Family("common factors", True, (TIED, SPEC), _NORMAL, grouping=False, factored=True),
 )
 #: The one whose criterion tells the number of clusters.
 COUNTING = Family("tied", True, (TIED,), (3.0, 8.0, INFINITE), counting=True, leaders=1)

@@ -73,7 +73,7 @@ def plan_of(sample: Sample, structure: Structure, n_clusters: int) -> Plan:
             continue
         groups.append(group)
         cells.append(sample.rows.cells(at))
-        n_free += free_parameters(at.size, group.type, n_clusters, group.n_factors)
+        n_free += free_parameters(at.size, group.type, n_clusters, factored=group.factored)
         n_free += int(np.isfinite(group.tail))
     told = np.array([kind == SPEC for kind in structure.categories], dtype=bool)
     free = sample.n_levels - 1
@@ -121,7 +121,7 @@ def m_step(sample: Sample, membership: FloatArray, plan: Plan, tails: TailWeight
             numbers,
             weighted[here],
             weights,
-            group.n_factors,
+            factored=group.factored,
         )
         blocks.append(block)
         prior += log_prior

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fwkmeans._mixture.blocks import INFINITE, block_null, count_factors, score_of_type
+from fwkmeans._mixture.blocks import INFINITE, block_null, score_of_type
 from fwkmeans._mixture.sample import Sample
 from fwkmeans._mixture.singles import expected_variance, moments, scores, variances
 from fwkmeans.typing import FloatArray, IntArray
@@ -30,7 +30,7 @@ class Group(NamedTuple):
     columns: tuple[int, ...]
     type: str
     tail: float  # degrees of freedom; infinite: normal
-    n_factors: int | None = None  # of the common shape; None: it has all correlations
+    factored: bool = False  # whether shapes are made of few factors; else of all correlations
 
 
 class Structure(NamedTuple):
@@ -53,9 +53,10 @@ def structure(
     """Return the groups and types of highest expected criterion.
 
     Groups grow greedily. Each gets its best type, or falls apart into single columns if these
-    score better. If the columns are `factored`, all that are not noise form one tied group instead,
-    which has few factors. Of several clusters not everything may be noise: then the column that is
-    least so counts.
+    score better. If the columns are `factored`, all that are not noise form one group of few
+    factors instead; they are common to all clusters, unless a covariance has more entries than a
+    cluster has rows. Of several clusters not everything may be noise: then the column that is least
+    so counts.
     """
     weighted = sample.weighted(membership)
     n_clusters = membership.shape[1]
@@ -71,8 +72,10 @@ def structure(
         if factored:
             columns = _complete_columns(sample, order[lead[order] >= 0])
             if columns.size > 1:
-                n_factors = count_factors(sample, weighted, columns)
-                groups.append(Group(tuple(columns.tolist()), TIED, INFINITE, n_factors))
+                n_entries = columns.size * (columns.size + 1) // 2
+                kinds = types if n_entries * n_clusters > sample.n_rows else (TIED,)
+                group, _ = _best_group(sample, weighted, columns, kinds, tails, factored=True)
+                groups.append(group)
                 for v in groups[0].columns:
                     singles[v] = ""
         for columns in correlated_groups(sample, weighted, among=leading):
@@ -141,13 +144,15 @@ def _best_group(
     columns: IntArray,
     types: tuple[str, ...],
     tails: tuple[float, ...],
+    *,
+    factored: bool = False,
 ) -> tuple[Group, float]:
     score, kind, tail = max(
-        (score_of_type(sample, weighted, columns, kind, tail), kind, tail)
+        (score_of_type(sample, weighted, columns, kind, tail, factored=factored), kind, tail)
         for kind in types
         for tail in tails
     )
-    return Group(tuple(int(v) for v in columns), kind, tail), score
+    return Group(tuple(int(v) for v in columns), kind, tail, factored), score
 
 
 def _categories(

@@ -155,14 +155,14 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     No one mixture is right for all tables, and their criteria do not tell which: a rich one may
     spend a cluster on a few odd rows and score best. So six families are fitted (normal groups on
     plain and on compressed columns, both again with differences below a tenth of a column's range
-    blurred, blurred single features, and columns that share a few factors and one shape), each from
-    several partitions (Ward's in two scalings, and what K-Means and EW-KM reach from them). As long
-    as the criterion rises, a cluster is dissolved and another one split. Then the family is taken
-    that agrees most with the others and with K-Means in two scalings; of some that agree about
-    equally the first in this order. This choice, and that of starts without tiny clusters, maximize
-    no common criterion. The number of clusters is that of the highest criterion of a seventh
-    family, whose groups have common spreads and may be heavy-tailed; one cluster may also have
-    columns that share a few factors.
+    blurred, blurred single features, and columns that share a few factors), each from several
+    partitions (Ward's in two scalings, and what K-Means and EW-KM reach from them). As long as the
+    criterion rises, a cluster is dissolved and another one split. Then the family is taken that
+    agrees most with the others and with K-Means in two scalings; of some that agree about equally
+    the first in this order. This choice, and that of starts without tiny clusters, maximize no
+    common criterion. The number of clusters is that of the highest criterion of a seventh family,
+    whose groups have common spreads and may be heavy-tailed; one cluster may also have columns that
+    share a few factors.
 
     `transform` returns distances to the centers, with every feature in units of its standard
     deviation and its square multiplied by its weight. The likeliest cluster of a row need not be
