@@ -850,10 +850,10 @@ among(
         "Parts(join_neighbors(ordered[::-1], _join_of(by)))",
     ),
     (
-        "stacks-unaligned",
-        "order of sums",
-        "pair & (firsts[:-1] % (2 * sizes[:-1]) == 0)",
-        "pair & (firsts[:-1] % sizes[:-1] == 0)",
+        "integers-of-actors-lost",
+        "dropped join",
+        "return before[0] + after[0], before[1] + after[1]",
+        "return before[0] + after[0], before[1]",
     ),
     (
         "row-memory-of-tasks-is-changed",

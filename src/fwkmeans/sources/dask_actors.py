@@ -24,11 +24,11 @@ from fwkmeans.sources.dask_tasks import (
     Memories,
     Parts,
     Sight,
-    Stack,
+    Sums,
     in_place,
     memories_at,
+    parts_of_actor,
     read_only,
-    stacked,
 )
 from fwkmeans.typing import FloatArray, Reduction, RowMemory
 
@@ -130,7 +130,7 @@ class Keeper:
         except Exception as error:
             return _packed(_Failed(error))
 
-    def _on_blocks(self, reduction: Reduction[Any, Any], *, keep: bool) -> Parts | Stack:
+    def _on_blocks(self, reduction: Reduction[Any, Any], *, keep: bool) -> Parts | Sums:
         reduction = in_place(reduction) if keep else reduction
 
         def part_of(at: int) -> Any:
@@ -140,7 +140,7 @@ class Keeper:
             return part
 
         several: Callable[..., Iterable[Any]] = map if self._pool is None else self._pool.map
-        return stacked(reduction, self._places, several(part_of, range(len(self._places))))
+        return parts_of_actor(reduction, self._places, several(part_of, range(len(self._places))))
 
 
 def _stay() -> None:
@@ -224,7 +224,7 @@ class Keepers(Turns):
         self._kept: list[_Kept] = []
         self._kept = self._made(blocks)
 
-    def run(self, reduction: Reduction[Any, Any]) -> list[Parts | Stack]:
+    def run(self, reduction: Reduction[Any, Any]) -> list[Parts | Sums]:
         """Return the parts of all blocks, and let the actors keep the new row memory."""
         parts = self._ask("run", self.number + 1, _packed(reduction))
         self.next()
@@ -235,7 +235,7 @@ class Keepers(Turns):
             self._again = [anew]
         return parts
 
-    def reduce(self, reduction: Reduction[Any, Any]) -> list[Parts | Stack]:
+    def reduce(self, reduction: Reduction[Any, Any]) -> list[Parts | Sums]:
         """Return the parts of all blocks; row memory stays as it is."""
         return self._ask("reduce", _packed(reduction))
 
@@ -244,8 +244,8 @@ class Keepers(Turns):
         self._drop(self._kept)
         self._kept = []
 
-    def _ask(self, method: str, *arguments: Any) -> list[Parts | Stack]:
-        answers: list[Parts | Stack] = []
+    def _ask(self, method: str, *arguments: Any) -> list[Parts | Sums]:
+        answers: list[Parts | Sums] = []
         asking = self._kept
         while asking:
             asked = [(kept, kept.ask(method, *arguments)) for kept in asking]
