@@ -5,8 +5,10 @@ import gc
 import os
 import pickle
 import signal
+import socket
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ pd = pytest.importorskip("pandas")
 distributed = pytest.importorskip("distributed")
 
 from fwkmeans.sources import dask as module  # noqa: E402
+from fwkmeans.sources import dask_lines  # noqa: E402
 from fwkmeans.sources.dask import Pieces  # noqa: E402
 from fwkmeans.sources.dask_actors import Keepers, _Kept  # noqa: E402
 from fwkmeans.sources.dask_tasks import Sums, joined_of_actors, parts_of_actor  # noqa: E402
@@ -393,6 +396,79 @@ def test_actors_that_are_lost_are_made_again(client, monkeypatch, lost):
     assert fit_by_bounds() == expected
     assert counts["made"] >= 2
     assert soon(lambda: actors(client) == 0)
+
+
+@pytest.mark.usefixtures("_small_tables_keep_bounds")
+def test_actors_are_asked_by_lines_where_workers_can_be_reached(monkeypatch):
+    """Results are the same; an actor whose line breaks is made again."""
+    calls, received = [], []
+    original, receive = dask_lines.call, dask_lines.receive
+
+    def call(number):
+        calls.append(number)
+        return original(number)
+
+    def broken(line, waits=None):
+        if waits is None:  # not an answer
+            return receive(line)
+        received.append(line)
+        if len(received) in (9, 20):
+            line.shutdown(socket.SHUT_RDWR)
+        return receive(line, waits)
+
+    def unreached(number):
+        calls.append(number)
+        raise TimeoutError
+
+    expected = without_cluster(fit_by_bounds)
+    with cluster(2, protocol="tcp") as client:
+        monkeypatch.setattr(dask_lines, "call", call)
+        assert fit_by_bounds() == expected
+        assert len(calls) >= 2
+        assert soon(lambda: actors(client) + lines() == 0)
+        with monkeypatch.context() as patched:
+            n_calls = len(calls)
+            patched.setattr(dask_lines, "receive", broken)
+            assert fit_by_bounds() == expected
+            assert len(received) > 20
+            assert len(calls) >= 2 * n_calls + 2
+        monkeypatch.setattr(dask_lines, "call", unreached)
+        calls.clear()
+        assert fit_by_bounds() == fit_by_bounds() == expected
+        assert len(calls) == 1  # and never again
+        assert soon(lambda: actors(client) == 0)
+
+
+def lines():
+    """Return how many lines are there, of workers in this process."""
+    return sum(one.name == "line to an actor" for one in threading.enumerate())
+
+
+@pytest.mark.parametrize("told", [b"k" * 32, b"x" * 32, b""], ids=["key", "other key", "nothing"])
+def test_an_actor_answers_only_those_who_know_the_key(told):
+    class Actor:
+        def run(self, number):
+            return b"%d" % number
+
+    door, actor = socket.create_server(("127.0.0.1", 0)), Actor()
+    given = (door, b"k" * 32, weakref.ref(actor))
+    serving = threading.Thread(target=dask_lines._serve, args=given)
+    serving.start()
+    with socket.create_connection(door.getsockname(), timeout=10) as line:
+        line.sendall(told)
+        if told == b"k" * 32:
+            assert dask_lines.receive(line) == b""
+            for at in (1, 2):
+                dask_lines.send(line, pickle.dumps(("run", (at,))))
+                assert dask_lines.receive(line) == b"%d" % at
+            del actor
+            gc.collect()
+            dask_lines.send(line, pickle.dumps(("run", (3,))))
+        line.shutdown(socket.SHUT_WR)
+        with pytest.raises(OSError, match=r"gone|reset"):
+            dask_lines.receive(line)
+    serving.join(10)
+    assert not serving.is_alive()
 
 
 @pytest.mark.usefixtures("_small_tables_keep_bounds")
