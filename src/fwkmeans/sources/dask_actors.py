@@ -202,7 +202,7 @@ class _Kept(NamedTuple):
         """Return what the actor answers; None if it is lost."""
         while asked is not None:
             try:
-                if asked is self.line:
+                if isinstance(asked, socket.socket):
                     return dask_lines.receive(asked, self._is_there)
                 return asked.result(timeout=_SECONDS)
             except TimeoutError:
