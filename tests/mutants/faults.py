@@ -863,7 +863,28 @@ among(
     ),
 )
 among(
+    "sources/dask_lines.py",
+    (
+        "strangers-have-lines",
+        "dropped check",
+        "if not hmac.compare_digest(told, key):",
+        "if len(told) != len(key):",
+    ),
+    (
+        "lines-keep-actors-alive",
+        "leak",
+        "given = Number(host, door.getsockname()[1], key), (door, key, weakref.ref(actor))",
+        "given = Number(host, door.getsockname()[1], key), (door, key, lambda: actor)",
+    ),
+)
+among(
     "sources/dask_actors.py",
+    (
+        "workers-out-of-reach-are-called-again",
+        "lost update",
+        "_UNREACHED.add(self._client)",
+        "pass",
+    ),
     (
         "a-pass-is-done-twice",
         "repeated update",

@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 import time
-import weakref
+import types
 
 import numpy as np
 import pytest
@@ -433,10 +433,11 @@ def test_actors_are_asked_by_lines_where_workers_can_be_reached(monkeypatch):
             assert len(received) > 20
             assert len(calls) >= 2 * n_calls + 2
         monkeypatch.setattr(dask_lines, "call", unreached)
+        monkeypatch.setattr(dask_lines, "_CALLED", 0.1)
         calls.clear()
         assert fit_by_bounds() == fit_by_bounds() == expected
         assert len(calls) == 1  # and never again
-        assert soon(lambda: actors(client) == 0)
+        assert soon(lambda: actors(client) + lines() == 0)
 
 
 def lines():
@@ -444,31 +445,55 @@ def lines():
     return sum(one.name == "line to an actor" for one in threading.enumerate())
 
 
-@pytest.mark.parametrize("told", [b"k" * 32, b"x" * 32, b""], ids=["key", "other key", "nothing"])
-def test_an_actor_answers_only_those_who_know_the_key(told):
-    class Actor:
-        def run(self, number):
-            return b"%d" % number
+class Answering:
+    def run(self, number):
+        return b"%d" % number
 
-    door, actor = socket.create_server(("127.0.0.1", 0)), Actor()
-    given = (door, b"k" * 32, weakref.ref(actor))
-    serving = threading.Thread(target=dask_lines._serve, args=given)
-    serving.start()
-    with socket.create_connection(door.getsockname(), timeout=10) as line:
+
+@pytest.fixture
+def address(monkeypatch):
+    """Let this process be a worker; return the record that has its address."""
+    worker = types.SimpleNamespace(address="tcp://127.0.0.1:1")
+    monkeypatch.setattr(distributed, "get_worker", lambda: worker)
+    return worker
+
+
+def test_a_line_ends_with_its_actor(address):
+    actor = Answering()
+    with dask_lines.call(dask_lines.listen(actor)) as line:
+        for at in (1, 2):
+            dask_lines.send(line, pickle.dumps(("run", (at,))))
+            assert dask_lines.receive(line) == b"%d" % at
+        assert lines() == 1
+        del actor
+        gc.collect()
+        dask_lines.send(line, pickle.dumps(("run", (3,))))
+        with pytest.raises(OSError, match=r"gone|reset"):
+            dask_lines.receive(line)
+    assert soon(lambda: lines() == 0)
+
+
+@pytest.mark.parametrize("told", [b"x" * 32, b""], ids=["another key", "nothing"])
+def test_strangers_have_no_line(address, told):
+    actor = Answering()
+    number = dask_lines.listen(actor)
+    with socket.create_connection(number[:2], timeout=10) as line:
         line.sendall(told)
-        if told == b"k" * 32:
-            assert dask_lines.receive(line) == b""
-            for at in (1, 2):
-                dask_lines.send(line, pickle.dumps(("run", (at,))))
-                assert dask_lines.receive(line) == b"%d" % at
-            del actor
-            gc.collect()
-            dask_lines.send(line, pickle.dumps(("run", (3,))))
         line.shutdown(socket.SHUT_WR)
         with pytest.raises(OSError, match=r"gone|reset"):
             dask_lines.receive(line)
-    serving.join(10)
-    assert not serving.is_alive()
+    with pytest.raises(OSError, match=r"refused|gone|reset"):
+        dask_lines.call(number)
+    assert soon(lambda: lines() == 0)
+
+
+@pytest.mark.parametrize(
+    "other", ["tls://127.0.0.1:1", "inproc://127.0.0.1/1/1", "tcp://192.0.2.1:1"]
+)
+def test_there_are_no_lines_past_encryption(address, other):
+    """Nor to workers that have another address outside."""
+    address.address = other
+    assert dask_lines.listen(Answering()) is None
 
 
 @pytest.mark.usefixtures("_small_tables_keep_bounds")

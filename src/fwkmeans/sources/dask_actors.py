@@ -3,7 +3,8 @@
 A loop has many passes, and late ones take some ten milliseconds each and change little. Tasks cost
 as much, and nobody may change what they have returned. So there is an actor on each worker that has
 blocks: it holds the rows of all of them and their row memory, changes that in place, and gets the
-reduction of a pass in a message, past the scheduler's list of tasks.
+reduction of a pass in a message, past the scheduler's list of tasks: by a line if its worker can be
+reached (`fwkmeans.sources.dask_lines`), else by Dask.
 
 Actors are lost with their worker. Others then get its blocks, which the scheduler has computed
 again, and repeat what makes the same row memory: in a loop that is one pass, see `Accumulation`.
@@ -308,7 +309,12 @@ class Keepers(Turns):
         made: list[_Kept] = []
         while blocks:
             with seceded():
-                made += self._with_lines(self._tried(blocks))
+                some = self._tried(blocks)
+                try:
+                    made += self._with_lines(some)
+                except BaseException:
+                    self._drop(some)
+                    raise
             here = {block for kept in made for block in kept.blocks}
             blocks = [block for block in blocks if block not in here]
         return made

@@ -51,8 +51,7 @@ def listen(actor: Any) -> Number | None:
         door = socket.create_server((host, 0), family=family)
     except OSError:  # the address is another one outside
         return None
-    number = Number(host, door.getsockname()[1], key)
-    given = (door, key, weakref.ref(actor))
+    number, given = Number(host, door.getsockname()[1], key), (door, key, weakref.ref(actor))
     threading.Thread(target=_serve, args=given, daemon=True, name="line to an actor").start()
     return number
 
