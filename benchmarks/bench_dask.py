@@ -38,7 +38,7 @@ from distributed import Client, LocalCluster, wait
 from common import header
 from fwkmeans import EWKMeans, KMeans
 from fwkmeans._core.passes import Accumulation
-from fwkmeans.sources import MemorySource, on_block
+from fwkmeans.sources import MemorySource, dask_lines, on_block
 from fwkmeans.sources import dask as dask_source
 
 N_FEATURES, N_CLUSTERS, N_BLOCKS = 20, 10, 64
@@ -131,32 +131,50 @@ def report_tasks(client: Any, processes: list[psutil.Process]) -> None:
 class Answering:
     """An actor that does nothing."""
 
-    def answer(self, message: Any) -> Any:
+    def listen(self) -> Any:
+        """Return where a line begins."""
+        return dask_lines.listen(self)
+
+    def answer(self, message: bytes) -> bytes:
         """Return what came."""
         return message
 
 
 def report_actors(client: Any, processes: list[psutil.Process]) -> None:
-    """Print what a message to an actor costs, and its answer."""
+    """Print what a message to an actor costs, and its answer: by a line, and by Dask."""
     workers = list(client.nthreads())
     futures = [client.submit(Answering, actor=True, workers=[one]) for one in workers]
     actors = client.gather(futures)
-    message = np.zeros(600)
-    main, n_rounds = [psutil.Process()], 200
-    wall, all_cpu, here = time.perf_counter(), cpu(processes), cpu(main)
-    for _ in range(n_rounds):
+    lines = [dask_lines.call(actor.listen().result()) for actor in actors]
+    message = bytes(5000)
+
+    def by_lines() -> None:
+        for line in lines:
+            dask_lines.send(line, pickle.dumps(("answer", (message,))))
+        for line in lines:
+            dask_lines.receive(line)
+
+    def by_dask() -> None:
         for asked in [one.answer(message) for one in actors]:
             asked.result()
-    wall = (time.perf_counter() - wall) / n_rounds
-    everywhere, here = (
-        (now - before) / n_rounds / len(workers)
-        for now, before in ((cpu(processes), all_cpu), (cpu(main), here))
-    )
-    print(
-        f"a message to {len(workers)} actors and their answers: {1e3 * wall:.2f} ms; each "
-        f"{1e3 * everywhere:.2f} ms of CPU, {1e3 * here:.2f} of them in the process of scheduler "
-        "and client"
-    )
+
+    main, n_rounds = [psutil.Process()], 500
+    for what, ask in (("lines", by_lines), ("Dask", by_dask)):
+        wall, all_cpu, here = time.perf_counter(), cpu(processes), cpu(main)
+        for _ in range(n_rounds):
+            ask()
+        wall = (time.perf_counter() - wall) / n_rounds
+        everywhere, here = (
+            (now - before) / n_rounds / len(workers)
+            for now, before in ((cpu(processes), all_cpu), (cpu(main), here))
+        )
+        print(
+            f"a message to {len(workers)} actors and their answers by {what}: {1e3 * wall:.2f} ms; "
+            f"each {1e3 * everywhere:.2f} ms of CPU, {1e3 * here:.2f} of them in the process of "
+            "scheduler and client"
+        )
+    for line in lines:
+        line.close()
 
 
 def compare(

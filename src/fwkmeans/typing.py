@@ -7,7 +7,7 @@ center: one number per numeric feature and one frequency per category (see `Layo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 from inspect import get_annotations
@@ -164,12 +164,6 @@ class Statistics(NamedTuple):
         pairs: Any = zip(here[:-1], there[:-1], strict=True)
         sums: list[Any] = [None if a is None else a + b for a, b in pairs]
         return Statistics._make([*sums, here.reference])
-
-    @classmethod
-    def stack(cls, several: Sequence[Statistics]) -> Statistics:
-        """Return several as one with a leading axis: `plus` adds stacks part by part."""
-        fields = zip(*several, strict=True)
-        return cls._make(None if field[0] is None else np.stack(field) for field in fields)
 
     def scaled(self, factor: float) -> Statistics:
         """Return the statistics of rows whose sample weights are multiplied by a factor > 0."""

@@ -850,10 +850,10 @@ among(
         "Parts(join_neighbors(ordered[::-1], _join_of(by)))",
     ),
     (
-        "stacks-unaligned",
-        "order of sums",
-        "pair & (firsts[:-1] % (2 * sizes[:-1]) == 0)",
-        "pair & (firsts[:-1] % sizes[:-1] == 0)",
+        "integers-of-actors-lost",
+        "dropped join",
+        "return before[0] + after[0], before[1] + after[1]",
+        "return before[0] + after[0], before[1]",
     ),
     (
         "row-memory-of-tasks-is-changed",
@@ -863,7 +863,28 @@ among(
     ),
 )
 among(
+    "sources/dask_lines.py",
+    (
+        "strangers-have-lines",
+        "dropped check",
+        "if not hmac.compare_digest(told, key):",
+        "if len(told) != len(key):",
+    ),
+    (
+        "lines-keep-actors-alive",
+        "leak",
+        "given = Number(host, door.getsockname()[1], key), (door, key, weakref.ref(actor))",
+        "given = Number(host, door.getsockname()[1], key), (door, key, lambda: actor)",
+    ),
+)
+among(
     "sources/dask_actors.py",
+    (
+        "workers-out-of-reach-are-called-again",
+        "lost update",
+        "_UNREACHED.add(self._client)",
+        "pass",
+    ),
     (
         "a-pass-is-done-twice",
         "repeated update",

@@ -5,8 +5,10 @@ import gc
 import os
 import pickle
 import signal
+import socket
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -25,9 +27,10 @@ pd = pytest.importorskip("pandas")
 distributed = pytest.importorskip("distributed")
 
 from fwkmeans.sources import dask as module  # noqa: E402
+from fwkmeans.sources import dask_lines  # noqa: E402
 from fwkmeans.sources.dask import Pieces  # noqa: E402
 from fwkmeans.sources.dask_actors import Keepers, _Kept  # noqa: E402
-from fwkmeans.sources.dask_tasks import joined, stacked  # noqa: E402
+from fwkmeans.sources.dask_tasks import Sums, joined_of_actors, parts_of_actor  # noqa: E402
 
 ONE = {"n_init": 1, "random_state": 0, "max_iter": 8}
 
@@ -396,45 +399,150 @@ def test_actors_that_are_lost_are_made_again(client, monkeypatch, lost):
 
 
 @pytest.mark.usefixtures("_small_tables_keep_bounds")
+def test_actors_are_asked_by_lines_where_workers_can_be_reached(monkeypatch):
+    """Results are the same; an actor whose line breaks is made again."""
+    calls, received = [], []
+    original, receive = dask_lines.call, dask_lines.receive
+
+    def call(number):
+        calls.append(number)
+        return original(number)
+
+    def broken(line, waits=None):
+        if waits is None:  # not an answer
+            return receive(line)
+        received.append(line)
+        if len(received) in (9, 20):
+            line.shutdown(socket.SHUT_RDWR)
+        return receive(line, waits)
+
+    def unreached(number):
+        calls.append(number)
+        raise TimeoutError
+
+    expected = without_cluster(fit_by_bounds)
+    with cluster(2, protocol="tcp") as client:
+        monkeypatch.setattr(dask_lines, "call", call)
+        assert fit_by_bounds() == expected
+        assert len(calls) >= 2
+        assert soon(lambda: actors(client) + lines() == 0)
+        with monkeypatch.context() as patched:
+            n_calls = len(calls)
+            patched.setattr(dask_lines, "receive", broken)
+            assert fit_by_bounds() == expected
+            assert len(received) > 20
+            assert len(calls) >= 2 * n_calls + 2
+        monkeypatch.setattr(dask_lines, "call", unreached)
+        monkeypatch.setattr(dask_lines, "_CALLED", 0.1)
+        calls.clear()
+        assert fit_by_bounds() == fit_by_bounds() == expected
+        assert len(calls) == 1  # and never again
+        assert soon(lambda: actors(client) + lines() == 0)
+
+
+def lines():
+    """Return how many lines are there, of workers in this process."""
+    return sum(one.name == "line to an actor" for one in threading.enumerate())
+
+
+class Answering:
+    def run(self, number):
+        return b"%d" % number
+
+
+@pytest.fixture
+def address(monkeypatch):
+    """Let this process be a worker; return the record that has its address."""
+    worker = types.SimpleNamespace(address="tcp://127.0.0.1:1")
+    monkeypatch.setattr(distributed, "get_worker", lambda: worker)
+    return worker
+
+
+def test_a_line_ends_with_its_actor(address):
+    actor = Answering()
+    with dask_lines.call(dask_lines.listen(actor)) as line:
+        for at in (1, 2):
+            dask_lines.send(line, pickle.dumps(("run", (at,))))
+            assert dask_lines.receive(line) == b"%d" % at
+        assert lines() == 1
+        del actor
+        gc.collect()
+        dask_lines.send(line, pickle.dumps(("run", (3,))))
+        with pytest.raises(OSError, match=r"gone|reset"):
+            dask_lines.receive(line)
+    assert soon(lambda: lines() == 0)
+
+
+@pytest.mark.parametrize("told", [b"x" * 32, b""], ids=["another key", "nothing"])
+def test_strangers_have_no_line(address, told):
+    actor = Answering()
+    number = dask_lines.listen(actor)
+    with socket.create_connection(number[:2], timeout=10) as line:
+        line.sendall(told)
+        line.shutdown(socket.SHUT_WR)
+        with pytest.raises(OSError, match=r"gone|reset"):
+            dask_lines.receive(line)
+    with pytest.raises(OSError, match=r"refused|gone|reset"):
+        dask_lines.call(number)
+    assert soon(lambda: lines() == 0)
+
+
+@pytest.mark.parametrize(
+    "other", ["tls://127.0.0.1:1", "inproc://127.0.0.1/1/1", "tcp://192.0.2.1:1"]
+)
+def test_there_are_no_lines_past_encryption(address, other):
+    """Nor to workers that have another address outside."""
+    address.address = other
+    assert dask_lines.listen(Answering()) is None
+
+
+@pytest.mark.usefixtures("_small_tables_keep_bounds")
 def test_an_actor_does_a_pass_once(client):
     with source_of(rows_of(3000)).in_place(1000) as rows:
         _, rows = rows.run(accumulation(0))
         counting = pickle.dumps(accumulation(1))
         first = rows._turns._ask("run", 2, counting)
         again = rows._turns._ask("run", 2, counting)
-        changed = [int(one.values.changed.sum()) for one in again]
-        assert changed == [int(one.values.changed.sum()) for one in first]
-        assert sum(changed) > 0
+        for one, other in zip(first, again, strict=True):
+            np.testing.assert_array_equal(one.integers, other.integers)
+        assert sum(one.integers[:, -1].sum() for one in again) > 0  # rows that have changed
 
 
-@pytest.mark.parametrize("cells", [False, True])
+@pytest.mark.parametrize("kind", ["sums", "levels", "gaps", "other references"])
 @pytest.mark.parametrize("n", [1, 2, 7, 16, 37])
-def test_stacks_are_joined_in_the_same_tree(n, cells):
-    """Whichever blocks the actors have, and also if each has another reference."""
+def test_parts_of_actors_are_joined_in_the_same_tree(n, kind):
+    """Whichever blocks the actors have, and whether parts are added as numbers or one by one."""
     rng = np.random.default_rng(n)
-    shape = (2, 3, 4)
+    shape, n_levels = (2, 3, 4), 5 if kind == "levels" else 0
+    reference = rng.normal(size=shape)
+    costs = rng.random((2, 3, n_levels)) if n_levels else None
+    assigning = Pass(reference, np.ones((2, 1, 4)), np.zeros((2, 3)), np.zeros(4), None, costs)
+    counting = Accumulation(assigning, reference, None)
 
-    def part(reference):
-        sums, squares, seen, counts = rng.normal(size=(4, *shape))
-        mass, whole = rng.random((2, 3)), rng.integers(9, size=(4, 2))
-        known = np.abs(seen) if cells else None
-        counted = counts[..., :0], *whole[:2], reference
-        return Statistics(mass, rng.integers(9, size=(2, 3)), sums, squares, known, *counted)
+    def part():
+        sums, squares, seen = rng.normal(size=(3, *shape))
+        known = np.abs(seen) if kind == "gaps" else None
+        whole = rng.integers(-(2**62), 2**62, size=(2, 2)) * 3  # fingerprints overflow
+        about = rng.normal(size=shape) if kind == "other references" else reference
+        counted = rng.random((2, 3, n_levels)), *whole, about
+        return Statistics(
+            rng.random((2, 3)), rng.integers(9, size=(2, 3)), sums, squares, known, *counted
+        )
 
-    for references in ([np.ones(shape)] * n, rng.normal(size=(n, *shape))):
-        parts = [part(one) for one in references]
-        counting, expected = accumulation(0), join_in_tree(parts, Statistics.plus)
-        for n_actors in (1, 2, 5):
-            where = rng.integers(n_actors, size=n)
-            groups = [rng.permutation(np.flatnonzero(where == one)) for one in range(n_actors)]
-            stacks = [
-                stacked(counting, group.tolist(), [parts[at] for at in group])
-                for group in groups
-                if group.size
-            ]
-            found = joined(counting.join, stacks)
-            for own, other in zip(found, expected, strict=True):
-                np.testing.assert_array_equal(own, other)
+    parts = [part() for _ in range(n)]
+    expected = join_in_tree(parts, Statistics.plus)
+    for n_actors in (1, 2, 5):
+        where = rng.integers(n_actors, size=n)
+        groups = [rng.permutation(np.flatnonzero(where == one)) for one in range(n_actors)]
+        answers = [
+            parts_of_actor(counting, group.tolist(), [parts[at] for at in group])
+            for group in groups
+            if group.size
+        ]
+        assert all(isinstance(one, Sums) == (kind in ("sums", "levels")) for one in answers)
+        found = joined_of_actors(counting, pickle.loads(pickle.dumps(answers)))
+        for own, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(own, other)
 
 
 @pytest.mark.usefixtures("_small_tables_keep_bounds")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fwkmeans._core import kernels_for
 from fwkmeans._core.twin import Slopes, join_slopes
@@ -126,10 +128,41 @@ class Accumulation(BlockReduction[Statistics]):
         return self.in_place and known.flags.writeable and len(known) == self.labels.kept.size
 
     def join(self, before: Statistics, after: Statistics) -> Statistics:
-        """Add the parts, or stacks of them part by part."""
+        """Add the parts."""
         return before.plus(after)
 
-    stack = staticmethod(Statistics.stack)
+    def pack(self, part: Statistics) -> tuple[FloatArray, IntArray] | None:
+        """Return all numbers of a part; their sums are those of `join`, to the bit.
+
+        None for parts about other references, as those of sparse rows, and where cells are missing.
+        """
+        if part.reference is not self.reference or part.cells is not None:
+            return None
+        floats = (part.mass, part.sums, part.squares, part.counts)
+        integers = (part.rows, part.fingerprint, part.changed)
+        return _in_one(floats), _in_one(integers)
+
+    def unpack(self, numbers: tuple[FloatArray, IntArray]) -> Statistics:
+        """Return the part that has these numbers."""
+        shape, costs = self.assigning.centers.shape, self.assigning.costs
+        starts, clusters = shape[:1], shape[:2]
+        levels = (*clusters, 0) if costs is None else costs.shape
+        mass, sums, squares, counts = _apart(numbers[0], clusters, shape, shape, levels)
+        rows, fingerprint, changed = _apart(numbers[1], clusters, starts, starts)
+        return Statistics(
+            mass, rows, sums, squares, None, counts, fingerprint, changed, self.reference
+        )
+
+
+def _in_one(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate([array.ravel() for array in arrays])
+
+
+def _apart(numbers: NDArray[Any], *shapes: tuple[int, ...]) -> list[NDArray[Any]]:
+    """Return the arrays of these shapes that lie one after the other."""
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    arrays = np.split(numbers, ends[:-1])
+    return [array.reshape(shape) for array, shape in zip(arrays, shapes, strict=True)]
 
 
 class Alternated(NamedTuple):

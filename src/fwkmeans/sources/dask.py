@@ -44,6 +44,7 @@ from fwkmeans.sources.dask_tasks import (
     join_parts,
     join_values,
     joined,
+    joined_of_actors,
     parts_of,
     remember_blocks,
 )
@@ -289,7 +290,7 @@ class DaskSource(BlockSource):
         """Return the result of a reduction, and the source with the new row memory."""
         turns = self._checked_turns()
         if isinstance(turns, Keepers):
-            whole = joined(reduction.join, turns.run(reduction))
+            whole = joined_of_actors(reduction, turns.run(reduction))
             return reduction.finish(whole), self._with(_number=turns.number)
         given = reduction if turns is None else in_place(reduction)
         whole, kept = self._pass(given, self.n_blocks, keep=True)
@@ -300,7 +301,7 @@ class DaskSource(BlockSource):
         """Return the result of a reduction; the new row memory is dropped."""
         turns = self._checked_turns()
         if isinstance(turns, Keepers):
-            return reduction.finish(joined(reduction.join, turns.reduce(reduction)))
+            return reduction.finish(joined_of_actors(reduction, turns.reduce(reduction)))
         enough = getattr(reduction, "enough", None)
         if enough is not None and self.n_blocks > 1:
             part, _ = self._pass(reduction, 1, keep=False)

@@ -3,7 +3,8 @@
 A loop has many passes, and late ones take some ten milliseconds each and change little. Tasks cost
 as much, and nobody may change what they have returned. So there is an actor on each worker that has
 blocks: it holds the rows of all of them and their row memory, changes that in place, and gets the
-reduction of a pass in a message, past the scheduler's list of tasks.
+reduction of a pass in a message, past the scheduler's list of tasks: by a line if its worker can be
+reached (`fwkmeans.sources.dask_lines`), else by Dask.
 
 Actors are lost with their worker. Others then get its blocks, which the scheduler has computed
 again, and repeat what makes the same row memory: in a loop that is one pass, see `Accumulation`.
@@ -12,27 +13,31 @@ again, and repeat what makes the same row memory: in a loop that is one pass, se
 from __future__ import annotations
 
 import pickle
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
+from fwkmeans.sources import dask_lines
 from fwkmeans.sources.base import on_block
 from fwkmeans.sources.dask_tasks import (
     Memories,
     Parts,
     Sight,
-    Stack,
+    Sums,
     in_place,
     memories_at,
+    parts_of_actor,
     read_only,
-    stacked,
 )
 from fwkmeans.typing import FloatArray, Reduction, RowMemory
 
 _SECONDS = 1.0  # after which we look whether an actor that does not answer is lost
+_UNREACHED: WeakSet[Any] = WeakSet()  # clients that have failed to reach a worker by a line
 
 
 class Turns:
@@ -111,6 +116,10 @@ class Keeper:
         for reduction in again:
             self._on_blocks(reduction, keep=True)
 
+    def listen(self) -> dask_lines.Number | None:
+        """Return where a line to this actor begins, if there can be one."""
+        return dask_lines.listen(self)
+
     def run(self, number: int, reduction: bytes) -> bytes:
         """Return the parts of the blocks, and keep the new row memory.
 
@@ -130,7 +139,7 @@ class Keeper:
         except Exception as error:
             return _packed(_Failed(error))
 
-    def _on_blocks(self, reduction: Reduction[Any, Any], *, keep: bool) -> Parts | Stack:
+    def _on_blocks(self, reduction: Reduction[Any, Any], *, keep: bool) -> Parts | Sums:
         reduction = in_place(reduction) if keep else reduction
 
         def part_of(at: int) -> Any:
@@ -140,7 +149,7 @@ class Keeper:
             return part
 
         several: Callable[..., Iterable[Any]] = map if self._pool is None else self._pool.map
-        return stacked(reduction, self._places, several(part_of, range(len(self._places))))
+        return parts_of_actor(reduction, self._places, several(part_of, range(len(self._places))))
 
 
 def _stay() -> None:
@@ -178,24 +187,39 @@ class _Kept(NamedTuple):
     future: Any  # of the actor, which lives as long as this
     guard: Any  # the future of `_stay` there
     blocks: list[int]
+    line: socket.socket | None = None
 
     def ask(self, method: str, *arguments: Any) -> Any:
-        """Return a future for what the actor answers; None if it is lost."""
+        """Return a future for what the actor answers, or the line; None if it is lost."""
         try:
-            return getattr(self.actor, method)(*arguments)
-        except RuntimeError:
+            if self.line is None:
+                return getattr(self.actor, method)(*arguments)
+            dask_lines.send(self.line, pickle.dumps((method, arguments)))
+        except (RuntimeError, OSError):
             return None
+        return self.line
 
     def answer(self, asked: Any) -> Any:
         """Return what the actor answers; None if it is lost."""
         while asked is not None:
             try:
+                if isinstance(asked, socket.socket):
+                    return dask_lines.receive(asked, self._is_there)
                 return asked.result(timeout=_SECONDS)
             except TimeoutError:
-                asked = asked if self.future.status == "finished" else None
+                asked = asked if self._is_there() else None
             except OSError:
                 asked = None
         return None
+
+    def _is_there(self) -> bool:
+        return bool(self.future.status == "finished")
+
+    def with_line(self, number: dask_lines.Number) -> _Kept:
+        """Return it with a line; raise OSError if it cannot be reached."""
+        line = dask_lines.call(number)
+        line.settimeout(_SECONDS)
+        return self._replace(line=line)
 
 
 class Keepers(Turns):
@@ -224,7 +248,7 @@ class Keepers(Turns):
         self._kept: list[_Kept] = []
         self._kept = self._made(blocks)
 
-    def run(self, reduction: Reduction[Any, Any]) -> list[Parts | Stack]:
+    def run(self, reduction: Reduction[Any, Any]) -> list[Parts | Sums]:
         """Return the parts of all blocks, and let the actors keep the new row memory."""
         parts = self._ask("run", self.number + 1, _packed(reduction))
         self.next()
@@ -235,7 +259,7 @@ class Keepers(Turns):
             self._again = [anew]
         return parts
 
-    def reduce(self, reduction: Reduction[Any, Any]) -> list[Parts | Stack]:
+    def reduce(self, reduction: Reduction[Any, Any]) -> list[Parts | Sums]:
         """Return the parts of all blocks; row memory stays as it is."""
         return self._ask("reduce", _packed(reduction))
 
@@ -244,8 +268,8 @@ class Keepers(Turns):
         self._drop(self._kept)
         self._kept = []
 
-    def _ask(self, method: str, *arguments: Any) -> list[Parts | Stack]:
-        answers: list[Parts | Stack] = []
+    def _ask(self, method: str, *arguments: Any) -> list[Parts | Sums]:
+        answers: list[Parts | Sums] = []
         asking = self._kept
         while asking:
             asked = [(kept, kept.ask(method, *arguments)) for kept in asking]
@@ -271,6 +295,9 @@ class Keepers(Turns):
         return made
 
     def _drop(self, several: list[_Kept]) -> None:
+        for kept in several:
+            if kept.line is not None:
+                kept.line.close()
         self._cancel([future for kept in several for future in (kept.future, kept.guard)])
 
     def _cancel(self, futures: list[Any]) -> None:
@@ -282,7 +309,12 @@ class Keepers(Turns):
         made: list[_Kept] = []
         while blocks:
             with seceded():
-                made += self._tried(blocks)
+                some = self._tried(blocks)
+                try:
+                    made += self._with_lines(some)
+                except BaseException:
+                    self._drop(some)
+                    raise
             here = {block for kept in made for block in kept.blocks}
             blocks = [block for block in blocks if block not in here]
         return made
@@ -306,6 +338,20 @@ class Keepers(Turns):
             self._cancel([*futures, *guards])
             raise
         return made
+
+    def _with_lines(self, several: list[_Kept]) -> list[_Kept]:
+        """Return actors with lines to them, if their workers can be reached."""
+        if self._client in _UNREACHED:
+            return several
+        asked = [kept.ask("listen") for kept in several]
+        numbers = [kept.answer(one) for kept, one in zip(several, asked, strict=True)]
+        lines: list[_Kept] = []
+        try:
+            for kept, number in zip(several, numbers, strict=True):
+                lines.append(kept if number is None else kept.with_line(number))
+        except OSError:
+            _UNREACHED.add(self._client)
+        return [*lines, *several[len(lines) :]]
 
 
 class _Lost(Exception):  # noqa: N818 - nobody sees it
