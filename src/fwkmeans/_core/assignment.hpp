@@ -319,7 +319,7 @@ struct Start {
         return d;
     }
     // The same of N rows, for squares without categories: their sums do not wait for one another.
-    template <int N>
+    template <int N, bool GAPS>
     void squares(const T* const* row, const std::int32_t* cluster, double* d) const {
         using D = Vector<double, 4>;
         const double *center[N], *weight[N];
@@ -329,13 +329,14 @@ struct Start {
         for (; v + 4 <= m; v += 4)
             for (int r = 0; r < N; ++r) {
                 const D y = load_wide<T, 4>(row[r] + v);
-                const D t = y - load<D>(center[r] + v), there = y == y ? t : D{};
-                sums[r] = sums[r] + load<D>(weight[r] + v) * (there * there);
+                D t = y - load<D>(center[r] + v);
+                if (GAPS) t = y == y ? t : D{};
+                sums[r] = sums[r] + load<D>(weight[r] + v) * (t * t);
             }
         for (int r = 0; r < N; ++r) {
             double tail = 0;
             for (index w = v; w < m; ++w) {
-                const double y = double(load<T>(row[r] + w)), t = y == y ? y - center[r][w] : 0;
+                const double y = double(load<T>(row[r] + w)), t = !GAPS || y == y ? y - center[r][w] : 0;
                 tail = tail + weight[r][w] * (t * t);
             }
             d[r] = ((sums[r][0] + sums[r][2]) + (sums[r][1] + sums[r][3])) + tail;
@@ -353,7 +354,10 @@ struct Start {
                 const index i = first + r < n ? first + r : first;
                 rows[r] = row(i), clusters[r] = cluster(i);
             }
-            squares<TOGETHER>(rows, clusters, d);
+            if (gaps)
+                squares<TOGETHER, true>(rows, clusters, d);
+            else
+                squares<TOGETHER, false>(rows, clusters, d);
             for (index r = 0; r < TOGETHER && first + r < n; ++r) use(first + r, d[r]);
         }
     }
