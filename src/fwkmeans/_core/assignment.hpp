@@ -319,7 +319,7 @@ struct Start {
         return d;
     }
     // The same of N rows, for squares without categories: their sums do not wait for one another.
-    template <int N>
+    template <int N, bool GAPS>
     void squares(const T* const* row, const std::int32_t* cluster, double* d) const {
         using D = Vector<double, 4>;
         const double *center[N], *weight[N];
@@ -328,17 +328,37 @@ struct Start {
         index v = 0;
         for (; v + 4 <= m; v += 4)
             for (int r = 0; r < N; ++r) {
-                const auto y = __builtin_convertvector(load<Vector<T, 4>>(row[r] + v), D);
-                const D t = y - load<D>(center[r] + v), there = y == y ? t : D{};
-                sums[r] = sums[r] + load<D>(weight[r] + v) * (there * there);
+                const D y = load_wide<T, 4>(row[r] + v);
+                D t = y - load<D>(center[r] + v);
+                if (GAPS) t = y == y ? t : D{};
+                sums[r] = sums[r] + load<D>(weight[r] + v) * (t * t);
             }
         for (int r = 0; r < N; ++r) {
             double tail = 0;
             for (index w = v; w < m; ++w) {
-                const double y = double(load<T>(row[r] + w)), t = y == y ? y - center[r][w] : 0;
+                const double y = double(load<T>(row[r] + w)), t = !GAPS || y == y ? y - center[r][w] : 0;
                 tail = tail + weight[r][w] * (t * t);
             }
             d[r] = ((sums[r][0] + sums[r][2]) + (sums[r][1] + sums[r][3])) + tail;
+        }
+    }
+    // use(i, d) for each of n rows row(i) and their clusters cluster(i).
+    template <class Row, class Cluster, class Use>
+    void squares(index n, Row row, Cluster cluster, Use use) const {
+        constexpr int TOGETHER = 4;
+        for (index first = 0; first < n; first += TOGETHER) {
+            const T* rows[TOGETHER];
+            std::int32_t clusters[TOGETHER];
+            double d[TOGETHER];
+            for (index r = 0; r < TOGETHER; ++r) {
+                const index i = first + r < n ? first + r : first;
+                rows[r] = row(i), clusters[r] = cluster(i);
+            }
+            if (gaps)
+                squares<TOGETHER, true>(rows, clusters, d);
+            else
+                squares<TOGETHER, false>(rows, clusters, d);
+            for (index r = 0; r < TOGETHER && first + r < n; ++r) use(first + r, d[r]);
         }
     }
     // The same where squares or powers overflow: d / unit^p. A weight of zero leaves a feature out,
@@ -415,14 +435,21 @@ struct Start {
     index nearest(const T* row, const std::int32_t* levels, double unit, double& best) const {
         const bool divide = rescale && n_missing(row, levels) > 0;
         index label = 0;
+        const auto race = [&](index j, double d) {
+            if (unit <= 1) d += offsets[j];
+            if (d < best) best = d, label = j;
+        };
+        if (unit == 0 && p == 2 && !costs && !divide) {
+            squares(k, [&](index) { return row; }, [](index j) { return std::int32_t(j); }, race);
+            return label;
+        }
         for (index j = 0; j < k; ++j) {
             double d = unit > 0 ? in_units(row, levels, j, unit) : (*this)(row, levels, j);
             if (divide) {
                 const double factor = rescaled(row, levels, j);
                 d = factor < __builtin_inf() ? d * factor : factor;
             }
-            if (unit <= 1) d += offsets[j];
-            if (d < best) best = d, label = j;
+            race(j, d);
         }
         return label;
     }

@@ -95,12 +95,14 @@ inline index move_bounds(const Bounds& bounds, index first, index n, const std::
 template <class T>
 void bound_placed(const Scratch<T>& block, const Start<T>& exactly, const Bounds& bounds, const std::int32_t* labels) {
     float *upper = bounds.upper + block.first, *lower = bounds.lower + block.first;
-    for (index i = 0; i < block.n_rows; ++i) {
-        const double d = exactly(block.row(i), nullptr, bounds.placed);
+    const auto row = [&](index i) { return block.row(i); };
+    const auto placed = [&](index) { return std::int32_t(bounds.placed); };
+    exactly.squares(block.n_rows, row, placed, [&](index i, double d) {
         const float least = float(square_root(d) * bounds.unit * (1 - 1e-6) - 1e-30);
         if (!(lower[i] <= least)) lower[i] = least > 0 ? least : 0;
         if (labels[i] == bounds.placed) upper[i] = __builtin_inff();  // a row without weight was left there
-    }
+        fetch_ahead(block, i, i + 1, block.n_rows);
+    });
 }
 
 constexpr index AHEAD = 12;  // rows
@@ -152,6 +154,42 @@ index race_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, 
     return race_block<F, true>(open.rows, starts, prepared, unit, nearest);
 }
 
+// Leaves out the rows whose favorite, by a race of one part, is nearer than what bounds all others; returns how many
+// race again.
+template <class T>
+index leave_favorites(const Scratch<T>& block, Undecided<float>& open, std::int32_t* again, index n_again,
+                      const Start<T>& exactly, const Starts& starts, double unit) {
+    Scratch<float>& rows = open.rows;
+    index n_left = 0;
+    const auto row = [&](index q) { return block.row(open.places[again[q]]); };
+    const auto favorite = [&](index q) { return rows.labels[again[q]]; };
+    exactly.squares(n_again, row, favorite, [&](index q, double d) {
+        const std::int32_t p = again[q];
+        const double offset = starts.offsets[rows.labels[p]];
+        double least = rows.norms[p], size = __builtin_fabs(least) + d + __builtin_fabs(offset);
+        if (starts.expanded) {
+            const double length = rows.lengths[p];
+            least += length - length * (double(starts.n_features) + 16) * 8 * UNIT_ROUNDOFF<float>;
+        }
+        if (!(least - (d + offset) > 1e-6 * size))
+            again[n_left++] = p;
+        else if (rows.upper)
+            rows.upper[p] = float(square_root(d) * unit * (1 + 1e-6) + 1e-30);
+    });
+    return n_left;
+}
+
+// Decides rows by their distances to all centers. They are so near to two of these that bounds would not help.
+template <class T>
+void decide(const Scratch<T>& block, Undecided<float>& open, index n_open, const Start<T>& exactly) {
+    for (index p = 0; p < n_open; ++p) {
+        open.rows.labels[p] = exactly.nearest(block.row(open.places[p]), nullptr);
+        if (open.rows.upper) open.rows.upper[p] = __builtin_inff(), open.rows.lower[p] = 0;
+    }
+}
+
+constexpr index FEW = 4;  // rows, which take less time one by one than a tile of them
+
 // The same by products first: by one part of numbers, by both, or by one and then by both. Rows that these leave
 // open race again.
 struct Parts {
@@ -166,27 +204,15 @@ index race_undecided(const Scratch<T>& block, Undecided<float>& open, index n_op
     auto& found = open.found[parts.one ? 0 : 1];
     index n_again = 0;
     const auto later = [&](index p) {
-        // the favorite may be nearer than what bounds all others
-        if (parts.one && (rows.upper || !starts.expanded)) {
-            const std::int32_t label = rows.labels[p];
-            const double d = exactly(block.row(open.places[p]), nullptr, label), offset = starts.offsets[label];
-            double least = rows.norms[p], size = __builtin_fabs(least) + d + __builtin_fabs(offset);
-            if (starts.expanded) {
-                const double length = rows.lengths[p];
-                least += length - length * (double(starts.n_features) + 16) * 8 * UNIT_ROUNDOFF<float>;
-            }
-            if (least - (d + offset) > 1e-6 * size) {
-                if (rows.upper) rows.upper[p] = float(square_root(d) * unit * (1 + 1e-6) + 1e-30);
-                return label;
-            }
-        }
         found.again[n_again++] = std::int32_t(p);
-        return std::int32_t(0);
+        return rows.labels[p];
     };
     if (parts.one)
         race_products<1>(block, open.places, n_open, rows, starts, products, open.split, unit, later);
     else
         race_products<2>(block, open.places, n_open, rows, starts, products, open.split, unit, later);
+    if (parts.one && (rows.upper || !starts.expanded))
+        n_again = leave_favorites(block, open, found.again, n_again, exactly, starts, unit);
     if (parts.one) counts[BY_ONE] += n_open;
     counts[parts.one ? AFTER_ONE : AFTER_BOTH] += n_again;
     if (n_again == 0) return 0;
@@ -199,8 +225,11 @@ index race_undecided(const Scratch<T>& block, Undecided<float>& open, index n_op
     __builtin_memcpy(found.places, places, bytes);
     for (index q = 0; q < n_again; ++q) places[q] = found.places[found.again[q]];
     const Parts next = {false, parts.one && parts.both};
-    const index doubtful =
-        race_undecided(block, open, n_again, exactly, starts, prepared, products, next, unit, counts);
+    index doubtful = 0;
+    if (next.both || n_again > FEW)
+        doubtful = race_undecided(block, open, n_again, exactly, starts, prepared, products, next, unit, counts);
+    else
+        decide(block, open, n_again, exactly);
     for (index q = 0; q < n_again; ++q) {
         const index p = found.again[q];
         found.labels[p] = rows.labels[q];
@@ -214,8 +243,8 @@ index race_undecided(const Scratch<T>& block, Undecided<float>& open, index n_op
     return doubtful;
 }
 
-// Whether one part of numbers has decided enough rows to begin with it again.
-inline bool one_part_decides(const std::int64_t* counts) { return 3 * counts[AFTER_ONE] <= counts[BY_ONE]; }
+// Whether one part of numbers has decided enough rows to begin with it again; a few tell nothing.
+inline bool one_part_decides(const std::int64_t* counts) { return 3 * counts[AFTER_ONE] <= counts[BY_ONE] + 64; }
 
 // New labels go to block.labels, the rows that have changed to block.chosen; returns their number.
 template <class T, class F>

@@ -104,27 +104,21 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
             pack_block(table, starts, prepared, block);
             assign_block(block, exactly, starts, 0, prepared);
         }
-        constexpr index TOGETHER = 4;
-        double squares[TOGETHER];
-        const bool simple = out.objective && exactly.p == 2 && !exactly.costs;
-        for (index i = 0; i < block.n_rows; ++i) {
-            const index label = block.labels[i], at = i % TOGETHER;
-            const double s = table.sample_weight ? table.sample_weight[block.first + i] : 1;
-            out.labels[block.first - begin + i] = std::int32_t(label);
-            const bool together = simple && i - at + TOGETHER <= block.n_rows;
-            if (together && at == 0) {
-                const T* rows[TOGETHER];
-                for (index j = 0; j < TOGETHER; ++j) rows[j] = block.row(i + j);
-                exactly.template squares<TOGETHER>(rows, block.labels + i, squares);
-            }
-            if (!out.objective || !(s > 0)) continue;  // such a row may be infinitely far
-            const double d = (together ? squares[at] : exactly(block.row(i), block.levels_of(i), label)) +
-                             exactly.offsets[label];
+        __builtin_memcpy(out.labels + (block.first - begin), block.labels, std::size_t(block.n_rows) * 4);
+        if (!out.objective) return;
+        const auto weight = [&](index i) { return table.sample_weight ? table.sample_weight[block.first + i] : 1; };
+        const auto add = [&](index i, double d) {
+            if (!(weight(i) > 0)) return;  // such a row may be infinitely far
+            d += exactly.offsets[block.labels[i]];
             if (!largest)
-                objective += s * d;
+                objective += weight(i) * d;
             else if (d > objective)
                 objective = d;
-        }
+        };
+        const auto row = [&](index i) { return block.row(i); };
+        const auto label = [&](index i) { return block.labels[i]; };
+        if (exactly.p == 2 && !exactly.costs) return exactly.squares(block.n_rows, row, label, add);
+        for (index i = 0; i < block.n_rows; ++i) add(i, exactly(row(i), block.levels_of(i), label(i)));
     });
     if (out.objective) *out.objective = objective;
     if (look && (block.odd || open.rows.odd || !any_squares(starts))) *out.odd = true;

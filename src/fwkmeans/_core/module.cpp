@@ -473,7 +473,9 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
     const Races found = Races{true, can_race, can_race}.of(starts);
     const bool by_products = found.products();
     const bool races = can_race && (sizeof(T) == 8 || by_products);
-    const std::vector<char> single = races ? prepare_all<float>(starts, 1) : std::vector<char>();
+    const bool same = sizeof(T) == sizeof(float);
+    const std::vector<char> of_floats = races && !same ? prepare_all<float>(starts, 1) : std::vector<char>();
+    const char* single = !races ? nullptr : same ? prepared.data() : of_floats.data();
     std::vector<char> products(by_products ? kernels<T>().products_bytes(starts) : 0);
     if (by_products) kernels<T>().prepare_products(starts, found.one, found.both, products.data());
     std::vector<double> objective(segments, 0.0);
@@ -484,7 +486,7 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
     const auto assign = [&](index begin, index end, Labels out, int worker, Cancel cancel) {
         bool found = false;
         if (!summed) out.odd = &found;
-        kernels<T>().assign(input.rows, begin, end, starts, prepared.data(), races ? single.data() : nullptr,
+        kernels<T>().assign(input.rows, begin, end, starts, prepared.data(), single,
                             by_products ? products.data() : nullptr, scratch.of(worker), out, cancel);
         if (found) odd = true;
     };

@@ -1,7 +1,7 @@
 // Vectors of the instruction set in hand, and what the size of its registers decides.
 #pragma once
 #include "kernels.hpp"
-#ifdef __AVX512F__
+#ifdef __AVX__
 #include <immintrin.h>
 #endif
 // Compilers say that passing vectors wider than the registers depends on their version and options.
@@ -57,12 +57,15 @@ template <class From>
 inline void store(void* to, From from) {
     __builtin_memcpy(to, &from, sizeof(From));
 }
-// L numbers in double precision. GCC makes five instructions of converting eight floats, of which one is enough.
+// L numbers in double precision. GCC makes several instructions of converting vectors, of which one is enough.
 template <class T, int L>
 inline Vector<double, L> load_wide(const T* from) {
     const auto x = load<Vector<T, L>>(from);
 #ifdef __AVX512F__
     if constexpr (sizeof(T) == 4 && L == 8) return (Vector<double, L>)_mm512_maskz_cvtps_pd(0xff, (__m256)x);
+#endif
+#ifdef __AVX__
+    if constexpr (sizeof(T) == 4 && L == 4) return (Vector<double, L>)_mm256_cvtps_pd((__m128)x);
 #endif
     return __builtin_convertvector(x, Vector<double, L>);
 }
