@@ -47,7 +47,7 @@ from fwkmeans.sources import (
 )
 from fwkmeans.sources.device import on_device
 from fwkmeans.sources.gaps import Observed
-from fwkmeans.sources.sparse import to_scipy
+from fwkmeans.sources.sparse import sparse_rows, to_scipy
 from fwkmeans.typing import Description, FloatArray, Source
 
 _PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
@@ -390,13 +390,13 @@ def _open_sparse(
         raise ValueError(f"{found}; expected two dimensions, rows and columns.")
     if X.dtype.kind == "c":
         raise ValueError(f"{found}; Complex data not supported: expected real numbers.")
-    kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
-    checked = validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype=kept, ensure_all_finite=False
+    rows = sparse_rows(X)
+    given = to_scipy(rows)
+    validate_data(
+        estimator, given, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False
     )
     weights = check_sample_weight(sample_weight, X.shape[0])
-    source = SparseSource(checked, weights, n_threads)
-    return Input(source, None, to_scipy(source.rows))
+    return Input(SparseSource(rows, weights, n_threads), None, given)
 
 
 def refuse_sparse(estimator: Any, X: Any, coding: Coding | None) -> str:
