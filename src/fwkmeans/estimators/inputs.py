@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from fwkmeans._support.ahead import read_ahead
 from fwkmeans._support.arrays import is_dask, is_foreign, is_on_device, to_host
 from fwkmeans._support.text import quoted
 from fwkmeans._support.threads import effective_n_threads
+from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.coding import MOST_CATEGORIES, Coding, check_kinds
 from fwkmeans._tabular.columns import (
     as_table,
@@ -285,7 +285,7 @@ def _coding_of_blocks(
     coding = learned(weights)
     for v in categorical.tolist() if isinstance(given, str) else ():
         if about := reader.about(v):
-            warnings.warn(f"{named(v)} is taken as categories.{about}", stacklevel=2)
+            warn_user(f"{named(v)} is taken as categories.{about}", UserWarning)
     refuse_empty_columns(estimator, coding, reader.names)
     if weights is not None and not weights.all():
         coding = replace(coding, silent=learned(None).categories)
@@ -344,7 +344,7 @@ def _open_blocks(
     for text, setting, _ in source.reader.remarks.found():
         if reset and setting in ("header", "no-header"):
             say = f"ChunkedSource(path, header={setting == 'header'})"
-            warnings.warn(f"{text.removesuffix(', say so.')}, give {say}.", stacklevel=2)
+            warn_user(f"{text.removesuffix(', say so.')}, give {say}.", UserWarning)
     given = source.sample_weight if sample_weight is None else sample_weight
     weights = check_sample_weight(given, source.n_rows)
     mixed = hasattr(estimator, "categorical_features")
