@@ -118,7 +118,7 @@ def _open_rows(
             return _open_blocks(estimator, X, sample_weight, n_threads, coding, reset=reset)
         if isinstance(X, BlockSource):
             return _open_source(estimator, X, sample_weight, n_threads, coding, reset=reset)
-        if issparse(X):
+        if issparse(X) or _is_sparse_frame(X):
             return _open_sparse(estimator, X, sample_weight, n_threads, coding, reset=reset)
         _refuse_others(X)
         refuse_repeated_names(X)
@@ -384,8 +384,15 @@ def _open_sparse(
     *,
     reset: bool,
 ) -> Input:
-    """Return the source of a sparse matrix, whose columns are numbers."""
+    """Return the source of a sparse matrix or frame, whose columns are numbers."""
     found = refuse_sparse(estimator, X, coding)
+    if is_frame(X):
+        refuse_repeated_names(X)
+        refuse_empty(estimator, X)
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        rows = sparse_rows(X.sparse.to_coo())
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        return Input(SparseSource(rows, weights, n_threads), None, to_scipy(rows))
     if X.ndim != 2:
         raise ValueError(f"{found}; expected two dimensions, rows and columns.")
     if X.dtype.kind == "c":
@@ -405,8 +412,9 @@ def refuse_sparse(estimator: Any, X: Any, coding: Coding | None) -> str:
     who = type(estimator).__name__
     reason = why_not_sparse(estimator)
     if reason is not None:
+        dense = "X.sparse.to_dense()" if is_frame(X) else "X.toarray()"
         raise TypeError(
-            f"{found}; {who} needs dense rows: {reason}. If they fit into memory, use X.toarray(); "
+            f"{found}; {who} needs dense rows: {reason}. If they fit into memory, use {dense}; "
             "otherwise take an algorithm for sparse rows, such as EWKMeans, or reduce the columns "
             "first, for example with sklearn.decomposition.TruncatedSVD."
         )
@@ -566,6 +574,12 @@ def _has_columns(estimator: Any, n_features: int) -> bool:
 def _is_plain(X: Any) -> bool:
     """Tell whether scikit-learn's validation would return X as it is; it takes a while."""
     return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype in _PLAIN
+
+
+def _is_sparse_frame(X: Any) -> bool:
+    """Tell whether every column of a frame is one of pandas' sparse ones."""
+    kinds = list(X.dtypes) if is_frame(X) and hasattr(X, "dtypes") else []
+    return bool(kinds) and all(hasattr(kind, "fill_value") for kind in kinds)
 
 
 def _refuse_others(X: Any) -> None:
