@@ -462,6 +462,12 @@ def test_text_that_is_not_listed_is_refused(df_module):
         coding.rows(X)
 
 
+def test_the_cell_that_is_no_number_is_named_rather_than_numbers_that_are_text():
+    X = np.array([["1.5", 2.0], ["oops", 3.0]], dtype=object)
+    with pytest.raises(ValueError, match="Column 'x0' holds the value 'oops'"):
+        Coding.learn(X, [1])
+
+
 def test_dates_are_refused(df_module):
     days = np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[ms]")
     X, plain = df_module.DataFrame({"a": [1, 2], "day": days}), np.ones((2, 2))

@@ -1,6 +1,8 @@
 """CSV files that are read in blocks have the columns that they have in memory."""
 
 import gzip
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -208,6 +210,27 @@ def test_a_stray_text_among_numbers_is_named(tmp_path, rng, at, monkeypatch):
     with pytest.raises(ValueError, match=f"Not numeric: columns 'a', 'c' of X.*{where}"):
         KMeans(n_clusters=2).fit(path)
     assert not TextReader([path], "t").about(2)
+
+
+@pytest.mark.parametrize("odd", ["5%", "\u0661\u0662", "1.234,5"])
+def test_numbers_but_for_one_that_is_written_otherwise_are_text_with_a_warning(
+    tmp_path, odd, rng, monkeypatch
+):
+    monkeypatch.setattr(text, "_BLOCK", 1 << 20)
+    cells = [f"{number:.6f}" for number in rng.random(30)]
+    path = tmp_path / "table.csv"
+    path.write_text("a;b\n" + "".join(f"{one};1\n" for one in [*cells, odd]), encoding="utf-8")
+    with pytest.warns(UserWarning, match=rf"'{re.escape(odd)}' in row 31 of") as seen:
+        WKMeans(2, random_state=0).fit(path)
+    assert {one.filename for one in seen} == {__file__}
+
+
+def test_writing_numbers_with_spaces_throughout_blames_no_cell(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n" + "".join(f"0{n} {n:03} {n:03},1\n" for n in range(1, 40)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        WKMeans(2, random_state=0).fit(path)
 
 
 def test_rows_longer_than_a_block(tmp_path):

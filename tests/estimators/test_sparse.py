@@ -125,6 +125,42 @@ def test_nothing_stored_at_all():
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize(
+    ("what", "place", "value"),
+    [
+        ("indptr", 0, 1),
+        ("indptr", 1, 1000),
+        ("indptr", 1, -5),
+        ("indptr", -1, -3),
+        ("indptr", -1, 1000),
+        ("indices", 0, -1),
+        ("indices", 0, 1000),
+    ],
+)
+def test_damaged_matrices_are_refused_before_scipy_follows_their_indices(form, what, place, value):
+    X = sp.random_array((40, 6), density=0.4, format=form, rng=np.random.default_rng(0))
+    damaged = getattr(X, what).copy()
+    damaged[place] = value
+    setattr(X, what, damaged)
+    with pytest.raises(ValueError, match=f"damaged {form}_array"):
+        KMeans(2).fit(X)
+
+
+def test_frames_whose_columns_are_all_sparse_stay_so():
+    pd = pytest.importorskip("pandas")
+    color = pd.Series(["red", "blue", "red", "green"] * 10, name="color")
+    frame = pd.get_dummies(color, sparse=True)
+    model = KMeans(2, random_state=0).fit(frame)
+    assert model.feature_names_in_.tolist() == ["blue", "green", "red"]
+    assert_same_fit(KMeans(2, random_state=0).fit(frame.sparse.to_dense().astype(float)), model)
+    np.testing.assert_array_equal(model.predict(frame), model.labels_)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[["red", "blue", "green"]])
+    with pytest.raises(TypeError, match=r"X is sparse \(DataFrame.*use X\.sparse\.to_dense\(\)"):
+        IKPrototypes(2).fit(frame)
+
+
 def test_read_only_rows_are_enough(table):
     X = sp.csr_array(table)
     for array in (X.data, X.indices, X.indptr):

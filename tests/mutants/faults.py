@@ -2205,3 +2205,24 @@ among(
         "tests/estimators/test_streaming.py",
     ),
 )
+
+among(
+    "selection/candidates.py",
+    (
+        "batch-starts-of-the-first",
+        "wrong branch",
+        "        if others:\n            return {}",
+        "        if not n_starts:\n            return {}",
+        "tests/selection/test_search.py",
+    ),
+)
+among(
+    "sources/sparse.py",
+    (
+        "damaged-begins-unseen",
+        "missing check",
+        "or (np.diff(begins) < 0).any()",
+        "or (np.diff(begins) < -(10**9)).any()",
+        "tests/estimators/test_sparse.py",
+    ),
+)

@@ -111,6 +111,15 @@ def test_values_of_one_parameter_run_as_one_batch(rng, monkeypatch):
     assert batches == [("beta", [2.0, 4.0, 8.0], 4)] * 2
 
 
+def test_each_setting_has_its_own_number_of_starts(rng):
+    X = rng.random((60, 3))
+    search = LabelFreeSearch(IMWKMeans(), {"n_clusters": [None, 5, 6]}).fit(X)
+    for params, objective in zip(
+        search.search_results_["params"], search.search_results_["objective"], strict=True
+    ):
+        assert objective == pytest.approx(IMWKMeans(**params).fit(X).inertia_)
+
+
 def test_large_batches_are_divided(rng, monkeypatch):
     X, grid = rng.random((30, 3)), {"beta": [2.0, 3.0, 4.0, 8.0]}
     whole = LabelFreeSearch(WKMeans(3, n_init=2, random_state=0), grid).fit(X)

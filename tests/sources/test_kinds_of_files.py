@@ -596,6 +596,12 @@ def test_a_list_of_files_is_one_table(tmp_path, as_path):
         model.predict([*paths, "none.parquet"])
 
 
+@pytest.mark.parametrize("path", ["", "s3://bucket/rows.parquet", "https://host/rows.csv"])
+def test_what_is_no_path_of_this_machine_is_refused(path):
+    with pytest.raises(ValueError, match="is not the path of a file"):
+        KMeans(2).fit(path)
+
+
 @pytest.mark.parametrize("kind", ["parquet", "feather", "csv"])
 def test_files_may_differ_in_columns_that_are_not_used(tmp_path, kind):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["a", "b", "w"])

@@ -283,10 +283,20 @@ def _to_float(values: NDArray[Any], name: Hashable, dtype: Any) -> NDArray[np.fl
         raise ValueError(_not_numeric(name, f"has dtype {dtype}"))
     check_scalars(values, name)
     values = np.where(is_missing(values), np.nan, values)
-    if not all(isinstance(value, Real) for value in values):
-        example = next(value for value in values if not isinstance(value, Real))
+    odd = [value for value in values if not isinstance(value, Real)]
+    if odd:
+        example = next((value for value in odd if not _is_numeral(value)), odd[0])
         raise ValueError(_not_numeric(name, f"holds the value {example!r}"))
     return values.astype(np.float64)
+
+
+def _is_numeral(value: Any) -> bool:
+    """Tell whether a text can be read as a number, and so does not explain why it is text."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _not_numeric(name: Hashable, found: str) -> str:

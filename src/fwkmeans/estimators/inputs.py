@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from fwkmeans._support.ahead import read_ahead
 from fwkmeans._support.arrays import is_dask, is_foreign, is_on_device, to_host
 from fwkmeans._support.text import quoted
 from fwkmeans._support.threads import effective_n_threads
+from fwkmeans._support.warn import warn_user
 from fwkmeans._tabular.coding import MOST_CATEGORIES, Coding, check_kinds
 from fwkmeans._tabular.columns import (
     as_table,
@@ -47,7 +47,7 @@ from fwkmeans.sources import (
 )
 from fwkmeans.sources.device import on_device
 from fwkmeans.sources.gaps import Observed
-from fwkmeans.sources.sparse import to_scipy
+from fwkmeans.sources.sparse import sparse_rows, to_scipy
 from fwkmeans.typing import Description, FloatArray, Source
 
 _PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
@@ -118,7 +118,7 @@ def _open_rows(
             return _open_blocks(estimator, X, sample_weight, n_threads, coding, reset=reset)
         if isinstance(X, BlockSource):
             return _open_source(estimator, X, sample_weight, n_threads, coding, reset=reset)
-        if issparse(X):
+        if issparse(X) or _is_sparse_frame(X):
             return _open_sparse(estimator, X, sample_weight, n_threads, coding, reset=reset)
         _refuse_others(X)
         refuse_repeated_names(X)
@@ -285,7 +285,7 @@ def _coding_of_blocks(
     coding = learned(weights)
     for v in categorical.tolist() if isinstance(given, str) else ():
         if about := reader.about(v):
-            warnings.warn(f"{named(v)} is taken as categories.{about}", stacklevel=2)
+            warn_user(f"{named(v)} is taken as categories.{about}", UserWarning)
     refuse_empty_columns(estimator, coding, reader.names)
     if weights is not None and not weights.all():
         coding = replace(coding, silent=learned(None).categories)
@@ -344,7 +344,7 @@ def _open_blocks(
     for text, setting, _ in source.reader.remarks.found():
         if reset and setting in ("header", "no-header"):
             say = f"ChunkedSource(path, header={setting == 'header'})"
-            warnings.warn(f"{text.removesuffix(', say so.')}, give {say}.", stacklevel=2)
+            warn_user(f"{text.removesuffix(', say so.')}, give {say}.", UserWarning)
     given = source.sample_weight if sample_weight is None else sample_weight
     weights = check_sample_weight(given, source.n_rows)
     mixed = hasattr(estimator, "categorical_features")
@@ -384,19 +384,26 @@ def _open_sparse(
     *,
     reset: bool,
 ) -> Input:
-    """Return the source of a sparse matrix, whose columns are numbers."""
+    """Return the source of a sparse matrix or frame, whose columns are numbers."""
     found = refuse_sparse(estimator, X, coding)
+    if is_frame(X):
+        refuse_repeated_names(X)
+        refuse_empty(estimator, X)
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        rows = sparse_rows(X.sparse.to_coo())
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        return Input(SparseSource(rows, weights, n_threads), None, to_scipy(rows))
     if X.ndim != 2:
         raise ValueError(f"{found}; expected two dimensions, rows and columns.")
     if X.dtype.kind == "c":
         raise ValueError(f"{found}; Complex data not supported: expected real numbers.")
-    kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
-    checked = validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype=kept, ensure_all_finite=False
+    rows = sparse_rows(X)
+    given = to_scipy(rows)
+    validate_data(
+        estimator, given, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False
     )
     weights = check_sample_weight(sample_weight, X.shape[0])
-    source = SparseSource(checked, weights, n_threads)
-    return Input(source, None, to_scipy(source.rows))
+    return Input(SparseSource(rows, weights, n_threads), None, given)
 
 
 def refuse_sparse(estimator: Any, X: Any, coding: Coding | None) -> str:
@@ -405,8 +412,9 @@ def refuse_sparse(estimator: Any, X: Any, coding: Coding | None) -> str:
     who = type(estimator).__name__
     reason = why_not_sparse(estimator)
     if reason is not None:
+        dense = "X.sparse.to_dense()" if is_frame(X) else "X.toarray()"
         raise TypeError(
-            f"{found}; {who} needs dense rows: {reason}. If they fit into memory, use X.toarray(); "
+            f"{found}; {who} needs dense rows: {reason}. If they fit into memory, use {dense}; "
             "otherwise take an algorithm for sparse rows, such as EWKMeans, or reduce the columns "
             "first, for example with sklearn.decomposition.TruncatedSVD."
         )
@@ -566,6 +574,12 @@ def _has_columns(estimator: Any, n_features: int) -> bool:
 def _is_plain(X: Any) -> bool:
     """Tell whether scikit-learn's validation would return X as it is; it takes a while."""
     return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype in _PLAIN
+
+
+def _is_sparse_frame(X: Any) -> bool:
+    """Tell whether every column of a frame is one of pandas' sparse ones."""
+    kinds = list(X.dtypes) if is_frame(X) and hasattr(X, "dtypes") else []
+    return bool(kinds) and all(hasattr(kind, "fill_value") for kind in kinds)
 
 
 def _refuse_others(X: Any) -> None:

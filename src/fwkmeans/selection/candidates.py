@@ -115,15 +115,20 @@ def _run_batch(
     X: Any,
     fit_params: Settings,
 ) -> dict[int, Partition]:
-    """Return the partitions at these settings; nothing if one fails, for it must fail alone."""
+    """Return the partitions at these settings; nothing if one fails, for it must fail alone.
+
+    Nothing either if settings differ in their number of starts.
+    """
     if swept not in settings[places[0]]:
         return {}
-    model = clone(estimator).set_params(**settings[places[0]])
-    found: dict[int, Partition] = {}
+    models = [clone(estimator).set_params(**settings[at]) for at in places]
+    model, found = models[0], dict[int, Partition]()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            n_starts = n_starts_of(model)
+            n_starts, *others = {n_starts_of(one) for one in models}
+        if others:
+            return {}
         for some in gen_batches(len(places), _n_values(X, n_starts)):
             begin = time.perf_counter()
             values = [settings[at][swept] for at in places[some]]

@@ -20,11 +20,12 @@ def sparse_rows(X: Any) -> SparseRows:
     Matrices in CSR form with sorted indices are not copied. Duplicate entries are added, as SciPy
     does. Numbers that are neither float32 nor float64 are converted to float64.
     """
+    _refuse_damaged(X)
     X = X.tocsr()
     if not X.has_canonical_format:
         X = X.copy()  # the user's matrix stays as it is
         X.sum_duplicates()
-    n_rows, n_features = X.shape
+    n_features = X.shape[1]
     values = X.data if X.data.dtype == np.float32 else X.data.astype(np.float64, copy=False)
     if n_features > np.iinfo(np.int32).max:
         raise ValueError(
@@ -33,18 +34,31 @@ def sparse_rows(X: Any) -> SparseRows:
         )
     begins = np.asarray(X.indptr, dtype=np.int64)
     values, columns = values[: begins[-1]], X.indices[: begins[-1]]
+    return SparseRows(values, columns, begins, n_features)
+
+
+def _refuse_damaged(X: Any) -> None:
+    """Raise if indices point outside of a matrix: SciPy would follow them out of its memory."""
+    if X.format not in ("csr", "csc", "bsr"):
+        return
+    height, width = getattr(X, "blocksize", (1, 1))
+    n_rows, n_columns = X.shape[0] // height, X.shape[1] // width
+    n_lines, n_places = (n_columns, n_rows) if X.format == "csc" else (n_rows, n_columns)
+    begins = np.asarray(X.indptr)
+    n_stored = int(begins[-1])
+    places = X.indices[: max(0, n_stored)]
     if (
         begins[0] != 0
-        or begins.size != n_rows + 1
+        or begins.size != n_lines + 1
         or (np.diff(begins) < 0).any()
-        or columns.size != begins[-1]
-        or (columns.size and (columns.min() < 0 or columns.max() >= n_features))
+        or places.size != n_stored
+        or len(X.data) < n_stored
+        or (places.size and (places.min() < 0 or places.max() >= n_places))
     ):
         raise ValueError(
             f"X is a damaged {type(X).__name__} of shape {X.shape}: its indices lie outside of the "
             "matrix. X.check_format(full_check=True) says more."
         )
-    return SparseRows(values, columns, begins, n_features)
 
 
 def to_scipy(rows: SparseRows) -> Any:

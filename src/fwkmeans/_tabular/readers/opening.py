@@ -83,6 +83,11 @@ def open_reader(
             f"rows: expected a path, a NumPy array or a function that returns an iterator of "
             f"blocks, got {type(X).__name__}."
         )
+    if not str(X) or "://" in str(X):
+        raise InputError(
+            f"{str(X)!r} is not the path of a file or folder of this machine. Get the file first, "
+            "and give its path."
+        )
     path = Path(X)
     if path.is_dir() and any((path / one).exists() for one in ("zarr.json", ".zarray")):
         return open_zarr(path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -53,8 +53,13 @@ _LINES = 1000
 _WITNESSES = 2000
 _NUMBERS = ("int", "float")
 _NUMBER = re.compile(r"\s*[-+]?[\d.,'\s]*\d[\d.,'\s]*([eE][-+]?\d+)?\s*%?")
+_PLAIN = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 #: So many different texts may be codes, even if most of them look like numbers.
 _CODES = 20
+
+
+def _unlike(form: re.Pattern[str]) -> Callable[[str], bool]:
+    return lambda cell: form.fullmatch(cell) is None
 
 
 class _Column(NamedTuple):
@@ -257,9 +262,9 @@ class TextReader(BlockReader):
         rows = n_before + len(cells)
         if known.kind == "null" and found.kind == "text":
             texts = cells.drop_null().unique().to_pylist()
-            n_odd = sum(_NUMBER.fullmatch(one) is None for one in texts)
-            mostly = len(texts) > _CODES and 4 * n_odd <= len(texts)
-            return text._replace(odd=self._first_odd(known, cells, n_before)) if mostly else text
+            forms = [_NUMBER, _PLAIN] if len(texts) > _CODES else []
+            forms = [one for one in forms if 4 * sum(map(_unlike(one), texts)) <= len(texts)]
+            return text._replace(odd=self._first_odd(known, cells, n_before, forms))
         if known.kind == "compact" and found.kind in _NUMBERS:
             return found._replace(witnesses=kept, rows=rows)
         if found.kind == "compact" and known.kind in _NUMBERS:
@@ -278,7 +283,9 @@ class TextReader(BlockReader):
         if both <= {*_NUMBERS, "written"}:
             return _Column("written", self._arrow.float64(), kept, known.odd, rows)
         if known.kind in (*_NUMBERS, "written") and found.kind == "text":
-            return text._replace(odd=self._first_odd(known, cells, n_before), rows=known.rows)
+            forms = [_NUMBER] if known.kind == "written" else [_NUMBER, _PLAIN]
+            odd = self._first_odd(known, cells, n_before, forms)
+            return text._replace(odd=odd, rows=known.rows)
         return text
 
     def _witnesses(self, known: _Column, found: _Column, cells: Any) -> tuple[str, ...]:
@@ -291,11 +298,15 @@ class TextReader(BlockReader):
         some = cells.drop_null().unique().slice(0, few).to_pylist()
         return tuple(dict.fromkeys([*known.witnesses, *some]))[: 10 * _WITNESSES]
 
-    def _first_odd(self, known: _Column, cells: Any, n_before: int) -> tuple[int, str] | None:
-        """Return row and text of the first cell that is not like the numbers before."""
-        for at, cell in enumerate(cells.to_pylist()):
-            if cell is not None and _NUMBER.fullmatch(cell) is None:
-                return n_before + at + 1, cell
+    def _first_odd(
+        self, known: _Column, cells: Any, n_before: int, forms: Sequence[re.Pattern[str]]
+    ) -> tuple[int, str] | None:
+        """Return row and text of the first cell that is unlike numbers, by the first such form."""
+        texts = cells.to_pylist()
+        for is_odd in map(_unlike, forms):
+            for at, cell in enumerate(texts):
+                if cell is not None and is_odd(cell):
+                    return n_before + at + 1, cell
         return known.odd
 
     def _decided(self, v: int) -> Any:
