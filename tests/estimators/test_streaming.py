@@ -326,6 +326,17 @@ def test_algorithms_that_need_all_rows_say_so(model, reason):
     assert re.search(reason, str(error.value.__cause__))
 
 
+def test_another_number_of_clusters_is_refused(rng):
+    X = make_rows(rng, 40, 4)
+    model = of(KMeans()).partial_fit(X)
+    for number in (2, 4):
+        with pytest.raises(ValueError, match=rf"n_clusters={number}, but the model has 3 clusters"):
+            model.set_params(n_clusters=number).partial_fit(X)
+    model.set_params(n_clusters=3).partial_fit(X)
+    model.set_params(n_clusters=4).fit(X).partial_fit(X)
+    assert len(model.cluster_centers_) == 4
+
+
 def test_bad_arguments_are_refused(rng):
     X = make_rows(rng, 40, 4)
     model = of(KMeans())
@@ -335,8 +346,10 @@ def test_bad_arguments_are_refused(rng):
     for size in (0, 2.5, "all"):
         with pytest.raises(ValueError, match="expected a number of rows >= 1, or None"):
             model.partial_fit(X, batch_size=size)
-    with pytest.raises(ValueError, match=r"n_samples=2 .* should be >= n_clusters=3"):
-        model.partial_fit(X[:2])
+    for size in (None, 2):
+        rows = X[:2] if size is None else X
+        with pytest.raises(ValueError, match=r"The first batch has 2 rows .* n_clusters=3"):
+            model.partial_fit(rows, batch_size=size)
     with pytest.raises(ValueError, match="one weight per row"):
         model.partial_fit(X, sample_weight=np.ones(3), batch_size=5)
     with pytest.raises(ValueError, match="which batch_size cannot cut"):

@@ -93,7 +93,7 @@ def test_intervals_are_those_of_paired_differences():
     error = apart.std() / np.sqrt(50)
     assert low == pytest.approx(apart.mean() - 1.96 * error, abs=0.3 * error)
     assert high == pytest.approx(apart.mean() + 1.96 * error, abs=0.3 * error)
-    assert bootstrap_interval(np.array([0.25])) == (0.25, 0.25)
+    assert np.isnan(bootstrap_interval(np.array([0.25]))).all()
 
 
 def test_the_command_runs_goes_on_and_reports(few, tmp_path, monkeypatch):

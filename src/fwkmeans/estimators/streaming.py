@@ -71,6 +71,7 @@ def learn_batch(estimator: Any, X: Any, sample_weight: Any, decay: float) -> Non
         "rows, for example with sklearn.impute.SimpleImputer."
     )
     source, batch = estimator._described(given, reset=first, refusal=refusal)
+    _check_number(estimator, None if first else len(estimator.cluster_centers_), batch.n_rows)
     if first:
         stream, recipe, table = _begin(estimator, given, source, batch)
         estimator.n_steps_, history = 0, np.empty(0)
@@ -120,6 +121,26 @@ def learn_batch(estimator: Any, X: Any, sample_weight: Any, decay: float) -> Non
             f"{type(estimator).__name__}: a cluster has no rows yet, since every row of the first "
             "batch equals its center. Begin with a larger batch.",
             FewerClustersWarning,
+        )
+
+
+def _check_number(estimator: Any, known: int | None, n_rows: int) -> None:
+    """Raise if a batch cannot have as many clusters as asked for."""
+    asked = estimator.n_clusters
+    if asked is None:
+        return
+    if known is None and n_rows < asked:
+        raise ValueError(
+            f"The first batch has {n_rows} rows (with weight), and n_clusters={asked}: clusters "
+            "start from its rows. Begin with a larger batch (batch_size, if that cuts it), or ask "
+            "for fewer clusters."
+        )
+    may_be_fewer = getattr(estimator, "few_patterns", None) == "accept"
+    if known is not None and known != asked and not (may_be_fewer and known < asked):
+        raise ValueError(
+            f"n_clusters={asked}, but the model has {known} clusters, and batches do not change "
+            "their number. Set n_clusters back, or begin anew with fit or with "
+            "sklearn.base.clone(model)."
         )
 
 

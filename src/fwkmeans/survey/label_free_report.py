@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -43,7 +44,7 @@ class Standing(NamedTuple):
 
     mean: float
     difference: float
-    low: float  # 95 % interval of the difference, by resampling tables
+    low: float  # 95 % interval of the difference, by resampling tables; NaN for one table
     high: float
     wins: int
     losses: int
@@ -114,7 +115,12 @@ def _standing(own: dict[str, float], baseline: dict[str, float]) -> Standing:
 
 
 def bootstrap_interval(apart: FloatArray, level: float = 0.95) -> tuple[float, float]:
-    """Return the interval of the mean of paired differences, by resampling the pairs."""
+    """Return the interval of the mean of paired differences, by resampling the pairs.
+
+    One pair tells nothing of others: NaN.
+    """
+    if apart.size < 2:
+        return float("nan"), float("nan")
     rng = np.random.default_rng(0)
     drawn = apart[rng.integers(0, apart.size, (_DRAWS, apart.size))].mean(axis=1)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
@@ -195,7 +201,6 @@ def label_free_lines(results: LabelFreeResults) -> Iterator[str]:
 
 
 def _difference(standing: Standing) -> str:
-    return (
-        f"{standing.difference:+.3f} [{standing.low:+.3f}, {standing.high:+.3f}] "
-        f"{standing.wins}/{standing.losses}/{standing.ties}"
-    )
+    ends = f" [{standing.low:+.3f}, {standing.high:+.3f}]"
+    interval = "" if math.isnan(standing.low) else ends
+    return f"{standing.difference:+.3f}{interval} {standing.wins}/{standing.losses}/{standing.ties}"
