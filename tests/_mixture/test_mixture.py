@@ -684,7 +684,7 @@ def factored_score(sample, weighted, n_clusters, shape):
 
 
 @pytest.mark.parametrize("kind", [TIED, SPEC])
-@pytest.mark.parametrize("n_rows", [60, 240])
+@pytest.mark.parametrize("n_rows", [60, pytest.param(240, marks=pytest.mark.long)])
 def test_factors_are_the_likeliest_that_are_worth_their_price(rng, kind, n_rows):
     """No number of factors, no loadings and no rest that an optimizer finds score higher."""
     labels = np.arange(n_rows) % 3

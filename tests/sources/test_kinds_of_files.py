@@ -482,6 +482,21 @@ def test_a_file_that_is_not_what_its_name_says(tmp_path):
 # ---- memory and threads -------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("n_rows", "by_another"), [(40, False), (9000, True)])
+def test_blocks_are_read_ahead_where_there_is_much_to_read(n_rows, by_another):
+    readers = []
+
+    def pieces():
+        for part in np.array_split(np.ones((n_rows, 2)), 4):
+            readers.append(threading.current_thread())
+            yield part
+
+    source = ChunkedSource(pieces)
+    readers.clear()
+    assert [len(block.rows) for block in source.blocks()] == [n_rows // 4] * 4
+    assert {one is not threading.current_thread() for one in readers} == {by_another}
+
+
 def test_blocks_take_a_quarter_of_the_memory():
     source = ChunkedSource(np.ones((10, 2)), memory=1000)
     assert source.block_bytes == 250

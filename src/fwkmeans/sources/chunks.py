@@ -35,6 +35,8 @@ MEMORY = 256 * 2**20
 _BLOCKS = 4
 #: Bytes of rows in one block, unless a source is told otherwise.
 BLOCK_BYTES = MEMORY // _BLOCKS
+#: Bytes of all rows from which on blocks are read ahead. Of fewer, handing them over takes longer.
+AHEAD_BYTES = 64 * 2**10
 
 
 class ChunkedSource(BlockSource):
@@ -220,10 +222,9 @@ class ChunkedSource(BlockSource):
         return self._with(seen=transform if first is None else _Composed(first, transform))
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the rows, block by block."""
-        if self.reader.reads_ahead and self.n_blocks > 1:
-            return read_ahead(self._blocks())
-        return self._blocks()
+        """Yield the rows, block by block; the next ones are read meanwhile, if this pays."""
+        pays = self.n_blocks > 1 and self.n_rows * self._row_bytes >= AHEAD_BYTES
+        return read_ahead(self._blocks()) if self.reader.reads_ahead and pays else self._blocks()
 
     def _blocks(self) -> Iterator[Block]:
         begin = 0
@@ -249,12 +250,15 @@ class ChunkedSource(BlockSource):
     @property
     def step(self) -> int:
         """Number of rows in a block."""
+        return max(1, self.block_bytes // self._row_bytes)
+
+    @property
+    def _row_bytes(self) -> int:
         head = self.reader.head
         item = self.dtype.itemsize
         if isinstance(head, np.ndarray):
             item = max(item, head.dtype.itemsize)
-        width = max(self.reader.n_columns * item, self.reader.row_bytes)
-        return max(1, self.block_bytes // max(1, int(width)))
+        return max(1, int(max(self.reader.n_columns * item, self.reader.row_bytes)))
 
     def _on_all_blocks(self, reduction: Reduction[Part, Any]) -> Iterator[tuple[Part, RowMemory]]:
         blocks: Iterable[Block] = self.blocks()
