@@ -85,11 +85,22 @@ def intelex(X: np.ndarray, init: np.ndarray, n_iter: int) -> Callable[[], Any]:
 
 
 def faiss(X: np.ndarray, init: np.ndarray, n_iter: int) -> Callable[[], Any]:
+    train = faiss_centers(X, init, n_iter)
+    return lambda: train().assign(X)  # labels belong to a fit
+
+
+def faiss_centers(X: np.ndarray, init: np.ndarray, n_iter: int) -> Callable[[], Any]:
     import faiss
 
-    rows, start = (np.ascontiguousarray(a, dtype=np.float32) for a in (X, init))  # it has no double
+    start = np.ascontiguousarray(init, dtype=np.float32)
     options = {"niter": n_iter, "min_points_per_centroid": 1, "max_points_per_centroid": len(X)}
-    return lambda: faiss.Kmeans(X.shape[1], len(init), **options).train(rows, init_centroids=start)
+
+    def train() -> Any:
+        model = faiss.Kmeans(X.shape[1], len(init), **options)
+        model.train(X, init_centroids=start)  # converts rows in double precision, which it has not
+        return model
+
+    return train
 
 
 PEERS: dict[str, Callable[..., Callable[[], Any]]] = {
@@ -97,6 +108,7 @@ PEERS: dict[str, Callable[..., Callable[[], Any]]] = {
     "elkan": partial(scikit_learn, "elkan"),
     "intelex": intelex,
     "faiss": faiss,
+    "faiss centers": faiss_centers,
 }
 
 

@@ -70,6 +70,11 @@ class Description(_Described):
         return int(np.count_nonzero(self.varying))
 
     @cached_property
+    def equal_weights(self) -> FloatArray:
+        """Equal weights of the features that can have weight; their sum is one."""
+        return _read_only(self.varying / float(self.n_varying))
+
+    @cached_property
     def span_range(self) -> tuple[float, float]:
         """Smallest and largest range of a feature."""
         return float(self.span.min()), float(self.span.max())
@@ -293,6 +298,15 @@ class CoreRule(NamedTuple):
     groups: IntArray | None = None  # (M,) number of each feature's group
 
 
+class Labeled(NamedTuple):
+    """All rows, labeled by the public centers and weights of one start."""
+
+    start: int
+    labels: LabelArray  # (n,)
+    total: FloatArray  # (1,) sum of dissimilarities and offsets, in the unit of the objective
+    mass: FloatArray  # (K,)
+
+
 class CoreOutcome(NamedTuple):
     """How the starts of a batch ended; see `fwkmeans._engine.loop.Outcome`."""
 
@@ -302,6 +316,7 @@ class CoreOutcome(NamedTuple):
     converged: BoolArray
     has_empty: BoolArray
     given_up: BoolArray  # sums of such a start overflow: the loop in Python says how it ends
+    labeled: Labeled | None = None
 
 
 class Reduction(Protocol[Part, Whole]):

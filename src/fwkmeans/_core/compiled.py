@@ -8,7 +8,7 @@ import numpy as np
 
 import fwkmeans._core._kernels as _kernels
 from fwkmeans._core.array_kernels import Observed, cross_products, no_labels
-from fwkmeans._core.twin import Moments, Slopes
+from fwkmeans._core.twin import Moments, Slopes, Summary
 from fwkmeans.typing import (
     Block,
     BoolArray,
@@ -20,6 +20,7 @@ from fwkmeans.typing import (
     IntArray,
     KnownRows,
     LabelArray,
+    Labeled,
     LastLabels,
     Pass,
     RowArray,
@@ -32,6 +33,7 @@ __all__ = [
     "assign_and_accumulate",
     "cross_products",
     "describe",
+    "describe_alone",
     "distances",
     "exp",
     "find_farthest",
@@ -250,6 +252,24 @@ def describe(block: Block, reference: FloatArray) -> Moments:
     return Moments(mass, n_rows, *numbers, *counts)
 
 
+def describe_alone(block: Block) -> tuple[FloatArray, Moments, Summary | FloatArray]:
+    """Describe a block that has all rows, about its first row with weight.
+
+    Return this row, the moments about it, and what `fwkmeans._core.functions.summarize` says.
+    """
+    n_features = block.rows.shape[1]
+    numbers, counts = np.empty((12, n_features)), np.empty((2, n_features), dtype=np.int64)
+    varying = np.empty(n_features, dtype=np.bool_)
+    mass, n_rows, (cancels, *ends) = _kernels.describe_alone(
+        block.rows, _block(block, block.rows.size), numbers, counts, varying
+    )
+    reference, *others = numbers
+    moments = Moments(mass, n_rows, *others[:5], *counts)
+    if cancels:
+        return reference, moments, others[5]
+    return reference, moments, Summary(*others[5:], varying, tuple(ends[:2]), tuple(ends[2:]))
+
+
 def alternate(
     block: Block,
     rule: CoreRule,
@@ -265,15 +285,18 @@ def alternate(
     max_iter: int,
     tol: float,
     updates: bool,
+    label: bool = False,
 ) -> CoreOutcome:
     """Run the whole loop of all starts; `fwkmeans._engine.loop.alternate` is its twin.
 
     `centers` and `weights`, (R, K, M), `constants`, (R,), and `group_weights`, (R, K, T), are
     replaced by the results. `guards`, (R,), are added to dispersions. `initial`, (M,), and
     `initial_groups`, (T,), are the weights of a cluster that is moved. With `updates`, only rows
-    that change their cluster are summed, where these are few.
+    that change their cluster are summed, where these are few. With `label`, rows are labeled by the
+    start with the lowest objective.
     """
-    n_starts = len(centers)
+    n_starts, n_clusters, _ = centers.shape
+    n_rows = block.rows.shape[0]
     numbers = (table.scatter, table.mean, table.magnitude, table.span, initial, initial_groups)
     parameters = np.empty((3, n_starts))
     for row, values in zip(parameters, (rule.parameter, rule.second, guards), strict=True):
@@ -285,9 +308,12 @@ def alternate(
         partition = (order, firsts, np.ascontiguousarray(rule.groups))
     objective, n_iter = np.empty(n_starts), np.empty(n_starts, dtype=np.int64)
     flags = np.empty((3, n_starts), dtype=np.bool_)  # converged, has_empty, given_up
-    history = _kernels.alternate(
+    labels = np.empty(n_rows, dtype=np.int32) if label else None
+    mass = np.empty(n_clusters) if label else None
+    work = n_rows * centers.size
+    history, best, total = _kernels.alternate(
         block.rows,
-        _block(block, block.rows.shape[0] * centers.size * _ITERATIONS),
+        _block(block, work * _ITERATIONS),
         rule[:6],
         parameters,
         partition,
@@ -302,8 +328,14 @@ def alternate(
         objective,
         n_iter,
         flags.view(np.uint8),
+        labels,
+        mass,
+        block.n_threads if work > _SMALL * n_starts else 1,
     )
-    return CoreOutcome(objective, history, n_iter, *flags)
+    labeled = None
+    if labels is not None and mass is not None and best >= 0:
+        labeled = Labeled(best, labels, np.array([total]), mass)
+    return CoreOutcome(objective, history, n_iter, *flags, labeled)
 
 
 def spread(

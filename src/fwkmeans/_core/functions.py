@@ -9,13 +9,13 @@ it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fwkmeans._core import compiled
-from fwkmeans._core.twin import Moments
-from fwkmeans.typing import BoolArray, FloatArray
+from fwkmeans._core.twin import Moments, Summary
+from fwkmeans.typing import FloatArray
 
 
 def exp(values: Any) -> FloatArray:
@@ -66,20 +66,6 @@ def _to_unit(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     _, exponent = np.frexp(values.max(axis=(-2, -1)))
     unit = np.ldexp(1.0, np.minimum(-exponent, 1023))
     return values * unit[:, None, None], unit
-
-
-class Summary(NamedTuple):
-    """What moments tell about each numeric feature; see `fwkmeans.typing.Description`."""
-
-    mean: FloatArray
-    scatter: FloatArray
-    minimum: FloatArray
-    maximum: FloatArray
-    span: FloatArray
-    magnitude: FloatArray
-    varying: BoolArray
-    span_range: tuple[float, float]  # of all features
-    scatter_range: tuple[float, float]
 
 
 def summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summary | FloatArray:

@@ -647,6 +647,40 @@ class Loop {
     int age_ = 0;
 };
 
+// How rows are labeled by a start that has ended: by its public centers, which have the type of the rows, and its
+// weights (_engine/state.py, assignment_of).
+struct Final {
+    Weighting weighting;
+    std::vector<double> centers;
+    Starts starts;
+
+    template <class T>
+    Final(const Problem<T>& problem, index start, const double* ended, const double* weights, const double* groups) {
+        const index k = problem.n_clusters, m = problem.rows.n_features;
+        RuleOfStart rule(problem.rule, k, m, Team{1});
+        weighting.values.assign(weights, weights + k * m);
+        weighting.groups.assign(groups, groups + k * problem.rule.n_groups);
+        rule.set_start(start);
+        rule.set_effective(weighting);
+        for (index i = 0; i < k * m; ++i) centers.push_back(double(T(ended[i])));
+        const bool shared = rule.n_own() != k || k == 1;
+        starts = {1, k, m, shared, centers.data(), weighting.effective.data(), weighting.offsets.data(),
+                  centers.data(), problem.shift, nullptr, nullptr, 0, 0, nullptr, false,
+                  shared && !problem.rows.gaps};
+    }
+    Final(const Final&) = delete;  // `starts` points into it
+};
+
+// The first of the starts whose objective is the lowest up to rounding (_engine/state.py); -1 if all were given up.
+inline index first_lowest(const std::vector<Ended>& ended) {
+    double lowest = INF;
+    for (const Ended& run : ended)
+        if (!run.given_up) lowest = std::min(lowest, run.objective);
+    for (std::size_t start = 0; start < ended.size(); ++start)
+        if (!ended[start].given_up && ended[start].objective <= lowest + 1e-12 * std::fabs(lowest)) return index(start);
+    return -1;
+}
+
 // A copy of the rows of a single segment if a pass would have to copy them; empty if not, or if they are many.
 template <class T>
 std::vector<T> contiguous_rows(const Problem<T>& problem) {

@@ -196,11 +196,12 @@ struct Assigning {
                   nb::cast<bool>(given[7])};
         starts.expanded = starts.shared && !gaps;
     }
-    // levels count half: one sum instead of two
-    index segments(index n_rows) const {
-        return n_segments(n_rows, starts.n_clusters, starts.n_features + (starts.n_levels + 1) / 2);
-    }
 };
+
+// Levels count half: one sum instead of two.
+index segments_of(index n_rows, const Starts& starts) {
+    return n_segments(n_rows, starts.n_clusters, starts.n_features + (starts.n_levels + 1) / 2);
+}
 
 template <class T>
 std::vector<char> prepare_all(const Starts& starts, int n_threads) {
@@ -351,7 +352,7 @@ void assign_and_accumulate(Table<T> X, nb::tuple block, nb::tuple assigning, In<
     starts.reference = reference.data();
     const index n_rows = input.rows.n_rows, n_levels = starts.n_levels;
     const index r = starts.n_starts, k = starts.n_clusters, m = starts.n_features;
-    const index segments = by.segments(n_rows);
+    const index segments = segments_of(n_rows, starts);
     const int n_threads = input.n_threads;
     const std::vector<char> prepared = prepare_all<T>(starts, n_threads);
     // parts: one of each statistic a segment, with the starts inside
@@ -428,7 +429,7 @@ void farthest(Table<T> X, nb::tuple block, nb::tuple assigning, In<std::uint8_t>
     const Input<T> input(X, block);
     const Assigning by(assigning, input.rows.gaps);
     const Starts& starts = by.starts;
-    const index r = starts.n_starts, segments = by.segments(input.rows.n_rows);
+    const index r = starts.n_starts, segments = segments_of(input.rows.n_rows, starts);
     const int n_threads = input.n_threads;
     const std::vector<char> prepared = prepare_all<T>(starts, n_threads);
     std::vector<double> part_distance(segments * r, 0.0);
@@ -454,20 +455,18 @@ void farthest(Table<T> X, nb::tuple block, nb::tuple assigning, In<std::uint8_t>
     }
 }
 
-// Returns the objective; if it is not wanted, zero, or NaN if some cell may not be a finite number.
+// Writes the labels of the only start, (n). Returns the objective; if it is not wanted, zero, or NaN if some
+// cell may not be a finite number.
 template <class T>
-double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t> labels, bool summed) {
-    const Input<T> input(X, block);
-    const Assigning by(assigning, input.rows.gaps);
-    const Starts& starts = by.starts;
-    const index segments = by.segments(input.rows.n_rows);
+double assign_rows(const Rows<T>& rows, const Starts& starts, int n_threads, bool summed, std::int32_t* labels) {
+    const index segments = segments_of(rows.n_rows, starts);
     const std::vector<char> prepared = prepare_all<T>(starts, 1);
     // double rows race in float, where squares decide and fit into it, and no cell is missing
     double far = 0;
     for (index j = 0, i = 0; j < starts.n_clusters; ++j)
         for (index v = 0; v < starts.n_features; ++v, ++i)
             far = std::max(far, std::fabs(starts.centers[i] - starts.shift[v]));
-    const bool can_race = !starts.power && !starts.costs && !input.rows.gaps && starts.n_clusters > 1 &&
+    const bool can_race = !starts.power && !starts.costs && !rows.gaps && starts.n_clusters > 1 &&
                           fits_single(far);
     // by products, what is left in float, and what that leaves in double
     const Races found = Races{true, can_race, can_race}.of(starts);
@@ -480,35 +479,43 @@ double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t
     if (by_products) kernels<T>().prepare_products(starts, found.one, found.both, products.data());
     std::vector<double> objective(segments, 0.0);
     std::atomic<bool> odd{false};
-    Scratch scratch(input.n_threads,
-                    races ? kernels<T>().bounded_bytes(input.rows, starts.n_clusters)
-                          : kernels<T>().scratch_bytes(input.rows, starts.n_clusters, starts.power));
+    Scratch scratch(n_threads,
+                    races ? kernels<T>().bounded_bytes(rows, starts.n_clusters)
+                          : kernels<T>().scratch_bytes(rows, starts.n_clusters, starts.power));
     const auto assign = [&](index begin, index end, Labels out, int worker, Cancel cancel) {
         bool found = false;
         if (!summed) out.odd = &found;
-        kernels<T>().assign(input.rows, begin, end, starts, prepared.data(), single,
+        kernels<T>().assign(rows, begin, end, starts, prepared.data(), single,
                             by_products ? products.data() : nullptr, scratch.of(worker), out, cancel);
         if (found) odd = true;
     };
     // rows of a single segment are assigned in pieces, and then summed in their order
-    const index pieces = segments > 1 ? 1 : std::min<index>(2 * input.n_threads, input.rows.n_rows / 64);
-    const index work = input.rows.n_rows * starts.n_clusters * starts.n_features;
-    const bool apart = input.n_threads > 1 && pieces > 1 && work >= SHAREABLE;
+    const index pieces = segments > 1 ? 1 : std::min<index>(2 * n_threads, rows.n_rows / 64);
+    const index work = rows.n_rows * starts.n_clusters * starts.n_features;
+    const bool apart = n_threads > 1 && pieces > 1 && work >= SHAREABLE;
     if (apart)
-        for_each_task(1, pieces, input.rows.n_rows, input.n_threads,
+        for_each_task(1, pieces, rows.n_rows, n_threads,
                       [&](index, index, index, index begin, index end, int worker, Cancel cancel) {
-                          assign(begin, end, {labels.data() + begin, nullptr}, worker, cancel);
+                          assign(begin, end, {labels + begin, nullptr}, worker, cancel);
                       });
     if (summed || !apart)
-        for_each_task(1, segments, input.rows.n_rows, input.n_threads,
+        for_each_task(1, segments, rows.n_rows, n_threads,
                       [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
                           double* sum = summed ? &objective[segment] : nullptr;
-                          assign(begin, end, {labels.data() + begin, sum, apart}, worker, cancel);
+                          assign(begin, end, {labels + begin, sum, apart}, worker, cancel);
                       });
     const bool largest = starts.power && starts.power[0] > 1e300;
     double total = 0;
     for (const double part : objective) total = largest ? std::max(total, part) : total + part;
     return odd ? std::nan("") : total;
+}
+
+// The same for Python.
+template <class T>
+double assign(Table<T> X, nb::tuple block, nb::tuple assigning, Out<std::int32_t> labels, bool summed) {
+    const Input<T> input(X, block);
+    const Assigning by(assigning, input.rows.gaps);
+    return assign_rows(input.rows, by.starts, input.n_threads, summed, labels.data());
 }
 
 // Whether all cells are finite numbers.
@@ -531,7 +538,7 @@ void distances(Table<T> X, nb::tuple block, nb::tuple assigning, Out<T> out) {
     const Assigning by(assigning, input.rows.gaps);
     const Starts& starts = by.starts;
     Scratch scratch(input.n_threads, kernels<T>().scratch_bytes(input.rows, starts.n_clusters, false));
-    for_each_task(1, by.segments(input.rows.n_rows), input.rows.n_rows, input.n_threads,
+    for_each_task(1, segments_of(input.rows.n_rows, starts), input.rows.n_rows, input.n_threads,
                   [&](index, index, index, index begin, index end, int worker, Cancel cancel) {
                       kernels<T>().distances(input.rows, begin, end, starts, scratch.of(worker),
                                              out.data() + begin * starts.n_clusters, cancel);
@@ -629,12 +636,11 @@ void roots(Table<T> X, nb::tuple block, In<double> points, In<double> power, Kno
                   });
 }
 
-// numbers: sums, squares, minimum, maximum, observed; counts: nonfinite, missing; each (M). Returns the mass
-// and the number of the rows with weight.
+// numbers OUT: sums, squares, minimum, maximum, observed; counts OUT: nonfinite, missing; each (M). Returns the
+// mass and the number of the rows with weight.
 template <class T>
-nb::tuple describe(Table<T> X, nb::tuple block, In<double> reference, Out<double> numbers_out,
-                   Out<std::int64_t> counts_out) {
-    const Input<T> input(X, block);
+std::pair<double, std::int64_t> describe_rows(const Input<T>& input, const double* reference, double* numbers_out,
+                                              std::int64_t* counts_out) {
     const index m = input.rows.n_features, segments = n_segments(input.rows.n_rows, 1, m);
     std::vector<double> numbers(segments * (5 * m + 1), 0.0);
     std::vector<std::int64_t> counts(segments * (2 * m + 1), 0);
@@ -646,8 +652,8 @@ nb::tuple describe(Table<T> X, nb::tuple block, In<double> reference, Out<double
     Scratch scratch(input.n_threads, kernels<T>().scratch_bytes(input.rows, 1, false));
     for_each_task(1, segments, input.rows.n_rows, input.n_threads,
                   [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
-                      kernels<T>().describe(input.rows, begin, end, reference.data(),
-                                            scratch.of(worker), of_segment(segment), cancel);
+                      kernels<T>().describe(input.rows, begin, end, reference, scratch.of(worker),
+                                            of_segment(segment), cancel);
                   });
     const Moments all = of_segment(0);
     for (index segment = 1; segment < segments; ++segment) {
@@ -664,36 +670,78 @@ nb::tuple describe(Table<T> X, nb::tuple block, In<double> reference, Out<double
             all.maximum[v] = std::max(all.maximum[v], part.maximum[v]);
         }
     }
-    std::copy_n(all.sums, 5 * m, numbers_out.data());
-    std::copy_n(all.nonfinite, 2 * m, counts_out.data());
-    return nb::make_tuple(*all.mass, *all.rows);
+    std::copy_n(all.sums, 5 * m, numbers_out);
+    std::copy_n(all.nonfinite, 2 * m, counts_out);
+    return {*all.mass, *all.rows};
+}
+
+template <class T>
+nb::tuple describe(Table<T> X, nb::tuple block, In<double> reference, Out<double> numbers, Out<std::int64_t> counts) {
+    const auto [mass, rows] = describe_rows(Input<T>(X, block), reference.data(), numbers.data(), counts.data());
+    return nb::make_tuple(mass, rows);
 }
 
 // The first row with weight, (M), with zeros for cells that are no finite numbers; false if no row has weight.
 template <class T>
-bool first_row(Table<T> X, nb::tuple block, Out<double> out) {
-    const Rows<T> rows = Input<T>(X, block).rows;
+bool find_first_row(const Rows<T>& rows, double* out) {
     index first = 0;
     while (rows.sample_weight && first < rows.n_rows && !(rows.sample_weight[first] > 0)) ++first;
     if (first == rows.n_rows) return false;
     for (index v = 0; v < rows.n_features; ++v) {
         const double cell = double(rows.data[first * rows.row_stride + v * rows.column_stride]);
-        out.data()[v] = std::isfinite(cell) ? cell : 0.0;
+        out[v] = std::isfinite(cell) ? cell : 0.0;
     }
     return true;
+}
+
+template <class T>
+bool first_row(Table<T> X, nb::tuple block, Out<double> out) {
+    return find_first_row(Input<T>(X, block).rows, out.data());
+}
+
+// numbers OUT: mean, scatter, minimum, maximum, span, magnitude, (6, M); varying OUT: (M). Returns whether
+// squares cancel, and lowest and highest of span and of scatter.
+nb::tuple summarize_rows(const Summed& moments, const double* reference, index m, bool anyway, double* out, bool* varying) {
+    const Summary summary{out, out + m, out + 2 * m, out + 3 * m, out + 4 * m, out + 5 * m, varying};
+    if (summarize_moments(moments, reference, m, anyway, summary) && !anyway)
+        return nb::make_tuple(true, 0.0, 0.0, 0.0, 0.0);
+    const Range span = range_of(summary.span, m), scatter = range_of(summary.scatter, m);
+    return nb::make_tuple(false, span.low, span.high, scatter.low, scatter.high);
+}
+
+nb::tuple summarize(In<double> sums, In<double> squares, In<double> minimum, In<double> maximum, In<double> observed,
+                    In<double> reference, bool anyway, Out<double> numbers, Out<bool> varying) {
+    const Summed moments{sums.data(), squares.data(), minimum.data(), maximum.data(), observed.data()};
+    return summarize_rows(moments, reference.data(), index(reference.size()), anyway, numbers.data(), varying.data());
+}
+
+// The first row with weight, moments about it and what these tell: `numbers` OUT, (12, M), has this row and what
+// `describe` and `summarize` write there. There must be a row with weight.
+template <class T>
+nb::tuple describe_alone(Table<T> X, nb::tuple block, Out<double> numbers, Out<std::int64_t> counts, Out<bool> varying) {
+    const Input<T> input(X, block);
+    const index m = input.rows.n_features;
+    double *reference = numbers.data(), *moments = reference + m;
+    find_first_row(input.rows, reference);
+    const auto [mass, rows] = describe_rows(input, reference, moments, counts.data());
+    const Summed summed{moments, moments + m, moments + 2 * m, moments + 3 * m, moments + 4 * m};
+    return nb::make_tuple(mass, rows, summarize_rows(summed, reference, m, false, moments + 5 * m, varying.data()));
 }
 
 // rule: (kind, smoothing, shared, monotone, memoryless, option), see rules.hpp; parameters: (3, R) its two
 // parameters and the guard; partition: (order, firsts, group of each feature), None without groups; table:
 // (varying, scatter, shift, magnitude, span, initial weights), each (M), and those of groups. centers, weights,
 // constants and groups are IN and OUT; flags: (3, R) converged, has_empty, given_up. Returns the history,
-// (R, most iterations), NaN where a start has ended.
+// (R, most iterations), NaN where a start has ended. With labels, (n) OUT, and masses, (K) OUT, also the start
+// with the lowest objective (-1 if there is none), by whose centers, in the type of the rows, rows are labeled,
+// and the sum of their dissimilarities.
 template <class T>
-nb::ndarray<nb::numpy, double, nb::ndim<2>> alternate(
+nb::tuple alternate(
     Table<T> X, nb::tuple block, nb::tuple rule, In<double> parameters, std::optional<nb::tuple> partition,
     nb::tuple table, index max_iter, double tol, bool updates, Out<double> centers, Out<double> weights,
     Out<double> constants, Out<double> groups,
-    Out<double> objective, Out<std::int64_t> n_iter, Out<std::uint8_t> flags) {
+    Out<double> objective, Out<std::int64_t> n_iter, Out<std::uint8_t> flags,
+    std::optional<Out<std::int32_t>> labels, std::optional<Out<double>> mass, int label_threads) {
     const Input<T> input(X, block);
     const auto varying = nb::cast<In<std::uint8_t>>(table[0]);
     std::vector<In<double>> numbers;
@@ -744,7 +792,18 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> alternate(
         flags.data()[r + start] = run.has_empty;
         flags.data()[2 * r + start] = run.given_up;
     }
-    return nb::ndarray<nb::numpy, double, nb::ndim<2>>(history, {std::size_t(r), longest}, owner);
+    const index best = labels ? first_lowest(ended) : -1;
+    double total = 0;
+    if (best >= 0) {
+        const index size = k * input.rows.n_features;
+        const Final end(problem, best, centers.data() + best * size, weights.data() + best * size,
+                        groups.data() + best * k * problem.rule.n_groups);
+        total = end.weighting.scale * assign_rows(input.rows, end.starts, label_threads, true, labels->data());
+        std::fill_n(mass->data(), k, 0.0);
+        add_mass_of_rows(labels->data(), input.rows.sample_weight, input.rows.n_rows, k, mass->data());
+    }
+    const nb::ndarray<nb::numpy, double, nb::ndim<2>> kept(history, {std::size_t(r), longest}, owner);
+    return nb::make_tuple(kept, best, total);
 }
 
 // How many cells of each row, and of each column in rows with weight, are there; adds to in_column.
@@ -851,20 +910,6 @@ void spread(In<double> rows, In<double> weights, In<double> cumulative, In<std::
 void exp(In<double> x, Out<double> out) { elementwise().exp(x.data(), out.data(), index(x.size())); }
 void log(In<double> x, Out<double> out) { elementwise().log(x.data(), out.data(), index(x.size())); }
 
-// numbers OUT: mean, scatter, minimum, maximum, span, magnitude, (6, M); varying OUT: (M). Returns whether
-// squares cancel, and lowest and highest of span and of scatter.
-nb::tuple summarize(In<double> sums, In<double> squares, In<double> minimum, In<double> maximum, In<double> observed,
-                    In<double> reference, bool anyway, Out<double> numbers, Out<bool> varying) {
-    const index m = reference.size();
-    double* out = numbers.data();
-    const Summary summary{out, out + m, out + 2 * m, out + 3 * m, out + 4 * m, out + 5 * m, varying.data()};
-    const Summed moments{sums.data(), squares.data(), minimum.data(), maximum.data(), observed.data()};
-    if (summarize_moments(moments, reference.data(), m, anyway, summary) && !anyway)
-        return nb::make_tuple(true, 0.0, 0.0, 0.0, 0.0);
-    const Range span = range_of(summary.span, m), scatter = range_of(summary.scatter, m);
-    return nb::make_tuple(false, span.low, span.high, scatter.low, scatter.high);
-}
-
 // x and out: (R, K, M); unit: (R).
 void to_unit(In<double> x, Out<double> out, Out<double> unit) {
     rows_to_unit(x.data(), index(unit.size()), index(x.shape(1) * x.shape(2)), out.data(), unit.data());
@@ -885,7 +930,7 @@ template <class T>
 void define(nb::module_& m) {
     m.def("alternate", &alternate<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg(), nb::arg());
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg());
     m.def("assign_and_accumulate", &assign_and_accumulate<T>, nb::arg().noconvert(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg().none());
@@ -902,6 +947,7 @@ void define(nb::module_& m) {
           nb::arg());
     m.def("roots", &roots<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg());
+    m.def("describe_alone", &describe_alone<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
     m.def("describe", &describe<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
 }
 

@@ -190,6 +190,7 @@ class Alternation(NamedTuple):
     max_iter: int
     tol: float
     updates: bool  # whether to sum only rows that change, where these are few
+    label: bool = False  # whether to label the rows by the start with the lowest objective
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Alternated, RowMemory]:
         """Return how the starts ended."""
@@ -206,6 +207,7 @@ class Alternation(NamedTuple):
             max_iter=self.max_iter,
             tol=self.tol,
             updates=self.updates,
+            label=self.label,
         )
         return Alternated(ended, *own), memory
 

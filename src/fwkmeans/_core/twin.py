@@ -20,7 +20,7 @@ from fwkmeans._core.array_kernels import (
     observed_cells,
     take_rows,
 )
-from fwkmeans.typing import Block, LastLabels, Pass, Statistics
+from fwkmeans.typing import Block, BoolArray, FloatArray, LastLabels, Pass, Statistics
 
 __all__ = [
     "Moments",
@@ -67,6 +67,20 @@ class Moments(NamedTuple):
             minimum=xp.minimum(self.minimum, other.minimum),
             maximum=xp.maximum(self.maximum, other.maximum),
         )
+
+
+class Summary(NamedTuple):
+    """What moments tell about each numeric feature; see `fwkmeans.typing.Description`."""
+
+    mean: FloatArray
+    scatter: FloatArray
+    minimum: FloatArray
+    maximum: FloatArray
+    span: FloatArray
+    magnitude: FloatArray
+    varying: BoolArray
+    span_range: tuple[float, float]  # of all features
+    scatter_range: tuple[float, float]
 
 
 class Slopes(NamedTuple):

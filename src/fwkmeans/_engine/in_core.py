@@ -33,6 +33,7 @@ def alternate_in_core(
     *,
     max_iter: int,
     tol: float,
+    label: bool = False,
 ) -> tuple[Outcome, BoolArray] | None:
     """Run the loop in the core; None if it does not know these parts or rows.
 
@@ -64,6 +65,7 @@ def alternate_in_core(
             max_iter,
             tol,
             updates(source),
+            label,
         )
     )
     if "constant" in memory or not all(map(math.isnan, constants.tolist())):
@@ -72,11 +74,8 @@ def alternate_in_core(
         memory["group_weights"] = groups
     if "guard" in memory:
         memory["guard"] = np.array(memory["guard"])
-    objective, history, n_iter, converged, has_empty, given_up = ended
-    outcome = Outcome(
-        moved, Weights(found, memory), objective, history, n_iter, converged, has_empty
-    )
-    return outcome, given_up
+    *before, given_up, labeled = ended
+    return Outcome(moved, Weights(found, memory), *before, labeled), given_up
 
 
 @functools.lru_cache(maxsize=16)

@@ -41,6 +41,7 @@ def alternate(
     *,
     max_iter: int,
     tol: float,
+    label: bool = False,
 ) -> Outcome:
     """Assign rows, move centers and update weights until nothing changes.
 
@@ -68,6 +69,8 @@ def alternate(
         nothing moves, or, if several centers are equally good, when the objective stays the
         same. A run that goes in circles ends at the best point of the circle, and has not
         converged. A run whose sums overflow ends with an infinite objective.
+    label : bool, default=False
+        Whether the rows should also be labeled by the best start, where this is done in passing.
 
     Returns
     -------
@@ -75,7 +78,7 @@ def alternate(
         In the order of the starts.
     """
     stop: dict[str, Any] = {"max_iter": max_iter, "tol": tol}
-    found = alternate_in_core(source, recipe, table, centers, weights, **stop)
+    found = alternate_in_core(source, recipe, table, centers, weights, **stop, label=label)
     if found is not None and not np.count_nonzero(found[1]):
         return found[0]
     if found is None or found[1].all():

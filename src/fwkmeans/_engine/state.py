@@ -12,6 +12,7 @@ from fwkmeans.typing import (
     BoolArray,
     FloatArray,
     IntArray,
+    Labeled,
     WeightRuleProtocol,
     Weights,
 )
@@ -40,10 +41,11 @@ class Run(NamedTuple):
     n_iter: int
     converged: bool
     has_empty: bool  # a cluster stayed without rows
+    labeled: Labeled | None = None  # the rows by this start, if they have been labeled
 
 
 class Outcome(NamedTuple):
-    """How the starts of a batch ended; every array has leading axis R."""
+    """How the starts of a batch ended; every array of its own has leading axis R."""
 
     centers: FloatArray  # (R, K, P)
     weights: Weights
@@ -52,6 +54,7 @@ class Outcome(NamedTuple):
     n_iter: IntArray
     converged: BoolArray
     has_empty: BoolArray  # a cluster stayed without rows
+    labeled: Labeled | None = None  # the rows by one of the starts
 
     def put(self, starts: BoolArray, others: Outcome) -> Outcome:
         """Return the outcome with that of some starts replaced; it is changed in place."""
@@ -78,6 +81,7 @@ class Outcome(NamedTuple):
             n_iter,
             bool(self.converged[at]),
             bool(self.has_empty[at]),
+            self.labeled if self.labeled is not None and self.labeled.start == at else None,
         )
 
 

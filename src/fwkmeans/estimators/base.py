@@ -67,6 +67,7 @@ from fwkmeans.typing import (
     Description,
     FloatArray,
     LabelArray,
+    Labeled,
     Source,
     WeightContext,
     WeightRuleProtocol,
@@ -511,6 +512,7 @@ class BaseFeatureWeightedKMeans(
                 self._initial_weights(problem, seeds, starts),
                 max_iter=int(self.max_iter),
                 tol=self.tol,
+                label=batch >= n_starts,  # else only one of several batches has the best start
             )
             runs.append(outcome.best())
             logger.info(
@@ -542,7 +544,9 @@ class BaseFeatureWeightedKMeans(
         self.objective_history_ = run.history
         self.n_iter_ = run.n_iter
         self.converged_ = run.converged
-        self.labels_, self.inertia_, mass = self._label(source, table, recipe.weighting)
+        self.labels_, self.inertia_, mass = self._label(
+            source, table, recipe.weighting, run.labeled
+        )
         if hasattr(self, "categorical_features"):
             self.category_frequencies_, self.modes_ = describe_categories(self, source)
         return mass
@@ -571,21 +575,27 @@ class BaseFeatureWeightedKMeans(
             )
 
     def _label(
-        self, source: Source, table: Description, rule: WeightRuleProtocol
+        self,
+        source: Source,
+        table: Description,
+        rule: WeightRuleProtocol,
+        labeled: Labeled | None = None,
     ) -> tuple[LabelArray, float, FloatArray]:
         """Return labels, objective and mass of the clusters for the public centers and weights."""
         weights = self._weights()
-        assignment = self._assignment(weights)
-        (total, mass), source = source.run(self._parts.dissimilarity.labeling(assignment))
-        if not math.isfinite(total):
+        if labeled is None:
+            assignment = self._assignment(weights)
+            (total, mass), source = source.run(self._parts.dissimilarity.labeling(assignment))
+            labels = source.gather("labels", axis=1)[0]
+            labeled = Labeled(0, labels, assignment.scale * total, mass)
+        _, labels, total, mass = labeled
+        if not math.isfinite(total[0]):
             raise ValueError(
                 "The sum of the dissimilarities of X overflows. Rescale X, for example with "
                 "fwkmeans.preprocessing.RangeStandardizer, and fit again."
             )
-        objective = rule.objective(
-            assignment.scale * total, weights, WeightContext(mass[None], weights, table)
-        )
-        return source.gather("labels", axis=1)[0], float(objective[0]), mass
+        objective = rule.objective(total, weights, WeightContext(mass[None], weights, table))
+        return labels, float(objective[0]), mass
 
     def _weights(self) -> Weights:
         return Weights(to_host(self.feature_weights_)[None], self._memory)

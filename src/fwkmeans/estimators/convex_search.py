@@ -256,7 +256,7 @@ def _best_start(outcomes: list[Outcome], candidate: int, n_candidates: int) -> R
 def _only(outcome: Outcome, start: int) -> Outcome:
     one = np.asarray([start])
     parts: dict[str, Any] = {
-        name: part[one] for name, part in outcome._asdict().items() if name != "weights"
+        name: part[one] for name, part in outcome._asdict().items() if isinstance(part, np.ndarray)
     }
     return Outcome(weights=outcome.weights.take(one), **parts)
 

@@ -194,10 +194,12 @@ def source_of_gaps(
     refusal: str | None = None,
 ) -> Source:
     """Return the rows as the algorithm sees them; those with missing cells count M / m_i times."""
-    refuse_infinite(estimator, source, faults)
     layout = source.layout
+    complete = not np.count_nonzero(faults.nonfinite)
+    if not complete:
+        refuse_infinite(estimator, source, faults)
     in_categories = np.zeros(0) if layout.is_numeric else count_observed(source).missing
-    if not np.count_nonzero(faults.missing) and (layout.is_numeric or not in_categories.any()):
+    if complete and (layout.is_numeric or not in_categories.any()):
         seen = view(source, reset=reset)
         changed = seen is not source and count_faults(seen).missing.any()
         return seen.with_gaps(stretch=False) if changed else seen

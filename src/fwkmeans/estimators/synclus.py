@@ -21,6 +21,7 @@ from fwkmeans.typing import (
     Description,
     FloatArray,
     LabelArray,
+    Labeled,
     Source,
     WeightContext,
     WeightRuleProtocol,
@@ -271,9 +272,13 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
         return mass
 
     def _label(
-        self, source: Source, table: Description, rule: WeightRuleProtocol
+        self,
+        source: Source,
+        table: Description,
+        rule: WeightRuleProtocol,
+        labeled: Labeled | None = None,
     ) -> tuple[LabelArray, float, FloatArray]:
-        labels, _, mass = super()._label(source, table, rule)
+        labels, _, mass = super()._label(source, table, rule, labeled)
         context, within = self._clusters(source, table)
         return labels, float(rule.objective(within, self._weights(), context)[0]), mass
 

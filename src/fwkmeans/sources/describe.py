@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fwkmeans._core import kernels_for
-from fwkmeans._core.functions import Summary, summarize
-from fwkmeans._core.twin import Moments
+from fwkmeans._core.functions import summarize
+from fwkmeans._core.twin import Moments, Summary
 from fwkmeans.typing import (
     Block,
     BlockReduction,
@@ -57,22 +57,35 @@ class _FirstRow:
         return whole
 
 
-class _AboutFirstRow(BlockReduction[tuple[FloatArray, Moments]]):
-    """Reduction to the first row with weight and `Moments` about it; all rows must be one block."""
+_Alone = tuple[FloatArray, Moments, Summary | FloatArray]
 
-    def on_block(
-        self, block: Block, memory: RowMemory
-    ) -> tuple[tuple[FloatArray, Moments], RowMemory]:
+
+class _AboutFirstRow(BlockReduction[_Alone]):
+    """Reduction to the first row with weight, `Moments` about it, and what `summarize` says.
+
+    All rows must be one block.
+    """
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[_Alone, RowMemory]:
+        kernels = kernels_for(block.rows)
+        if hasattr(kernels, "describe_alone"):
+            return kernels.describe_alone(block), memory
         reference, _ = _FirstRow().on_block(block, memory)
         assert reference is not None  # the caller has checked that not all weights are zero
-        return (reference, kernels_for(block.rows).describe(block, reference)), memory
+        moments = kernels.describe(block, reference)
+        return (reference, moments, summarize(moments, reference, anyway=False)), memory
 
 
 class Faults(NamedTuple):
     """Cells of each numeric column that are not finite numbers."""
 
-    infinite: IntArray  # (Mn,)
+    nonfinite: IntArray  # (Mn,)
     missing: IntArray  # (Mn,) NaN
+
+    @property
+    def infinite(self) -> IntArray:
+        """Infinite cells of each numeric column."""
+        return self.nonfinite - self.missing
 
 
 @dataclass(frozen=True)
@@ -103,7 +116,7 @@ def observed_mass(source: Source) -> FloatArray:
 
 
 def _faults(moments: Moments) -> Faults:
-    return Faults(moments.nonfinite - moments.missing, moments.missing)
+    return Faults(moments.nonfinite, moments.missing)
 
 
 def _finite(point: FloatArray) -> FloatArray:
@@ -132,29 +145,30 @@ def describe(source: Source) -> tuple[Description, Faults]:
     described later.
     """
     if source.n_blocks == 1:
-        reference, moments = source.reduce(_AboutFirstRow())
+        reference, moments, summary = source.reduce(_AboutFirstRow())
     else:
         reference = source.reduce(_FirstRow())
         moments = source.reduce(_MomentsAbout(reference))
-    summary = summarize(moments, reference, anyway=False)
+        summary = summarize(moments, reference, anyway=False)
     if not isinstance(summary, Summary):
         mean = summary
         moments = source.reduce(_MomentsAbout(_finite(mean)))
         summary = summarize(moments, mean, anyway=True)
         assert isinstance(summary, Summary)
-    layout = source.layout
+    layout, numbers = source.layout, summary[:4]
+    if layout.is_numeric:
+        description = Description(
+            moments.n_rows, moments.mass, *numbers, layout, summary.mean, source.gaps
+        )
+        _remember(description, summary)
+        return description, _faults(moments)
     none = np.zeros(layout.categorical.size)
     description = Description(
         moments.n_rows,
         moments.mass,
-        layout.features(summary.mean, none),
-        layout.features(summary.scatter, none),
-        layout.features(summary.minimum, none),
-        layout.features(summary.maximum, none),
+        *(layout.features(one, none) for one in numbers),
         layout,
         layout.centers(summary.mean, np.zeros(layout.n_levels)),
         source.gaps,
     )
-    if layout.is_numeric:
-        _remember(description, summary)
     return description, _faults(moments)

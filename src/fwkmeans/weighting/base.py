@@ -111,7 +111,10 @@ class WeightRule(BaseEstimator, ABC):
     def initial(self, n_starts: int, n_clusters: int, table: Description) -> Weights:
         """Return equal weights on all features that are not constant."""
         values = np.empty((n_starts, n_clusters, table.maximum.size))
-        values[...] = self.normalize(np.ones((1, 1, table.maximum.size)), table)
+        if type(self).normalize is WeightRule.normalize:
+            values[...] = table.equal_weights
+        else:
+            values[...] = self.normalize(np.ones((1, 1, table.maximum.size)), table)
         return Weights(values)
 
     def effective(self, weights: Weights) -> Effective:

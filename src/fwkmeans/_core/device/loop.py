@@ -47,8 +47,9 @@ def alternate(
     max_iter: int,
     tol: float,
     updates: bool,
+    label: bool = False,
 ) -> CoreOutcome:
-    """See `fwkmeans._core.compiled.alternate`.
+    """See `fwkmeans._core.compiled.alternate`; rows are not labeled here.
 
     Rules whose weights are not known here are given up, and those that may go in circles: to notice
     it, labels of all passes must be compared.
