@@ -258,16 +258,15 @@ def describe_alone(block: Block) -> tuple[FloatArray, Moments, Summary | FloatAr
     Return this row, the moments about it, and what `fwkmeans._core.functions.summarize` says.
     """
     n_features = block.rows.shape[1]
-    numbers, counts = np.empty((12, n_features)), np.empty((2, n_features), dtype=np.int64)
+    numbers, counts = np.empty((13, n_features)), np.empty((2, n_features), dtype=np.int64)
     varying = np.empty(n_features, dtype=np.bool_)
-    mass, n_rows, (cancels, *ends) = _kernels.describe_alone(
+    mass, n_rows, found = _kernels.describe_alone(
         block.rows, _block(block, block.rows.size), numbers, counts, varying
     )
     reference, *others = numbers
     moments = Moments(mass, n_rows, *others[:5], *counts)
-    if cancels:
-        return reference, moments, others[5]
-    return reference, moments, Summary(*others[5:], varying, tuple(ends[:2]), tuple(ends[2:]))
+    summary = Summary(*others[5:], varying, *found) if found[0] >= 0 else others[5]
+    return reference, moments, summary
 
 
 def alternate(

@@ -77,10 +77,10 @@ def summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summa
     if compiled is None:
         return _summarize(moments, reference, anyway=anyway)
     parts = (moments.sums, moments.squares, moments.minimum, moments.maximum, moments.observed)
-    numbers, varying = np.empty((6, reference.size)), np.empty(reference.size, dtype=np.bool_)
+    numbers, varying = np.empty((7, reference.size)), np.empty(reference.size, dtype=np.bool_)
     contiguous = map(np.ascontiguousarray, (*parts, reference))
     found = compiled.summarize(*contiguous, anyway, numbers, varying)
-    return numbers[0] if found[0] else Summary._make((*numbers, varying, found[1:3], found[3:]))
+    return Summary(*numbers, varying, *found) if found[0] >= 0 else numbers[0]
 
 
 def _summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summary | FloatArray:
@@ -95,6 +95,8 @@ def _summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summ
     constant = maximum <= minimum
     mean, scatter = np.where(constant, minimum, mean), np.where(constant, 0.0, scatter)
     varying, span = maximum > minimum, maximum - minimum
+    varying = varying if varying.any() else np.ones_like(varying)
+    n_varying = int(np.count_nonzero(varying))
     return Summary(
         mean,
         scatter,
@@ -102,7 +104,9 @@ def _summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summ
         maximum,
         span,
         np.maximum(np.abs(minimum), np.abs(maximum)),
-        varying if varying.any() else np.ones_like(varying),
+        varying / float(n_varying),
+        varying,
+        n_varying,
         (float(span.min()), float(span.max())),
         (float(scatter.min()), float(scatter.max())),
     )

@@ -353,10 +353,7 @@ class Loop {
     void begin(index start, const double* centers, const double* weights, double constant,
                const double* groups) {
         centers_.assign(centers, centers + k_ * m_);
-        weighting_.values.assign(weights, weights + k_ * m_);
-        weighting_.groups.assign(groups, groups + k_ * problem_.rule.n_groups);
-        weighting_.has_constant = constant == constant;
-        weighting_.constant = weighting_.has_constant ? constant : 0;
+        weighting_.set(weights, k_ * m_, constant, groups, k_ * problem_.rule.n_groups);
         rule_.set_start(start);
         rule_.set_effective(weighting_);
         std::fill(labels_.begin(), labels_.end(), -1);
@@ -655,11 +652,11 @@ struct Final {
     Starts starts;
 
     template <class T>
-    Final(const Problem<T>& problem, index start, const double* ended, const double* weights, const double* groups) {
+    Final(const Problem<T>& problem, index start, const double* ended, const double* weights, double constant,
+          const double* groups) {
         const index k = problem.n_clusters, m = problem.rows.n_features;
         RuleOfStart rule(problem.rule, k, m, Team{1});
-        weighting.values.assign(weights, weights + k * m);
-        weighting.groups.assign(groups, groups + k * problem.rule.n_groups);
+        weighting.set(weights, k * m, constant, groups, k * problem.rule.n_groups);
         rule.set_start(start);
         rule.set_effective(weighting);
         for (index i = 0; i < k * m; ++i) centers.push_back(double(T(ended[i])));

@@ -699,14 +699,14 @@ bool first_row(Table<T> X, nb::tuple block, Out<double> out) {
     return find_first_row(Input<T>(X, block).rows, out.data());
 }
 
-// numbers OUT: mean, scatter, minimum, maximum, span, magnitude, (6, M); varying OUT: (M). Returns whether
-// squares cancel, and lowest and highest of span and of scatter.
+// numbers OUT: mean, scatter, minimum, maximum, span, magnitude, equal weights, (7, M); varying OUT: (M). Returns
+// the number of features that vary (-1 if squares cancel), and lowest and highest of span and of scatter.
 nb::tuple summarize_rows(const Summed& moments, const double* reference, index m, bool anyway, double* out, bool* varying) {
-    const Summary summary{out, out + m, out + 2 * m, out + 3 * m, out + 4 * m, out + 5 * m, varying};
-    if (summarize_moments(moments, reference, m, anyway, summary) && !anyway)
-        return nb::make_tuple(true, 0.0, 0.0, 0.0, 0.0);
+    const Summary summary{out, out + m, out + 2 * m, out + 3 * m, out + 4 * m, out + 5 * m, out + 6 * m, varying};
+    const index n_varying = summarize_moments(moments, reference, m, anyway, summary);
+    if (n_varying < 0) return nb::make_tuple(n_varying, nb::none(), nb::none());
     const Range span = range_of(summary.span, m), scatter = range_of(summary.scatter, m);
-    return nb::make_tuple(false, span.low, span.high, scatter.low, scatter.high);
+    return nb::make_tuple(n_varying, nb::make_tuple(span.low, span.high), nb::make_tuple(scatter.low, scatter.high));
 }
 
 nb::tuple summarize(In<double> sums, In<double> squares, In<double> minimum, In<double> maximum, In<double> observed,
@@ -715,7 +715,7 @@ nb::tuple summarize(In<double> sums, In<double> squares, In<double> minimum, In<
     return summarize_rows(moments, reference.data(), index(reference.size()), anyway, numbers.data(), varying.data());
 }
 
-// The first row with weight, moments about it and what these tell: `numbers` OUT, (12, M), has this row and what
+// The first row with weight, moments about it and what these tell: `numbers` OUT, (13, M), has this row and what
 // `describe` and `summarize` write there. There must be a row with weight.
 template <class T>
 nb::tuple describe_alone(Table<T> X, nb::tuple block, Out<double> numbers, Out<std::int64_t> counts, Out<bool> varying) {
@@ -797,7 +797,7 @@ nb::tuple alternate(
     if (best >= 0) {
         const index size = k * input.rows.n_features;
         const Final end(problem, best, centers.data() + best * size, weights.data() + best * size,
-                        groups.data() + best * k * problem.rule.n_groups);
+                        constants.data()[best], groups.data() + best * k * problem.rule.n_groups);
         total = end.weighting.scale * assign_rows(input.rows, end.starts, label_threads, true, labels->data());
         std::fill_n(mass->data(), k, 0.0);
         add_mass_of_rows(labels->data(), input.rows.sample_weight, input.rows.n_rows, k, mass->data());

@@ -90,6 +90,14 @@ struct Weighting {
     std::vector<double> offsets;    // (K)
     double scale = 1, constant = 0;
     bool has_constant = false;
+
+    // A constant that is NaN is not known yet.
+    void set(const double* of_features, index n, double given, const double* of_groups, index n_groups) {
+        values.assign(of_features, of_features + n);
+        groups.assign(of_groups, of_groups + n_groups);
+        has_constant = given == given;
+        constant = has_constant ? given : 0;
+    }
 };
 
 class RuleOfStart {

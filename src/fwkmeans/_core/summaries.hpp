@@ -14,7 +14,7 @@ struct Summed {
 };
 // What a description has of each feature; (M) each.
 struct Summary {
-    double *mean, *scatter, *minimum, *maximum, *span, *magnitude;
+    double *mean, *scatter, *minimum, *maximum, *span, *magnitude, *equal_weights;
     bool* varying;
 };
 
@@ -25,9 +25,11 @@ inline Range range_of(const double* x, index n) {
     return elementwise().range(x, n);
 }
 
-// Returns whether the squares about the reference cancel; the rest is then only written if asked for `anyway`.
-inline bool summarize_moments(const Summed& moments, const double* reference, index m, bool anyway, const Summary& out) {
-    bool cancels = false, any = false;
+// Returns the number of features that vary (all, if none does), -1 if the squares about the reference cancel; the
+// rest is then only written if asked for `anyway`.
+inline index summarize_moments(const Summed& moments, const double* reference, index m, bool anyway, const Summary& out) {
+    bool cancels = false;
+    index n_varying = 0;
     for (index v = 0; v < m; ++v) {
         const double drift = moments.sums[v] / moments.observed[v];
         const double scatter = moments.squares[v] - moments.sums[v] * drift;
@@ -35,7 +37,7 @@ inline bool summarize_moments(const Summed& moments, const double* reference, in
         out.scatter[v] = scatter <= 0 ? 0.0 : scatter;  // NaN stays
         cancels |= moments.squares[v] > 100.0 * out.scatter[v];
     }
-    if (cancels && !anyway) return true;
+    if (cancels && !anyway) return -1;
     for (index v = 0; v < m; ++v) {
         const bool known = moments.observed[v] > 0;
         const double low = known ? moments.minimum[v] : 0.0, high = known ? moments.maximum[v] : 0.0;
@@ -44,10 +46,11 @@ inline bool summarize_moments(const Summed& moments, const double* reference, in
         out.maximum[v] = high;
         out.span[v] = high - low;
         out.magnitude[v] = std::max(std::fabs(low), std::fabs(high));
-        any |= out.varying[v] = high > low;
+        n_varying += out.varying[v] = high > low;
     }
-    if (!any) std::fill_n(out.varying, m, true);
-    return cancels;
+    if (!n_varying) std::fill_n(out.varying, n_varying = m, true);
+    for (index v = 0; v < m; ++v) out.equal_weights[v] = double(out.varying[v]) / double(n_varying);
+    return n_varying;
 }
 
 // Each of n rows of m numbers times the power of two that brings its largest into [1/2, 1); see _engine/state.py.

@@ -78,7 +78,9 @@ class Summary(NamedTuple):
     maximum: FloatArray
     span: FloatArray
     magnitude: FloatArray
+    equal_weights: FloatArray
     varying: BoolArray
+    n_varying: int
     span_range: tuple[float, float]  # of all features
     scatter_range: tuple[float, float]
 

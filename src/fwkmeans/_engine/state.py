@@ -75,7 +75,7 @@ class Outcome(NamedTuple):
         n_iter = int(self.n_iter[at])
         return Run(
             self.centers[at],
-            self.weights.take(np.asarray([at])),
+            self.weights if len(self.objective) == 1 else self.weights.take(np.asarray([at])),
             float(self.objective[at]),
             self.history[at, :n_iter],
             n_iter,

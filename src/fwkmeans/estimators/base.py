@@ -560,8 +560,8 @@ class BaseFeatureWeightedKMeans(
                     "objective of the circle is kept. Try other starts or parameters"
                 )
             warn_user(f"{type(self).__name__} {why}.", NotConvergedWarning)
-        n_found = int(np.count_nonzero(mass > 0))
-        if n_found < self.n_clusters_:
+        if not np.logical_and.reduce(mass):
+            n_found = int(np.count_nonzero(mass))
             why = (
                 "every row equals its center in all features that have weight. There may be "
                 "duplicate rows in X, or too few features with weight"
@@ -612,10 +612,9 @@ class BaseFeatureWeightedKMeans(
 def _refuse_batches(recipe: Recipe) -> None:
     """Raise if a parameter of the rule has one value per start: an estimator fits one model."""
     attributes: dict[str, Any] = getattr(recipe.weighting, "__dict__", {})
-    arrays = [item for item in attributes.items() if isinstance(item[1], np.ndarray)]
-    batched = [name for name, value in arrays if one_value_a_start(value)]
-    if batched:
-        raise ValueError(
-            f"{batched[0]} of {recipe.weighting!r} has one value for each start; an estimator "
-            "takes a number. To try many values, use fwkmeans.selection.sweep."
-        )
+    for name, value in attributes.items():
+        if type(value) is np.ndarray and one_value_a_start(value):
+            raise ValueError(
+                f"{name} of {recipe.weighting!r} has one value for each start; an estimator "
+                "takes a number. To try many values, use fwkmeans.selection.sweep."
+            )

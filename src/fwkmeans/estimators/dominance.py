@@ -23,8 +23,8 @@ def warn_of_dominant_column(estimator: Any, table: Description) -> None:
     if table.n_varying < 2:
         return
     weights = counted_weights(estimator)
-    total = weights.sum(axis=1, keepdims=True)
-    if not np.count_nonzero(weights > 0.99 * MOST * total):
+    total = np.add.reduce(weights, axis=1, keepdims=True)
+    if not np.logical_or.reduce(weights > 0.99 * MOST * total, axis=None):
         return  # the usual case
     weights = weights / total  # columns of a space share its weight
     largest = weights.max(axis=1)

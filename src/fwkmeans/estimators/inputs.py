@@ -51,6 +51,7 @@ from fwkmeans.sources.sparse import sparse_rows, to_scipy
 from fwkmeans.typing import Description, FloatArray, Source
 
 _PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+_NONE = np.zeros(0)
 
 
 class Input(NamedTuple):
@@ -71,6 +72,8 @@ def open_rows(
     device: Any = None,
 ) -> Input:
     """Return the rows, on a device if they are there or should be."""
+    if type(X) is np.ndarray and sample_weight is None and device is None:
+        return _open_rows(estimator, X, None, coding, reset=reset)  # the usual case
     if is_dask(X):
         if device is not None:
             raise TypeError("X is a Dask collection, which is used where it is. Leave device out.")
@@ -81,7 +84,7 @@ def open_rows(
         sample_weight = to_host(sample_weight)
     if is_foreign(X):
         X = DeviceSource(X) if is_on_device(X) else to_host(X)
-    elsewhere = type(X) is not np.ndarray and isinstance(X, DeviceSource | StreamedSource)
+    elsewhere = isinstance(X, DeviceSource | StreamedSource)
     if device is None and not elsewhere:
         return _open_rows(estimator, X, sample_weight, coding, reset=reset)
     if not getattr(estimator, "_runs_on_device", True):
@@ -105,7 +108,8 @@ def _open_rows(
     scikit-learn's `validate_data` remembers the names and the number of the columns.
     """
     n_threads = effective_n_threads(estimator.n_jobs)
-    if not _is_plain(X):
+    plain = _is_plain(X)
+    if not plain:
         if _is_outside(X):
             X = ChunkedSource(X)
         if isinstance(X, MemorySource) and X.layout.is_numeric:
@@ -123,8 +127,9 @@ def _open_rows(
         _refuse_others(X)
         refuse_repeated_names(X)
     if hasattr(estimator, "categorical_features"):
-        if not _is_plain(X):
+        if not plain:
             X = as_table(X, estimator=estimator, input_name="X", ensure_min_samples=0)
+            plain = _is_plain(X)
         if is_frame(X):
             refuse_empty(estimator, X)
         if reset:
@@ -134,8 +139,9 @@ def _open_rows(
             coding = _learn_coding(estimator, X, weights)
         if coding is not None:
             return _open_mixed(estimator, X, sample_weight, n_threads, coding, reset=reset)
-    refuse_text(X, type(estimator).__name__)
-    if _is_plain(X) and (reset or _has_columns(estimator, X.shape[1])):
+    if not plain:
+        refuse_text(X, type(estimator).__name__)
+    if plain and (reset or _has_columns(estimator, X.shape[1])):
         if reset:
             _set_columns(estimator, X.shape[1])
         rows = X
@@ -195,10 +201,10 @@ def source_of_gaps(
 ) -> Source:
     """Return the rows as the algorithm sees them; those with missing cells count M / m_i times."""
     layout = source.layout
-    complete = not np.count_nonzero(faults.nonfinite)
+    complete = not np.logical_or.reduce(faults.nonfinite)
     if not complete:
         refuse_infinite(estimator, source, faults)
-    in_categories = np.zeros(0) if layout.is_numeric else count_observed(source).missing
+    in_categories = _NONE if layout.is_numeric else count_observed(source).missing
     if complete and (layout.is_numeric or not in_categories.any()):
         seen = view(source, reset=reset)
         changed = seen is not source and count_faults(seen).missing.any()

@@ -126,10 +126,12 @@ def _finite(point: FloatArray) -> FloatArray:
 
 def _remember(description: Description, summary: Summary) -> None:
     """Let a description of numbers have what it would compute when it is asked."""
-    for array in (summary.varying, summary.span, summary.magnitude):
+    for array in (summary.varying, summary.span, summary.magnitude, summary.equal_weights):
         array.flags.writeable = False
     vars(description).update(
         varying=summary.varying,
+        n_varying=summary.n_varying,
+        equal_weights=summary.equal_weights,
         span=summary.span,
         magnitude=summary.magnitude,
         span_range=summary.span_range,

@@ -61,7 +61,7 @@ class EntropyWeights(WeightRule):
         super().bind(table, n_clusters)
         if isinstance(self.gamma, str) and self.gamma == "auto":
             parts = 2.0 * table.mass if self.dispersion == "mean" else n_clusters
-            gamma = float(table.scatter.sum() / (parts * table.n_varying))
+            gamma = float(np.add.reduce(table.scatter) / (parts * table.n_varying))
             bound = copied(self)
             bound.gamma = gamma
             return bound
