@@ -79,7 +79,7 @@ def alternate(
     """
     stop: dict[str, Any] = {"max_iter": max_iter, "tol": tol}
     found = alternate_in_core(source, recipe, table, centers, weights, **stop, label=label)
-    if found is not None and not np.logical_or.reduce(found[1]):
+    if found is not None and not np.count_nonzero(found[1]):
         return found[0]
     if found is None or found[1].all():
         return alternate_in_python(source, recipe, table, centers, weights, **stop)

@@ -560,8 +560,8 @@ class BaseFeatureWeightedKMeans(
                     "objective of the circle is kept. Try other starts or parameters"
                 )
             warn_user(f"{type(self).__name__} {why}.", NotConvergedWarning)
-        if not np.logical_and.reduce(mass):
-            n_found = int(np.count_nonzero(mass))
+        n_found = int(np.count_nonzero(mass))
+        if n_found < self.n_clusters_:
             why = (
                 "every row equals its center in all features that have weight. There may be "
                 "duplicate rows in X, or too few features with weight"

@@ -24,7 +24,7 @@ def warn_of_dominant_column(estimator: Any, table: Description) -> None:
         return
     weights = counted_weights(estimator)
     total = np.add.reduce(weights, axis=1, keepdims=True)
-    if not np.logical_or.reduce(weights > 0.99 * MOST * total, axis=None):
+    if not np.count_nonzero(weights > 0.99 * MOST * total):
         return  # the usual case
     weights = weights / total  # columns of a space share its weight
     largest = weights.max(axis=1)

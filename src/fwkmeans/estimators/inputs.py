@@ -201,7 +201,7 @@ def source_of_gaps(
 ) -> Source:
     """Return the rows as the algorithm sees them; those with missing cells count M / m_i times."""
     layout = source.layout
-    complete = not np.logical_or.reduce(faults.nonfinite)
+    complete = not np.count_nonzero(faults.nonfinite)
     if not complete:
         refuse_infinite(estimator, source, faults)
     in_categories = _NONE if layout.is_numeric else count_observed(source).missing

@@ -197,7 +197,7 @@ def _checked_centers(estimator: Any, centers: Any, table: Description) -> FloatA
             f"init gives {type(centers).__name__} of {np.ndim(centers)} dimensions; expected "
             f"centers of shape {shape}."
         )
-    finite = plain and np.logical_and.reduce(np.isfinite(centers), axis=None)
+    finite = plain and np.count_nonzero(np.isfinite(centers)) == centers.size
     if table.layout.is_numeric and finite and centers.size:
         values = centers.astype(np.float64)
     elif table.layout.is_numeric:
