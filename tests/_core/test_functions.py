@@ -105,12 +105,26 @@ def test_squares_that_cancel_are_told():
 def test_a_description_remembers_what_it_would_compute(table):
     found, _ = describe(MemorySource(table))
     anew = Description(*found)
-    for name in ("varying", "span", "magnitude", "span_range", "scatter_range"):
+    known = ("varying", "n_varying", "equal_weights", "span", "magnitude")
+    for name in (*known, "span_range", "scatter_range"):
         assert name in vars(found)
         assert name not in vars(anew)
         assert_same_bits(getattr(found, name), getattr(anew, name))
     assert not found.span.flags.writeable
-    assert found.n_varying == anew.varying.sum()
+
+
+@pytest.mark.parametrize("table", [*tables(), np.empty((3, 0))])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_call_describes_as_its_steps_do(table, weighted):
+    block = Block(table, np.arange(float(len(table))) if weighted and len(table) > 1 else None)
+    with np.errstate(all="ignore"):
+        reference, moments, summary = compiled.describe_alone(block)
+        assert_same_bits(reference, compiled.first_row(block))
+        steps = compiled.describe(block, reference)
+        expected = functions.summarize(steps, reference, anyway=False)
+    assert type(summary) is type(expected)
+    for one, other in zip((*moments, *summary), (*steps, *expected), strict=True):
+        assert_same_bits(one, other)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

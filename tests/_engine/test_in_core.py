@@ -16,7 +16,7 @@ from fwkmeans import (
     WKMeans,
 )
 from fwkmeans._core import compiled
-from fwkmeans._engine import Recipe, alternate, alternate_in_python, bind_parts
+from fwkmeans._engine import Recipe, alternate, alternate_in_python, assignment_of, bind_parts
 from fwkmeans._engine.in_core import alternate_in_core
 from fwkmeans._init import Seeds, initial_weights, random_entities
 from fwkmeans.centers import MeanCenter
@@ -181,6 +181,30 @@ def test_same_bits_where_only_rows_that_change_are_summed(rule):
     expected = alternate_in_python(*problem, max_iter=60, tol=1e-7)
     assert expected.n_iter.max() > 20  # full recounts in between
     _assert_same(alternate(*problem, max_iter=60, tol=1e-7), expected)
+
+
+@pytest.mark.thinned
+@pytest.mark.parametrize("name", ["blobs", "single", "strided", "few values", "far", "segments"])
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_the_core_labels_rows_as_a_pass_does(rule, gaps, name):
+    rng = np.random.default_rng(8)
+    X = with_gaps(TABLES[name], rng) if gaps else TABLES[name]
+    problem = _problem(X, rule, 5, 4, rng.integers(0, 3, len(X)).astype(np.float64))
+    source, recipe, _, _, _ = problem
+    stop = {"max_iter": 7, "tol": 0.0}
+    outcome = alternate(*problem, **stop, label=True)
+    assert alternate(*problem, **stop).labeled is None
+    run = outcome.best()
+    if run.labeled is None:  # the core has given up a start, maybe the best
+        assert alternate_in_core(*problem, **stop)[1].any()
+        return
+    public = run.centers.astype(X.dtype).astype(np.float64)
+    assignment = assignment_of(recipe.weighting, public[None], run.weights)
+    (total, mass), labeled = source.run(recipe.dissimilarity.labeling(assignment))
+    np.testing.assert_array_equal(run.labeled.labels, labeled.gather("labels", axis=1)[0])
+    np.testing.assert_array_equal(run.labeled.total, assignment.scale * total)
+    np.testing.assert_array_equal(run.labeled.mass, mass)
 
 
 @pytest.mark.parametrize("n_starts", [1, 12])  # a team for one start; starts side by side

@@ -1887,6 +1887,20 @@ among(
         "problem_.initial, weighting.values.begin() + cluster * m_);",
         "tests/_engine/test_in_core.py",
     ),
+    (
+        "core-labels-by-centers-before-rounding",
+        "forgotten",
+        "centers.push_back(double(T(ended[i])));",
+        "centers.push_back(ended[i]);",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-labels-never-by-the-first-start",
+        "forgotten",
+        "if (!ended[start].given_up && ended[start].objective <= lowest",
+        "if (start && !ended[start].given_up && ended[start].objective <= lowest",
+        "tests/_engine/test_in_core.py",
+    ),
 )
 among(
     "_core/products.hpp",  # a processor without tile registers cannot notice these
