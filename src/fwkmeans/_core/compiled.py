@@ -265,7 +265,7 @@ def describe_alone(block: Block) -> tuple[FloatArray, Moments, Summary | FloatAr
     )
     reference, *others = numbers
     moments = Moments(mass, n_rows, *others[:5], *counts)
-    summary = Summary(*others[5:], varying, *found) if found[0] >= 0 else others[5]
+    summary = Summary._make((*others[5:], varying, *found)) if found[0] >= 0 else others[5]
     return reference, moments, summary
 
 
@@ -334,7 +334,7 @@ def alternate(
     labeled = None
     if labels is not None and mass is not None and best >= 0:
         labeled = Labeled(best, labels, np.array([total]), mass)
-    return CoreOutcome(objective, history, n_iter, *flags, labeled)
+    return CoreOutcome._make((objective, history, n_iter, *flags, labeled))
 
 
 def spread(

@@ -80,7 +80,7 @@ def summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summa
     numbers, varying = np.empty((7, reference.size)), np.empty(reference.size, dtype=np.bool_)
     contiguous = map(np.ascontiguousarray, (*parts, reference))
     found = compiled.summarize(*contiguous, anyway, numbers, varying)
-    return Summary(*numbers, varying, *found) if found[0] >= 0 else numbers[0]
+    return Summary._make((*numbers, varying, *found)) if found[0] >= 0 else numbers[0]
 
 
 def _summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summary | FloatArray:

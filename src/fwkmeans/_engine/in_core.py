@@ -74,8 +74,11 @@ def alternate_in_core(
         memory["group_weights"] = groups
     if "guard" in memory:
         memory["guard"] = np.array(memory["guard"])
-    *before, given_up, labeled = ended
-    return Outcome(moved, Weights(found, memory), *before, labeled), given_up
+    objective, history, n_iter, converged, has_empty, given_up, labeled = ended
+    outcome = Outcome(
+        moved, Weights(found, memory), objective, history, n_iter, converged, has_empty, labeled
+    )
+    return outcome, given_up
 
 
 @functools.lru_cache(maxsize=16)

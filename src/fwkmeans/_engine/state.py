@@ -62,7 +62,7 @@ class Outcome(NamedTuple):
         outcome = self._replace(history=_as_wide(self.history, width))
         others = others._replace(history=_as_wide(others.history, width))
         for kept, some in zip(outcome, others, strict=True):
-            if isinstance(kept, np.ndarray):
+            if isinstance(kept, np.ndarray) and isinstance(some, np.ndarray):
                 kept[starts] = some
         outcome.weights.values[starts] = others.weights.values
         for key, values in others.weights.memory.items():

@@ -585,9 +585,9 @@ class BaseFeatureWeightedKMeans(
         weights = self._weights()
         if labeled is None:
             assignment = self._assignment(weights)
-            (total, mass), source = source.run(self._parts.dissimilarity.labeling(assignment))
+            (plain, mass), source = source.run(self._parts.dissimilarity.labeling(assignment))
             labels = source.gather("labels", axis=1)[0]
-            labeled = Labeled(0, labels, assignment.scale * total, mass)
+            labeled = Labeled(0, labels, assignment.scale * plain, mass)
         _, labels, total, mass = labeled
         if not math.isfinite(total[0]):
             raise ValueError(

@@ -157,20 +157,15 @@ def describe(source: Source) -> tuple[Description, Faults]:
         moments = source.reduce(_MomentsAbout(_finite(mean)))
         summary = summarize(moments, mean, anyway=True)
         assert isinstance(summary, Summary)
-    layout, numbers = source.layout, summary[:4]
-    if layout.is_numeric:
-        description = Description(
-            moments.n_rows, moments.mass, *numbers, layout, summary.mean, source.gaps
-        )
-        _remember(description, summary)
-        return description, _faults(moments)
-    none = np.zeros(layout.categorical.size)
+    layout, center = source.layout, summary.mean
+    mean, scatter, minimum, maximum = summary[:4]
+    if not layout.is_numeric:
+        none = np.zeros(layout.categorical.size)
+        mean, scatter, minimum, maximum = (layout.features(one, none) for one in summary[:4])
+        center = layout.centers(center, np.zeros(layout.n_levels))
     description = Description(
-        moments.n_rows,
-        moments.mass,
-        *(layout.features(one, none) for one in numbers),
-        layout,
-        layout.centers(summary.mean, np.zeros(layout.n_levels)),
-        source.gaps,
+        moments.n_rows, moments.mass, mean, scatter, minimum, maximum, layout, center, source.gaps
     )
+    if layout.is_numeric:
+        _remember(description, summary)
     return description, _faults(moments)
