@@ -34,8 +34,10 @@ from unittest import mock
 
 import numpy as np
 from joblib import cpu_count
+from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans as PeerKMeans
 from sklearn.datasets import load_iris, load_wine
+from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
 import bench_minkowski
@@ -246,6 +248,31 @@ def overhead(repeats: int = 300) -> list[Row]:
     return rows
 
 
+class Validation(BaseEstimator):
+    """An estimator that does nothing but check its input."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Check X."""
+        self.checked_ = validate_data(self, X, dtype=[np.float64, np.float32])
+        return self
+
+
+def shortest_fits(m: int) -> list[Row]:
+    """Return the times of fits in which Python counts most."""
+    X = blobs(500, m, 3, np.float32)
+    init = X[np.random.default_rng(1).choice(500, 3, replace=False)].copy()
+    runs: dict[str, Callable[[], Any]] = {
+        name: partial(_fit, OURS[name], X, 3, init=init, n_init=1)
+        for name in ("KMeans", "EWKMeans")
+    }
+    n_iter = int(runs["KMeans"]().n_iter_)
+    runs["validation"] = lambda: Validation().fit(X)
+    for peer, make in installed_peers().items():
+        runs[peer] = make(X, init, n_iter)
+    milliseconds = {name: 1e3 * s for name, s in shortest(runs, 3.0, 200).items()}
+    return [{"features": m, "iterations": n_iter, **milliseconds}]
+
+
 def gaps(n: int = 50_000) -> list[Row]:
     """Return how much longer fits take if cells are missing."""
     X = blobs(n, 20, 10)
@@ -401,6 +428,8 @@ def cells(small: bool) -> Iterator[Cell]:
             if not small or table == "iris":
                 yield "Small tables", f"{table}-{n_init}", partial(default_fits, table, n_init)
     yield "Beside the loop", "overhead", partial(overhead, 20 if small else 300)
+    for m in FEATURES[: 1 if small else None]:
+        yield "Shortest fits", f"shortest-{m}", partial(shortest_fits, m)
     yield "Missing cells", "gaps", partial(gaps, 5_000 if small else 50_000)
     if not small:
         for dtype, p in (("float64", 1.7), ("float64", 3.0), ("float32", 1.7)):
@@ -408,6 +437,8 @@ def cells(small: bool) -> Iterator[Cell]:
         for n_starts in (1, 10):
             yield "Mixed columns", f"mixed-{n_starts}", partial(mixed, n_starts)
     for name in ("KMeans", "EWKMeans", *installed_peers()):
+        if name == "faiss centers":
+            continue  # labels take next to nothing
         yield "Memory", f"memory-{name}", partial(memory, name, 10_000 if small else 1_000_000)
     axes = {axis: points for axis, points in GROWTH.items() if len(points) > 1}
     for axis, points in axes.items():
