@@ -19,7 +19,7 @@ index block_rows(index n_features) {
 
 template <class T>
 struct Scratch {
-    T* panels;               // (tiles, M, TILE_ROWS) transposed and shifted rows
+    T* panels;               // (tiles, M, TILE_ROWS) transposed and shifted rows; room for M in fours
     unsigned char* holes;    // (tiles) whether a tile has cells that are no finite numbers; null: nobody asks
     bool odd = false;        // whether there may be such cells among all that were raced, if somebody asks
     T* norms;                // (block) squared length of the shifted rows
@@ -50,7 +50,7 @@ struct Scratch {
             cursor += std::uintptr_t(round_up(bytes, 64));
             return taken;
         };
-        panels = reinterpret_cast<T*>(take(block * n_features * sizeof(T)));
+        panels = reinterpret_cast<T*>(take(block * round_up(n_features, 4) * sizeof(T)));
         norms = reinterpret_cast<T*>(take(block * sizeof(T)));
         staged = reinterpret_cast<T*>(take(block * n_features * sizeof(T)));
         wide = reinterpret_cast<double*>(take(powers ? block * n_features * 8 : 0));
