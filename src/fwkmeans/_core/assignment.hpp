@@ -559,6 +559,18 @@ inline index settle(Scratch<T>& block, const Prepared& bound, index i, index m, 
     return n_doubtful;
 }
 
+// Where a race is: in rows [first, last) at `row`, of which it takes some at a time with all tiles of clusters.
+struct Place {
+    index first, last, row, tile, n_tiles;
+};
+template <class T>
+[[gnu::always_inline]] inline void fetch_ahead(const Scratch<T>& block, Place at, index n_rows) {
+    if (!block.ahead) return;
+    const index done = at.first * at.n_tiles + at.tile * (at.last - at.first) + (at.row - at.first);
+    const index rows = at.last - at.row < TILE_ROWS<T> ? at.last - at.row : TILE_ROWS<T>;
+    fetch_ahead(block, done, done + rows, n_rows * at.n_tiles);
+}
+
 // Labels of the packed block for one start; nearest(i) decides where the race cannot, and how often is
 // returned.
 template <class T, bool SHARED, class Nearest>
@@ -573,7 +585,6 @@ index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, 
     for (index g0 = 0; g0 < block.n_rows; g0 += group * TILE_ROWS<T>) {
         const index g1 = g0 + group * TILE_ROWS<T> < block.n_rows ? g0 + group * TILE_ROWS<T> : block.n_rows;
         Best<T> bests[GROUP];
-        fetch_ahead(block, g0, g1, block.n_rows);
         const T* constants = shift_of<T>(starts, prepared) + m;
         if (block.levels)
             look_up<T, TILE_ROWS<T>>(block, g0, block.n_rows - g0, costs_of(prepared), k);
@@ -584,6 +595,7 @@ index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, 
             Best<T>* best = bests;
             for (index i0 = g0; i0 < g1; i0 += TILE_ROWS<T>, ++best) {
                 const T* panel = block.panels + i0 * m;
+                fetch_ahead(block, {g0, g1, i0, tile, n_tiles(k)}, block.n_rows);
                 if (!SHARED && block.holes && block.holes[i0 / TILE_ROWS<T>])
                     race_masked<T>(size, panel, constants, m, lookups, first, *best);
                 else if (block.n_rows - i0 > WIDTH<T>)

@@ -10,7 +10,8 @@ namespace {
 
 // What `prepare_whole` writes. Arrays of features have zeros behind the last one.
 struct Whole {
-    Prepared bound;  // relative to the sum of a row's numbers
+    Prepared bound;
+    float limit;     // of a row's norm, which is the sum of the squares of its numbers
     index words;     // of a row; zero: there is no such race
     const double *wide_scale, *wide_origin;
     const float *scale, *origin, *middle, *weights;
@@ -57,24 +58,24 @@ inline Floats joined(Wide a, Wide b) {
     return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
-// Numbers of rows are Y = a y, rounded, with a = MOST / reach, and Q = b y^2 - q with b = SQUARED / reach^2: they have at
-// most 14 and 15 bits. Here y is the difference of a cell and an origin near the shift, for which a times the origin is a
-// number in float. Rows that reach farther do not race.
-constexpr double MOST = 8192, SQUARED = 16000;
-constexpr double MOST_SQUARED = SQUARED + 4;  // with what is rounded
-constexpr double ROUNDED = 0.52;              // a number is not farther off, with what float rounded before
-constexpr float FAR = 1e30f;                  // the norm of a row that does not race
+// Numbers of rows are Y = a y, rounded, with a = MOST / reach, and Q = b y^2 - q with b = SQUARED / reach^2. Here y is the
+// difference of a cell and an origin near the shift, for which a times the origin is a number in float. Rows do not race if
+// such a number has more than 16 bits, or if all of them are longer than LIMIT, in which case sums might have more than 31.
+constexpr double MOST = 8192, SQUARED = 8000;
+constexpr double ROUNDED = 0.52;  // a number is not farther off, with what float rounded before
+constexpr double LONG = 3;         // times the mean square is a row that does not race
+constexpr float FAR = 1e30f;      // the norm of a row that does not race
 constexpr double LEAST_REACH = 1e-12, LARGEST_REACH = 1e15;
 
 struct FactorSums {
-    double of_features, of_squares, largest, constant;
+    double size, squares, largest, rounded, constant;
 };
 
 // d = sum (g y + w y^2) + constant with g = -2 w c. Numbers of a cluster are G = g / (a U), W = w / (b U) and
-// C = (constant + sum w q / b - least) / U, rounded, in a unit U so large that no sum has more than 31 bits. Then
-// C + sum (G Y + W Q), in units, is off by at most U / 2 (1 + sum (|Y| + |Q|)), from its own rounding, and ROUNDED
-// sum (|g| / a + w / b), from that of the row. settle() gets the largest of the latter, of all clusters, and the sum of
-// |Y| + |Q| for each row.
+// C = (constant + sum w q / b - least) / U, rounded, in a unit U so large that no sum has more than 31 bits. What
+// rounding changes in sum (G Y + W Q) is, by Cauchy's inequality, at most the length of what is lost of G and W times that
+// of Y and Q, a row's norm; and what is lost of Y and Q changes it by at most ROUNDED sum (|g| / a + w / b). settle() gets
+// the largest of both, of all clusters.
 inline void prepare_whole(const Starts& starts, const Expected& expected, Whole& out, char* cursor) {
     const index k_total = starts.n_clusters, m = starts.n_features, words = n_words(starts), size = padded(m);
     cursor += (64 - reinterpret_cast<std::uintptr_t>(cursor) % 64) % 64;
@@ -87,21 +88,24 @@ inline void prepare_whole(const Starts& starts, const Expected& expected, Whole&
     // numbers of a cluster
     std::int16_t *first = reinterpret_cast<std::int16_t*>(weights + size), *second = first + size;
     std::uint32_t* tiles = reinterpret_cast<std::uint32_t*>(second + size);
+    double squared_limit = 0;
     for (index v = 0; v < m; ++v) {
-        const double wanted = 1.5 * double(expected.most[v]), square = double(expected.squares[v]);
+        const double wanted = double(expected.most[v]), square = double(expected.squares[v]);
         const double reach = !(wanted > LEAST_REACH) ? LEAST_REACH : wanted < LARGEST_REACH ? wanted : LARGEST_REACH;
+        const double share = square <= reach * reach ? square / (reach * reach) : 1;
         wide_scale[v] = scale[v] = float(MOST / reach);
         wide_origin[v] = origin[v] = float(starts.shift[v] * wide_scale[v]);
         step[v] = 1 / wide_scale[v];
         origins[v] = wide_origin[v] * step[v];
         square_step[v] = step[v] * step[v] * (MOST * MOST / SQUARED);
-        middle[v] = square <= reach * reach ? float(square / square_step[v]) : 0;
+        middle[v] = float(share * SQUARED);
         weights[v] = float(starts.weights[v] * step[v] * step[v]);
+        squared_limit += LONG * share * (MOST * MOST + (starts.expanded ? 0 : SQUARED * SQUARED / 2));
     }
     // by - how many - units factors are counted in `first` and `second`
     const auto count = [&](index k, double by) {
         const double *c = starts.centers + k * m, *w = starts.weights + (starts.shared ? 0 : k * m);
-        Wide constant = {}, of_features = {}, of_squares = {}, largest = {};
+        Wide constant = {}, size = {}, squares = {}, largest = {}, rounded = {};
         for (index v = 0; v < m; v += WIDE) {
             const auto there = __mmask8(first_lanes(m - v));
             const Wide weight = (Wide)_mm512_maskz_loadu_pd(there, w + v);
@@ -109,50 +113,54 @@ inline void prepare_whole(const Starts& starts, const Expected& expected, Whole&
             const Wide g = -2.0 * weight * moved * load<Wide>(step + v);
             const Wide h = starts.expanded ? Wide{} : weight * load<Wide>(square_step + v);
             constant += weight * moved * moved + h * load_wide<float, WIDE>(middle + v);
-            of_features += absolute<WIDE>(g);
-            of_squares += h;
+            size += absolute<WIDE>(g) + h;
+            squares += g * g + h * h;
             largest = absolute<WIDE>(g) > largest ? absolute<WIDE>(g) : largest;
             largest = h > largest ? h : largest;
             if (by == 0) continue;
-            const auto store_numbers = [by](Wide x, std::int16_t* to) {
+            const auto store_numbers = [&rounded, by](Wide x, std::int16_t* to) {
+                const Wide lost = x * by - Exponent<WIDE>::round(x * by);
+                rounded += lost * lost;
                 const __m256i numbers = _mm512_maskz_cvtpd_epi32(0xff, (__m512d)(x * by));
                 store(to, _mm256_maskz_cvtsepi32_epi16(0xff, numbers));
             };
             store_numbers(g, first + v);
             store_numbers(h, second + v);
         }
-        FactorSums sums = {0, 0, 0, starts.offsets[k]};
+        FactorSums sums = {0, 0, 0, 0, starts.offsets[k]};
         for (int l = 0; l < WIDE; ++l) {
-            sums.of_features += of_features[l];
-            sums.of_squares += of_squares[l];
+            sums.size += size[l];
+            sums.squares += squares[l];
             sums.largest = largest[l] > sums.largest ? largest[l] : sums.largest;
+            sums.rounded += rounded[l];
             sums.constant += constant[l];
         }
         return sums;
     };
-    double largest_word = 0, largest_sum = 0, largest_error = 0, least = __builtin_inf(), most = -__builtin_inf();
+    double largest_word = 0, longest = 0, largest_size = 0, least = __builtin_inf(), most = -__builtin_inf();
     for (index k = 0; k < k_total; ++k) {
         const FactorSums sums = count(k, 0);
-        const double sum = sums.of_features * MOST + sums.of_squares * MOST_SQUARED;
-        const double error = ROUNDED * (sums.of_features + sums.of_squares);
         constants[k] = sums.constant;
         largest_word = sums.largest > largest_word ? sums.largest : largest_word;
-        largest_sum = sum > largest_sum ? sum : largest_sum;
-        largest_error = error > largest_error ? error : largest_error;
+        longest = sums.squares > longest ? sums.squares : longest;
+        largest_size = sums.size > largest_size ? sums.size : largest_size;
         least = sums.constant < least ? sums.constant : least;
         most = sums.constant > most ? sums.constant : most;
     }
-    const double limit = 2147483000.0 - double(m) * (MOST + MOST_SQUARED) / 2;  // rounding makes factors larger
-    const double for_sums = (largest_sum + (most - least)) / limit, for_words = largest_word / 32767;
+    const double limit = square_root(squared_limit);
+    const double bits = 2147483000.0 - limit * square_root(double(m));  // rounding makes factors longer
+    const double for_sums = (square_root(longest) * limit + (most - least)) / bits, for_words = largest_word / 32767;
     const double wanted = for_sums > for_words ? for_sums : for_words;
     const double unit = double(float((wanted > 1e-30 ? wanted : 1e-30) * (1 + 1e-6)));
     const double largest = __builtin_fabs(least) + unit * 0x1p31;
-    const bool fits = limit > 0x1p30 && largest <= LARGEST<float> / 16;
+    const bool fits = m <= 16384 && bits > 0x1p30 && largest <= LARGEST<float> / 16;
+    double most_rounded = 0;
     std::uint32_t* tile_words = tiles;
     for (index tile = 0, k = 0; fits && tile < n_tiles(k_total); ++tile) {
         const int n = tile_size(k_total, tile);
         for (int j = 0; j < n; ++j, ++k) {
-            count(k, 1 / unit);
+            const double rounded = count(k, 1 / unit).rounded;
+            most_rounded = rounded > most_rounded ? rounded : most_rounded;
             std::uint32_t* to = tile_words + j;
             *to = std::uint32_t((constants[k] - least) / unit + 0.5);
             for (index v = 0; v < m;) {
@@ -169,8 +177,8 @@ inline void prepare_whole(const Starts& starts, const Expected& expected, Whole&
         tile_words += n * (1 + words);
     }
     // float has 24 digits of a sum
-    const double error = largest_error + unit + 4 * UNIT_ROUNDOFF<float> * largest;
-    out = {{2.01 * error, 0, 1.01 * unit, 0}, fits ? words : 0, wide_scale, wide_origin, scale, origin, middle, weights,
+    const double error = ROUNDED * largest_size + unit + 4 * UNIT_ROUNDOFF<float> * largest;
+    out = {{2.01 * error, 2.01 * unit * square_root(most_rounded), 0, 0}, float(squared_limit), fits ? words : 0, wide_scale, wide_origin, scale, origin, middle, weights,
            tiles, float(unit), float(least)};
 }
 
@@ -195,8 +203,9 @@ inline Floats scaled(const double* row, const Whole& whole, index v, index n) {
 }
 inline __m512i rounded(Floats x) { return _mm512_maskz_cvtps_epi32(0xffff, (__m512)x); }
 
-// Packs n rows of a tile: word by word those of all rows. The sums of their numbers go to norms, and weighted squares,
-// if asked for, to lengths. NaN, and what is too large, is rounded to the lowest number of 16 bits.
+// Packs n rows of a tile: word by word those of all rows. Sums of the squares of their numbers go to norms, and weighted
+// squares of the rows, if asked for, to lengths. NaN, and what is too large, becomes the least or the largest number of
+// 16 bits; that of a square does so first.
 template <class T, bool SHARED>
 void pack_whole(const Scratch<T>& block, const std::int32_t* places, index n, index m, const Whole& whole,
                 std::uint32_t* panel, float* norms, float* lengths) {
@@ -229,15 +238,17 @@ void pack_whole(const Scratch<T>& block, const std::int32_t* places, index n, in
             for (index j = 0; j < 16; ++j, to += ROWS) {
                 if (j >= group.words) break;
                 store(to, x[j]);
-                const __m512i size = _mm512_abs_epi16((__m512i)x[j]);
-                sum = multiply_words(sum, (Words)size, ones);
-                if (SHARED || j % 4 < 2) most = (Words)_mm512_max_epu16((__m512i)most, size);
+                // squares in units of 2^15, half of one off
+                sum = multiply_words(sum, (Words)_mm512_mulhrs_epi16((__m512i)x[j], (__m512i)x[j]), ones);
+                if (SHARED || j % 4 >= 2)
+                    most = (Words)_mm512_max_epu16((__m512i)most, _mm512_abs_epi16((__m512i)x[j]));
             }
             v = group.next(SHARED);
         }
-        const Words limit = Words{} + std::uint32_t(MOST);
-        const auto far = ((most & 0xffffu) > limit) | (most >> 16 > limit);
-        store(norms + i, far ? Floats{} + FAR : __builtin_convertvector(sum, Floats));
+        const Floats norm = (__builtin_convertvector(sum, Floats) + float(whole.words)) * 32768.0f;
+        const Words largest = Words{} + 32766u;
+        const auto far = ((most & 0xffffu) > largest) | (most >> 16 > largest);
+        store(norms + i, far | (norm > whole.limit) ? Floats{} + FAR : norm);
         if (SHARED && lengths) {
             transpose<float, 16>(length);
             Floats all = {};
@@ -306,15 +317,16 @@ index race_whole(const Scratch<T>& block, const std::int32_t* places, index n, S
                 best.value[r] = best.second[r] = Numbers{} + 0x7fffffff;
                 best.label[r] = Numbers{};
             }
-        if (next_block) fetch_ahead(block, g0, g1, n);
         for (index i = g0; i < g1; i += ROWS)
             pack_whole<T, SHARED>(block, places + i, n - i, m, whole, panels + (i - g0) * whole.words, rows.norms + i,
                                   SHARED && rows.upper ? rows.lengths + i : nullptr);
         const std::uint32_t* tile_words = whole.tiles;
         for (index tile = 0, first = 0; tile < n_tiles(k); ++tile) {
             const int size = tile_size(k, tile);
-            for (index i = g0; i < g1; i += ROWS)
+            for (index i = g0; i < g1; i += ROWS) {
+                if (next_block) fetch_ahead(block, {g0, g1, i, tile, n_tiles(k)}, n);
                 race_words(size, panels + (i - g0) * whole.words, tile_words, whole.words, first, bests[(i - g0) / ROWS]);
+            }
             tile_words += size * (1 + whole.words);
             first += size;
         }
