@@ -113,7 +113,7 @@ inline bool races_by_both_parts(index n_features, index n_clusters, bool shared)
 }
 // Whether a race in whole numbers is possible and pays, where there is none by products: packing rows takes longer.
 inline bool races_by_whole_numbers(index n_features, index n_clusters, bool shared) {
-    const bool many = n_features >= 16 && n_clusters >= (shared ? 24 : 12);
+    const bool many = n_features >= (shared ? 32 : 16) && n_clusters >= (shared || n_features < 128 ? 12 : 16);
     return many && level() >= 3 && !races_by_one_part(n_features, n_clusters);
 }
 #ifdef FWK_X86

@@ -1,4 +1,5 @@
-// A race by matrix products in the tile registers of AMX, where the processor has them: ten times the
+// Races that come before float. One is in whole numbers: see whole.hpp. The other, in here, is by matrix products in the
+// tile registers of AMX, where the processor has them: ten times the
 // multiply-adds of float a second. Numbers are sums of two bfloat16 there, x = h + l + r. Rows race by the
 // products h h' of one part first. What these leave out is bounded, and rows that this bound does not decide
 // race again by h h' + h l' + l h', with a bound some eighty times as narrow, and then in float: labels are

@@ -60,7 +60,7 @@ inline Floats joined(Wide a, Wide b) {
 
 // Numbers of rows are Y = a y, rounded, with a = MOST / reach, and Q = b y^2 - q with b = SQUARED / reach^2. Here y is the
 // difference of a cell and an origin near the shift, for which a times the origin is a number in float. Rows do not race if
-// such a number has more than 16 bits, or if all of them are longer than LIMIT, in which case sums might have more than 31.
+// such a number has more than 16 bits, or if all of them together are so long that sums might have more than 31.
 constexpr double MOST = 8192, SQUARED = 8000;
 constexpr double ROUNDED = 0.52;  // a number is not farther off, with what float rounded before
 constexpr double LONG = 3;         // times the mean square is a row that does not race
@@ -102,7 +102,7 @@ inline void prepare_whole(const Starts& starts, const Expected& expected, Whole&
         weights[v] = float(starts.weights[v] * step[v] * step[v]);
         squared_limit += LONG * share * (MOST * MOST + (starts.expanded ? 0 : SQUARED * SQUARED / 2));
     }
-    // by - how many - units factors are counted in `first` and `second`
+    // What the factors of a cluster sum up to; times `by`, if that is not zero, they are rounded into `first` and `second`.
     const auto count = [&](index k, double by) {
         const double *c = starts.centers + k * m, *w = starts.weights + (starts.shared ? 0 : k * m);
         Wide constant = {}, size = {}, squares = {}, largest = {}, rounded = {};
