@@ -187,5 +187,5 @@ def test_cells_that_are_no_finite_numbers_are_noticed(dtype, cell, n):
     rows = np.random.default_rng(0).standard_normal((200, 20)).astype(dtype)
     model = EWKMeans(12, n_init=1, max_iter=2).fit(rows)
     rows[n // 2, 3] = cell
-    with pytest.raises(ValueError, match=r"NaN|infinit"):
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
         model.predict(rows[:n])
