@@ -460,12 +460,13 @@ void test_sparse(const Shape& shape) {
     }
 }
 
-// A race by products in tile registers: its labels are those of the plain way, its bounds hold, and where
+// A race by products, in tile registers or of whole numbers: its labels are those of the plain way, its bounds hold, and where
 // rows are not made to mislead it, it decides most of them.
 enum class Kind { easy, duplicates, bisectors, cancelling, units, tiny, long_rows, zero_weights };
 
 template <class T>
-void test_products(Index n, Index m, Index k, bool shared, bool with_offsets, Kind kind, bool by_one, bool by_both) {
+void test_products(Index n, Index m, Index k, bool shared, bool with_offsets, Kind kind, bool by_one, bool by_both,
+                   bool whole) {
     const fwk::Kernels<T>& kernels = fwk::kernels<T>();
     const Shape shape = {n, m, k, 0, 0, shared, false, false, false, false, false};
     const char* type = sizeof(T) == 8 ? "products, float64" : "products, float32";
@@ -507,11 +508,14 @@ void test_products(Index n, Index m, Index k, bool shared, bool with_offsets, Ki
     const auto prepare = [&](int at, std::size_t bytes) { return Problem<T>::aligned(memory[at], bytes); };
     char* prepared = prepare(0, kernels.prepared_bytes(starts));
     char* single = prepare(1, fwk::kernels<float>().prepared_bytes(starts));
-    char* products = prepare(2, kernels.products_bytes(starts));
+    char* products = prepare(2, kernels.products_bytes(starts, whole));
     char* scratch = prepare(3, kernels.bounded_bytes(table, k));
     kernels.prepare(starts, 0, prepared);
     fwk::kernels<float>().prepare(starts, 0, single);
-    kernels.prepare_products(starts, by_one, by_both, products);
+    std::vector<float> most_of(m), squares_of(m);
+    kernels.expect(table, shift.data(), most_of.data(), squares_of.data());
+    const fwk::Expected expected = {most_of.data(), squares_of.data()};
+    kernels.prepare_products(starts, whole ? &expected : nullptr, by_one, by_both, products);
     std::vector<std::int32_t> plain(n), assigned(n), labels(n, -1);
     const auto never = Problem<T>::never();
     kernels.assign(table, 0, n, starts, prepared, nullptr, nullptr, scratch, {plain.data(), nullptr}, never);
@@ -571,44 +575,45 @@ void test_products(Index n, Index m, Index k, bool shared, bool with_offsets, Ki
 }
 
 void test_products() {
-    if (!fwk::has_tiles()) return;
     const Index sizes[][3] = {{1, 5, 2}, {70, 1, 3}, {33, 16, 16}, {150, 33, 17}, {400, 50, 50}, {190, 210, 35}};
     for (const auto& size : sizes)
         for (const bool shared : {false, true})
             for (const bool offsets : {false, true})
                 for (const Kind kind : {Kind::easy, Kind::duplicates, Kind::bisectors, Kind::cancelling, Kind::units,
                                         Kind::tiny, Kind::long_rows, Kind::zero_weights}) {
-                    for (const int races : {1, 2, 3}) {
-                        const bool one = races & 1, both = races & 2;
-                        test_products<double>(size[0], size[1], size[2], shared, offsets, kind, one, both);
-                        test_products<float>(size[0], size[1], size[2], shared, offsets, kind, one, both);
+                    for (const int races : {0, 1, 2, 3}) {
+                        const bool whole = races == 0, one = whole || races & 1, both = races & 2;
+                        if (whole ? fwk::level() < 3 : !fwk::has_tiles()) continue;
+                        test_products<double>(size[0], size[1], size[2], shared, offsets, kind, one, both, whole);
+                        test_products<float>(size[0], size[1], size[2], shared, offsets, kind, one, both, whole);
                     }
                 }
 }
 
-// Every bit that x86-64-v3 and v4 promise the compiler is asked for, and what tile registers need.
+// Every bit that x86-64-v3 and v4 promise the compiler is asked for, and what products need.
 void test_levels() {
     const auto level = [](fwk::Processor found, double wanted) {
         check(fwk::x86_level(found) == wanted, {}, "processor", "its level", fwk::x86_level(found),
               wanted);
     };
-    const fwk::Processor v4 = {0x38d83201, 0xd0030128, 0x21, 0xe6, 0};
+    const fwk::Processor v4 = {0x38d83201, 0xd0030128, 0x21, 0xe6, 0, 0};
     level(v4, 2);
-    level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx, 0x600e6, 0x1400000}, 3);
+    level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx, 0x600e6, 0x800, 0x1400000}, 4);
+    level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx, 0x600e6, 0, 0x1400000}, 2);
     for (const std::uint32_t saved : {0x600e6u, 0x400e6u, 0x200e6u, 0xe6u})
         for (const std::uint32_t edx : {0x1400000u, 0x1000000u, 0x400000u, 0u})
-            level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx, saved, edx},
-                  saved == 0x600e6u && edx == 0x1400000u ? 3 : 2);
+            level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx, saved, 0x800, edx},
+                  saved == 0x600e6u && edx == 0x1400000u ? 4 : 3);
     for (int bit = 0; bit < 32; ++bit) {
         const std::uint32_t one = std::uint32_t(1) << bit;
         const bool wide = one & 0xd0030000, saved = one & 0xe0;
-        level({v4.leaf1_ecx & ~one, v4.leaf7_ebx, v4.extended1_ecx, v4.saved_registers, 0},
+        level({v4.leaf1_ecx & ~one, v4.leaf7_ebx, v4.extended1_ecx, v4.saved_registers, 0, 0},
               v4.leaf1_ecx & one ? 0 : 2);
-        level({v4.leaf1_ecx, v4.leaf7_ebx & ~one, v4.extended1_ecx, v4.saved_registers, 0},
+        level({v4.leaf1_ecx, v4.leaf7_ebx & ~one, v4.extended1_ecx, v4.saved_registers, 0, 0},
               v4.leaf7_ebx & one ? wide : 2);
-        level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx & ~one, v4.saved_registers, 0},
+        level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx & ~one, v4.saved_registers, 0, 0},
               v4.extended1_ecx & one ? 0 : 2);
-        level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx, v4.saved_registers & ~one, 0},
+        level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx, v4.saved_registers & ~one, 0, 0},
               v4.saved_registers & one ? saved : 2);
     }
 }

@@ -1,9 +1,10 @@
-"""Wide rows race by products in tile registers where the processor has them; nobody can tell.
+"""Rows race in whole numbers, or by products in tile registers; nobody can tell.
 
-Where it has none, these tests run the plain way: what they assert holds all the same.
+Where the processor has neither, these tests run the plain way: what they assert holds all the same.
 `test_kernels.cpp` looks at the bounds of such a race, `test_tiles.cpp` at the sums it begins with.
 """
 
+import itertools
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from _core.problems import assert_bitwise, assert_labels_exact, make_problem, python, relaid
+from fwkmeans import EWKMeans, KMeans
 
 compiled = pytest.importorskip("fwkmeans._core.compiled")
 
@@ -153,9 +155,37 @@ for case in CASES:
     for kind in KINDS:
         for problem in problems(*case.values, kind):
             print(problem.assign(compiled)[0].tobytes().hex())
+from _core.test_products import fits
+for model in fits():
+    print(model.n_iter_, model.labels_.tobytes().hex(), model.cluster_centers_.tobytes().hex())
 """
+
+
+def fits():
+    """Yield fits whose passes begin with such a race, of rows of which some reach very far."""
+    rng = np.random.default_rng(0)
+    places = rng.standard_normal((16, 36))
+    rows = places[rng.integers(0, 16, 3000)] + rng.standard_normal((3000, 36))
+    rows[::100] *= 10.0 ** rng.integers(0, 4, (30, 1))
+    rows[:, 5] = rows[:, 5] * 1e-6 + 1000.0
+    rows[:, 7] = 3.0
+    for make, dtype in itertools.product((KMeans, EWKMeans), (np.float32, np.float64)):
+        yield make(16, init=rows[:16].astype(dtype), n_init=1, max_iter=8).fit(rows.astype(dtype))
 
 
 @pytest.mark.long
 def test_labels_are_the_same_without_products():
-    assert python(CODE, FWKMEANS_ISA="x86_64_amx") == python(CODE, FWKMEANS_ISA="x86_64_v4")
+    plain = python(CODE, FWKMEANS_ISA="x86_64_v4")
+    assert python(CODE, FWKMEANS_ISA="x86_64_amx") == plain
+    assert python(CODE, FWKMEANS_ISA="x86_64_vnni") == plain
+
+
+@pytest.mark.parametrize("n", [3, 200])
+@pytest.mark.parametrize("cell", [np.nan, np.inf])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_cells_that_are_no_finite_numbers_are_noticed(dtype, cell, n):
+    rows = np.random.default_rng(0).standard_normal((200, 20)).astype(dtype)
+    model = EWKMeans(12, n_init=1, max_iter=2).fit(rows)
+    rows[n // 2, 3] = cell
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        model.predict(rows[:n])

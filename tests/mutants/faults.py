@@ -1934,6 +1934,30 @@ among(
     ),
 )
 among(
+    "_core/whole.hpp",  # a processor without VNNI cannot notice these
+    (
+        "whole-numbers-without-slack",
+        "too small a bound",
+        "const double error = ROUNDED * largest_size + unit +",
+        "const double error = 0.01 * largest_size + unit +",
+        "tests/_core/test_products.py",
+    ),
+    (
+        "whole-numbers-of-far-rows",
+        "forgotten case",
+        "far | (norm > whole.limit) ? Floats{} + FAR : norm",
+        "norm",
+        "tests/_core/test_products.py",
+    ),
+    (
+        "whole-numbers-of-odd-cells",
+        "forgotten case",
+        "if (!near[j]) rows.odd |= !all_finite(block.row(places[i + j]), m);",
+        "if (!near[j]) rows.odd |= false;",
+        "tests/_core/test_products.py",
+    ),
+)
+among(
     "_core/bounded.hpp",  # nor these
     (
         "favorites-without-bound",

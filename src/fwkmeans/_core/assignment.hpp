@@ -173,23 +173,23 @@ void look_up(const Scratch<T>& block, index i0, index n, const double* costs, in
         }
 }
 
-template <class T, int K, bool SHARED>
-inline void fill_tile(const T* panel, const T* constants, index m, const double* lookups,
-                      V<T> (&sum)[ROW_VECTORS][K]) {
+// R vectors of rows and K clusters.
+template <class T, int R, int K, bool SHARED>
+inline void fill_tile(const T* panel, const T* constants, index m, const double* lookups, V<T> (&sum)[R][K]) {
     const T* factors = constants + K;
-    for (int r = 0; r < ROW_VECTORS; ++r)
+    for (int r = 0; r < R; ++r)
         for (int j = 0; j < K; ++j) sum[r][j] = V<T>{} + constants[j];
     if (lookups)
         for (int j = 0; j < K; ++j)
-            for (int r = 0; r < ROW_VECTORS; ++r) {
+            for (int r = 0; r < R; ++r) {
                 const double* own = lookups + j * TILE_ROWS<T> + r * WIDTH<T>;
                 sum[r][j] += __builtin_convertvector(load<Vector<double, WIDTH<T>>>(own), V<T>);
             }
     for (index v = 0; v < m; ++v, panel += TILE_ROWS<T>, factors += SHARED ? K : 2 * K) {
-        V<T> y[ROW_VECTORS];
-        for (int r = 0; r < ROW_VECTORS; ++r) y[r] = load<V<T>>(panel + r * WIDTH<T>);
+        V<T> y[R];
+        for (int r = 0; r < R; ++r) y[r] = load<V<T>>(panel + r * WIDTH<T>);
         for (int j = 0; j < K; ++j)
-            for (int r = 0; r < ROW_VECTORS; ++r) {
+            for (int r = 0; r < R; ++r) {
                 if constexpr (SHARED) {
                     sum[r][j] += y[r] * factors[j];
                 } else {
@@ -203,29 +203,36 @@ inline void fill_tile(const T* panel, const T* constants, index m, const double*
 template <class T>
 struct Best {
     V<T> value[ROW_VECTORS], second[ROW_VECTORS], label[ROW_VECTORS];
+
+    Best() {
+        for (int r = 0; r < ROW_VECTORS; ++r) {
+            value[r] = second[r] = V<T>{} + INFINITE<T>;
+            label[r] = V<T>{};
+        }
+    }
+    void enter(int r, V<T> d, index cluster) {
+        const V<T> loser = d < value[r] ? value[r] : d;
+        second[r] = loser < second[r] ? loser : second[r];
+        label[r] = d < value[r] ? V<T>{} + T(cluster) : label[r];
+        value[r] = d < value[r] ? d : value[r];
+    }
 };
 
-template <class T, int K, bool SHARED>
+template <class T, int R, int K, bool SHARED>
 void race_tile(const T* panel, const T* constants, index m, const double* lookups, index first,
                Best<T>& best) {
-    V<T> sum[ROW_VECTORS][K];
-    fill_tile<T, K, SHARED>(panel, constants, m, lookups, sum);
-    for (int r = 0; r < ROW_VECTORS; ++r)
-        for (int j = 0; j < K; ++j) {
-            const V<T> d = sum[r][j], label = V<T>{} + T(first + j);
-            const V<T> loser = d < best.value[r] ? best.value[r] : d;
-            best.second[r] = loser < best.second[r] ? loser : best.second[r];
-            best.label[r] = d < best.value[r] ? label : best.label[r];
-            best.value[r] = d < best.value[r] ? d : best.value[r];
-        }
+    V<T> sum[R][K];
+    fill_tile<T, R, K, SHARED>(panel, constants, m, lookups, sum);
+    for (int r = 0; r < R; ++r)
+        for (int j = 0; j < K; ++j) best.enter(r, sum[r][j], first + j);
 }
 
-template <class T, bool SHARED, int K = MAX_TILE>
+template <class T, int R, bool SHARED, int K = MAX_TILE>
 inline void race_tile(int size, const T* panel, const T* constants, index m, const double* lookups,
                       index first, Best<T>& best) {
-    if (size == K) return race_tile<T, K, SHARED>(panel, constants, m, lookups, first, best);
+    if (size == K) return race_tile<T, R, K, SHARED>(panel, constants, m, lookups, first, best);
     if constexpr (K > 1)
-        race_tile<T, SHARED, K - 1>(size, panel, constants, m, lookups, first, best);
+        race_tile<T, R, SHARED, K - 1>(size, panel, constants, m, lookups, first, best);
 }
 
 // The same for rows with missing cells, which are left out; G clusters of a tile from j0 on.
@@ -258,13 +265,7 @@ void race_masked(const T* panel, const T* constants, int size, int j0, index m, 
             }
         }
     for (int r = 0; r < ROW_VECTORS; ++r)
-        for (int j = 0; j < G; ++j) {
-            const V<T> d = sum[r][j], label = V<T>{} + T(first + j0 + j);
-            const V<T> loser = d < best.value[r] ? best.value[r] : d;
-            best.second[r] = loser < best.second[r] ? loser : best.second[r];
-            best.label[r] = d < best.value[r] ? label : best.label[r];
-            best.value[r] = d < best.value[r] ? d : best.value[r];
-        }
+        for (int j = 0; j < G; ++j) best.enter(r, sum[r][j], first + j0 + j);
 }
 
 template <class T>
@@ -518,20 +519,21 @@ inline void leave_bounds(const Scratch<T>& block, index i, index m, V<T> value, 
 }
 
 // Labels, and bounds if wanted, of a vector of rows from i on after their race; nearest(i) decides where
-// the race could not, and how often is returned. By one PART of numbers (products.hpp) the second best bounds all
-// others whether the best is certain or not: the sums are lower bounds, or, of shared weights, half of the slack
-// from them. What bounds all others replaces the norm.
+// the race could not, and how often is returned. By one PART of numbers (products.hpp) or none (whole.hpp) the second
+// best bounds all others whether the best is certain or not: the sums are lower bounds, or half of the slack from them
+// where the slack follows from the norm, as with shared weights. What bounds all others replaces the norm.
 template <class T, bool SHARED, int PARTS = 2, class Nearest>
 inline index settle(Scratch<T>& block, const Prepared& bound, index i, index m, V<T> value, V<T> second,
                     V<T> label, double unit, Nearest nearest) {
-    const V<T> scale = SHARED ? load<V<T>>(block.norms + i) : second - T(bound.lowest_offset);
+    constexpr bool BY_NORM = SHARED || PARTS == 0;
+    const V<T> scale = BY_NORM ? load<V<T>>(block.norms + i) : second - T(bound.lowest_offset);
     const V<T> slack = T(bound.absolute) + T(bound.linear) * square_root<T, WIDTH<T>>(scale) +
                        T(bound.relative) * scale;
     const auto certain = second - value > slack;
     const index n = block.n_rows - i < WIDTH<T> ? block.n_rows - i : WIDTH<T>;
     std::int32_t* labels = block.labels + i;
-    if constexpr (PARTS == 1) {
-        const V<T> below = slack * T(SHARED ? 0.5 : 0);
+    if constexpr (PARTS < 2) {
+        const V<T> below = slack * T(BY_NORM ? 0.5 : 0);
         if (block.upper)
             leave_bounds<T, SHARED>(block, i, m, value, second, slack, below, label, certain == certain, n, unit);
         store(block.norms + i, second - below);
@@ -557,6 +559,18 @@ inline index settle(Scratch<T>& block, const Prepared& bound, index i, index m, 
     return n_doubtful;
 }
 
+// Where a race is: in rows [first, last) at `row`, of which it takes some at a time with all tiles of clusters.
+struct Place {
+    index first, last, row, tile, n_tiles;
+};
+template <class T>
+[[gnu::always_inline]] inline void fetch_ahead(const Scratch<T>& block, Place at, index n_rows) {
+    if (!block.ahead) return;
+    const index done = at.first * at.n_tiles + at.tile * (at.last - at.first) + (at.row - at.first);
+    const index rows = at.last - at.row < TILE_ROWS<T> ? at.last - at.row : TILE_ROWS<T>;
+    fetch_ahead(block, done, done + rows, n_rows * at.n_tiles);
+}
+
 // Labels of the packed block for one start; nearest(i) decides where the race cannot, and how often is
 // returned.
 template <class T, bool SHARED, class Nearest>
@@ -568,16 +582,9 @@ index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, 
     // A tile of clusters races several tiles of rows while its factors are in the first cache.
     constexpr index GROUP = 4;
     const index group = block.levels ? 1 : GROUP;
-    Best<T> bests[GROUP];
     for (index g0 = 0; g0 < block.n_rows; g0 += group * TILE_ROWS<T>) {
         const index g1 = g0 + group * TILE_ROWS<T> < block.n_rows ? g0 + group * TILE_ROWS<T> : block.n_rows;
-        for (Best<T>& best : bests)
-            for (int r = 0; r < ROW_VECTORS; ++r) {
-                best.value[r] = V<T>{} + INFINITE<T>;
-                best.second[r] = best.value[r];
-                best.label[r] = V<T>{};
-            }
-        fetch_ahead(block, g0, g1, block.n_rows);
+        Best<T> bests[GROUP];
         const T* constants = shift_of<T>(starts, prepared) + m;
         if (block.levels)
             look_up<T, TILE_ROWS<T>>(block, g0, block.n_rows - g0, costs_of(prepared), k);
@@ -588,10 +595,13 @@ index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, 
             Best<T>* best = bests;
             for (index i0 = g0; i0 < g1; i0 += TILE_ROWS<T>, ++best) {
                 const T* panel = block.panels + i0 * m;
+                fetch_ahead(block, {g0, g1, i0, tile, n_tiles(k)}, block.n_rows);
                 if (!SHARED && block.holes && block.holes[i0 / TILE_ROWS<T>])
                     race_masked<T>(size, panel, constants, m, lookups, first, *best);
+                else if (block.n_rows - i0 > WIDTH<T>)
+                    race_tile<T, ROW_VECTORS, SHARED>(size, panel, constants, m, lookups, first, *best);
                 else
-                    race_tile<T, SHARED>(size, panel, constants, m, lookups, first, *best);
+                    race_tile<T, 1, SHARED>(size, panel, constants, m, lookups, first, *best);
             }
             constants += size * (1 + m * (SHARED ? 1 : 2));
             first += size;

@@ -19,7 +19,7 @@ index block_rows(index n_features) {
 
 template <class T>
 struct Scratch {
-    T* panels;               // (tiles, M, TILE_ROWS) transposed and shifted rows
+    T* panels;               // (tiles, M, TILE_ROWS) transposed and shifted rows; room for M in fours
     unsigned char* holes;    // (tiles) whether a tile has cells that are no finite numbers; null: nobody asks
     bool odd = false;        // whether there may be such cells among all that were raced, if somebody asks
     T* norms;                // (block) squared length of the shifted rows
@@ -50,7 +50,7 @@ struct Scratch {
             cursor += std::uintptr_t(round_up(bytes, 64));
             return taken;
         };
-        panels = reinterpret_cast<T*>(take(block * n_features * sizeof(T)));
+        panels = reinterpret_cast<T*>(take(block * round_up(n_features, 4) * sizeof(T)));
         norms = reinterpret_cast<T*>(take(block * sizeof(T)));
         staged = reinterpret_cast<T*>(take(block * n_features * sizeof(T)));
         wide = reinterpret_cast<double*>(take(powers ? block * n_features * 8 : 0));
@@ -101,9 +101,9 @@ void stage(const Rows<T>& table, index begin, index end, Scratch<T>& block) {
 }
 
 // Asks for the part [from, to) of `whole` parts of the next block's memory, so that it arrives while
-// this block is computed.
+// this block is computed. Inline in any case: GCC leaves out calls of a function that only asks.
 template <class T>
-inline void fetch_ahead(const Scratch<T>& block, index from, index to, index whole) {
+[[gnu::always_inline]] inline void fetch_ahead(const Scratch<T>& block, index from, index to, index whole) {
     if (!block.ahead || whole == 0) return;
     const char* begin = block.ahead + block.ahead_bytes * from / whole;
     const char* end = block.ahead + block.ahead_bytes * (to < whole ? to : whole) / whole;

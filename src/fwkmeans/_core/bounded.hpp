@@ -288,13 +288,13 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
                         const char* prepared, const char* products, void* scratch,
                         const LastLabels& known, const Bounds& bounds, const Sums& out, Cancel cancel) {
     const index k = starts.n_clusters, m = starts.n_features;
-    const TileRegisters registers(products);
     Scratch<T> block(scratch, m, k, false, table.gaps);
     Undecided<F> open(block.end, m, k, block_rows<T>(m), table.gaps);
     for (index v = 0; v < m; ++v) open.zeros[v] = 0;
     open.rows.offsets = bounds.offsets;
     const Start<T> exactly(table, starts, 0);
     const auto* by_products = reinterpret_cast<const Products*>(products);
+    const TileRegisters registers(by_products && by_products->tiles);
     Parts parts = {by_products && by_products->one, by_products && by_products->both};
     std::int64_t counts[N_COUNTS] = {};
     for_each_block(table, begin, end, block, cancel, [&] {

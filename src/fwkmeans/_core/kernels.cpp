@@ -59,6 +59,22 @@ void farthest_bounded(const Rows<T>& table, index begin, index end, const Starts
     });
 }
 
+// Looks at some rows, far apart.
+template <class T>
+void expect(const Rows<T>& table, const double* shift, float* most, float* squares) {
+    constexpr index ENOUGH = 128;
+    const index n = table.n_rows < ENOUGH ? table.n_rows : ENOUGH, m = table.n_features;
+    for (index v = 0; v < m; ++v) most[v] = squares[v] = 0;
+    for (index i = 0; i < n; ++i) {
+        const T* row = table.data + table.n_rows * i / n * table.row_stride;
+        for (index v = 0; v < m; ++v) {
+            const float y = float(load<T>(row + v * table.column_stride) - T(shift[v])), size = y < 0 ? -y : y;
+            most[v] = size > most[v] ? size : most[v];
+            squares[v] += size <= most[v] ? size * size / float(n) : 0;
+        }
+    }
+}
+
 // Labels of complete rows without categories by a race in float; false if that decides too few.
 template <class T>
 bool assign_in_single(Scratch<T>& block, Undecided<float>& open, const Start<T>& exactly,
@@ -82,7 +98,6 @@ template <class T>
 void assign(const Rows<T>& table, index begin, index end, const Starts& starts, const char* prepared,
             const char* single, const char* products, void* scratch, const Labels& out, Cancel cancel) {
     if (out.known) single = products = nullptr;
-    const TileRegisters registers(products);
     const Start<T> exactly(table, starts, 0);
     const bool look = out.odd && !out.known;
     Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps || look);
@@ -90,6 +105,7 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
     double objective = 0;
     const index m = starts.n_features;
     const auto* by_products = reinterpret_cast<const Products*>(products);
+    const TileRegisters registers(by_products && by_products->tiles);
     Parts parts = {by_products && by_products->one, by_products && by_products->both};
     Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m), look);
     open.rows.upper = nullptr;
@@ -314,7 +330,7 @@ void observed(const Rows<T>& table, index begin, index end, void* scratch, std::
 template <class T>
 constexpr Kernels<T> table_of() {
     return {FWK_NAME,     prepared_bytes<T>, prepare<T>,   scratch_bytes<T>, accumulate<T>,
-            bounded_bytes<T>, accumulate_bounded<T>, sum_clusters<T>, products_bytes, prepare_products,
+            bounded_bytes<T>, accumulate_bounded<T>, sum_clusters<T>, products_bytes, prepare_products, expect<T>,
             farthest<T>,  farthest_bounded<T>, assign<T>,         distances<T>, slopes<T>,        powers<T>,
             roots_bytes,  roots<T>,          describe<T>,  finite<T>, observed<T>, seeding_rows,     pack_for_seeding,
             nearest_candidates};

@@ -42,6 +42,11 @@ struct Starts {
     bool expanded = false;
 };
 
+// What rows are like, as far as a few of them tell: it decides how fast rows race, and no label.
+struct Expected {
+    const float *most, *squares;  // (M) the largest |y - shift|, and the mean of its square
+};
+
 // The labels of the last pass, replaced by those of this one; null if nobody keeps them.
 struct LastLabels {
     std::int32_t* labels;         // (R, n_rows), starts `stride` apart
@@ -169,11 +174,12 @@ struct Kernels {
     // order[position[j]] to order[position[j + 1]]. Columns of the rows must be contiguous.
     void (*sum_clusters)(const Rows<T>&, const Starts&, std::int32_t* order, std::int32_t* position,
                          index first, index last, const Sums&);
-    // Races by products in tile registers, for complete rows; no bytes: there are none.
-    std::size_t (*products_bytes)(const Starts&);
-    // By one part of numbers, by both, or by one and then by both; into zeros, or what was written for the same
-    // shapes and `expanded`.
-    void (*prepare_products)(const Starts&, bool one, bool both, void* products);
+    // Races in whole numbers, or by products in tile registers, for complete rows; no bytes: there are none.
+    std::size_t (*products_bytes)(const Starts&, bool whole);
+    // By one part of numbers, by both, or by one and then by both; with `expected` rows, whole numbers replace one part.
+    // Into zeros, or what was written for the same shapes and `expanded`.
+    void (*prepare_products)(const Starts&, const Expected*, bool one, bool both, void* products);
+    void (*expect)(const Rows<T>&, const double* shift, float* most, float* squares);
     void (*farthest)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                      const char* prepared, void* scratch, const Farthest&, Cancel);
     // The same for one start after a pass by bounds, which has left labels and upper bounds.

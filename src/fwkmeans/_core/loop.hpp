@@ -169,14 +169,15 @@ class Passes {
     void prepare(const Starts& starts, Races by) {
         const bool products = by.products();
         // other shapes must find zeros
-        const std::size_t of_products = products ? kernels<T>().products_bytes(starts) : 0;
+        const std::size_t of_products = products ? kernels<T>().products_bytes(starts, by.whole) : 0;
         if (prepared_products_.size() != of_products) prepared_products_.assign(of_products, 0);
         const std::size_t bytes = kernels<T>().prepared_bytes(starts);
         if (prepared_.size() < bytes) prepared_.resize(bytes);
+        const Expected* expected = some_rows_.of(problem_.rows, problem_.shift, by);
         Team{n_threads_}.share(products ? 2 : 1, 2 * k_ * m_, [&](index first, index last) {
             for (index table = first; table < last; ++table)
                 if (table == 1)
-                    kernels<T>().prepare_products(starts, by.one, by.both, prepared_products_.data());
+                    kernels<T>().prepare_products(starts, expected, by.one, by.both, prepared_products_.data());
                 else if (by.single)
                     kernels<float>().prepare(starts, 0, prepared_.data());
                 else
@@ -274,6 +275,7 @@ class Passes {
     std::vector<char> prepared_;
     std::vector<double> parts_, total_;
     std::vector<char> prepared_products_;
+    SomeRows some_rows_;
     std::vector<std::int64_t> counts_;  // (parts, N_COUNTS)
     std::vector<std::int32_t> order_, position_;  // rows by their labels, and where clusters begin
     bool packed_ = false;  // whether all rows are in the scratch memory

@@ -273,7 +273,7 @@ class BoundedPass {
         const index n_own = starts.shared ? 1 : k;
         races_ = Races::first<T>(known.span.data(), m, rows.gaps).of(starts);
         if (races_.single) single_ = prepare_all<float>(starts, 1);
-        if (races_.products()) products_.resize(r, std::vector<char>(kernels<T>().products_bytes(starts)));
+        if (races_.products()) products_.resize(r, std::vector<char>(kernels<T>().products_bytes(starts, races_.whole)));
         for (index start = 0; start < r; ++start) {
             moves_.emplace_back(new MovedBounds(k, m));
             Starts one = starts;
@@ -292,7 +292,8 @@ class BoundedPass {
                                                   known.new_upper.data() + start * known.new_upper.stride(0),
                                                   known.new_lower.data() + start * known.new_lower.stride(0), unit_));
             if (races_.products())
-                kernels<T>().prepare_products(one, races_.one, races_.both, products_[start].data());
+                kernels<T>().prepare_products(one, some_rows_.of(rows, starts.shift, races_), races_.one, races_.both,
+                                              products_[start].data());
         }
     }
 
@@ -329,6 +330,7 @@ class BoundedPass {
     const LastLabels& last_;
     double unit_;
     Races races_{};
+    SomeRows some_rows_;
     std::vector<char> prepared_, single_;
     std::vector<std::unique_ptr<MovedBounds>> moves_;  // their tables are what the bounds point to
     std::vector<Starts> ones_;
@@ -475,8 +477,11 @@ double assign_rows(const Rows<T>& rows, const Starts& starts, int n_threads, boo
     const bool same = sizeof(T) == sizeof(float);
     const std::vector<char> of_floats = races && !same ? prepare_all<float>(starts, 1) : std::vector<char>();
     const char* single = !races ? nullptr : same ? prepared.data() : of_floats.data();
-    std::vector<char> products(by_products ? kernels<T>().products_bytes(starts) : 0);
-    if (by_products) kernels<T>().prepare_products(starts, found.one, found.both, products.data());
+    std::vector<char> products(by_products ? kernels<T>().products_bytes(starts, found.whole) : 0);
+    SomeRows some_rows;
+    if (by_products)
+        kernels<T>().prepare_products(starts, some_rows.of(input.rows, starts.shift, found), found.one, found.both,
+                                      products.data());
     std::vector<double> objective(segments, 0.0);
     std::atomic<bool> odd{false};
     Scratch scratch(n_threads,
@@ -972,7 +977,7 @@ NB_MODULE(_kernels, m) {
     m.def("instruction_set", fwk::name_of_instruction_set);
     m.def("x86_level", [](std::uint32_t leaf1_ecx, std::uint32_t leaf7_ebx,
                           std::uint32_t extended1_ecx, std::uint32_t saved_registers,
-                          std::uint32_t leaf7_edx) {
-        return fwk::x86_level({leaf1_ecx, leaf7_ebx, extended1_ecx, saved_registers, leaf7_edx});
+                          std::uint32_t leaf7_ecx, std::uint32_t leaf7_edx) {
+        return fwk::x86_level({leaf1_ecx, leaf7_ebx, extended1_ecx, saved_registers, leaf7_ecx, leaf7_edx});
     });
 }

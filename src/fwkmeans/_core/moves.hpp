@@ -22,9 +22,11 @@ inline double unit_of(const double* span, index m) {
 inline bool fits_single(double difference) { return difference > 1e-12 && difference < 1e15; }
 
 // The races of lower precision that a pass by bounds begins with: rows in double precision race in single,
-// and before that by products of one part of their numbers, and of both. What they leave in doubt is decided again.
+// and before that by products of one part of their numbers, and of both, or in whole numbers instead of one part. What
+// they leave in doubt is decided again.
 struct Races {
     bool single, one, both;
+    bool whole = false;
 
     template <class T>
     static Races first(const double* span, index m, bool gaps) {
@@ -36,7 +38,9 @@ struct Races {
     // Those that pay for so many features and clusters.
     Races of(const Starts& starts) const {
         const index m = starts.n_features, k = starts.n_clusters;
-        return {single, one && races_by_one_part(m, k), both && races_by_both_parts(m, k, starts.expanded)};
+        const bool numbers = one && races_by_whole_numbers(m, k, starts.expanded);
+        return {single, numbers || (one && races_by_one_part(m, k)), both && races_by_both_parts(m, k, starts.expanded),
+                numbers};
     }
     bool products() const { return one || both; }
     // Those that still pay if they could not decide so many rows.
@@ -54,6 +58,26 @@ struct Deciding {
     const double* weights;  // (K or 1, M), effective
     index n_own;            // K or 1
     const double* offsets;  // (K), null: none
+};
+
+// What to expect of rows that may race in whole numbers.
+class SomeRows {
+   public:
+    template <class T>
+    const Expected* of(const Rows<T>& rows, const double* shift, Races races) {
+        if (!races.whole) return nullptr;
+        const index m = rows.n_features;
+        if (numbers_.empty()) {
+            numbers_.resize(2 * m);
+            kernels<T>().expect(rows, shift, numbers_.data(), numbers_.data() + m);
+            expected_ = {numbers_.data(), numbers_.data() + m};
+        }
+        return &expected_;
+    }
+
+   private:
+    std::vector<float> numbers_;
+    Expected expected_{};
 };
 
 class MovedBounds {

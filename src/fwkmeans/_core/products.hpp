@@ -1,19 +1,26 @@
-// A race by matrix products in the tile registers of AMX, where the processor has them: ten times the
+// Races that come before float. One is in whole numbers: see whole.hpp. The other, in here, is by matrix products in the
+// tile registers of AMX, where the processor has them: ten times the
 // multiply-adds of float a second. Numbers are sums of two bfloat16 there, x = h + l + r. Rows race by the
 // products h h' of one part first. What these leave out is bounded, and rows that this bound does not decide
 // race again by h h' + h l' + l h', with a bound some eighty times as narrow, and then in float: labels are
 // those of the plain pass.
 #pragma once
-#include "assignment.hpp"
+#include "whole.hpp"
 
 namespace fwk {
 namespace FWK_ISA {
 namespace {
 
-#if defined(FWK_AMX) && defined(__AVX512F__)
+// Whether these kernels may race before they race in float, and whether in tile registers.
+#ifdef __AVX512F__
 constexpr bool HAS_PRODUCTS = true;
 #else
 constexpr bool HAS_PRODUCTS = false;
+#endif
+#if defined(FWK_AMX) && defined(__AVX512F__)
+constexpr bool HAS_TILES = true;
+#else
+constexpr bool HAS_TILES = false;
 #endif
 
 constexpr index TILE = 16;               // rows, or clusters, of a tile register
@@ -30,8 +37,10 @@ inline index n_steps(const Starts& starts) {
 
 // What `prepare_products` writes: bounds, as for other races, then floats and tiles of factors.
 struct Products {
+    Whole whole;         // instead of one part
     Prepared bounds[2];  // of one part, and of both
     bool one, both;      // which of the two races is worthwhile and possible
+    bool tiles;          // whether tile registers are used
     double limit;        // rows of a larger squared length are left alone
     index steps, n_tiles;
     const double* wide_shift;      // (features of all steps), zeros behind the last
@@ -42,18 +51,19 @@ struct Products {
 
 // The memory for the rows of a group, split; steps of own weights are the most.
 inline index split_bytes(index n_features) {
-    return HAS_PRODUCTS ? GROUP_TILES * ((n_features + 15) / 16) * 2 * TILE_BYTES : 0;
+    return HAS_TILES ? GROUP_TILES * ((n_features + 15) / 16) * 2 * TILE_BYTES : 0;
 }
 
-inline std::size_t products_bytes(const Starts& starts) {
+inline std::size_t products_bytes(const Starts& starts, bool whole) {
     if (!HAS_PRODUCTS) return 0;
+    if (whole) return std::size_t(round_up(sizeof(Products), 64)) + whole_bytes(starts);
+    if (!HAS_TILES) return 0;
     const index tiles = (starts.n_clusters + TILE - 1) / TILE, steps = n_steps(starts);
     return std::size_t(round_up(sizeof(Products), 64) + steps * 32 * 16 + tiles * 128 +
                        tiles * steps * 3 * TILE_BYTES + 64);
 }
 
 #if defined(FWK_AMX) && defined(__AVX512F__)
-using Floats = Vector<float, TILE>;
 using Bits = Vector<std::uint32_t, TILE>;
 
 // Numbers as sums of two of eight binary digits, each the nearest: high parts and low parts. Those of a are the
@@ -70,13 +80,6 @@ inline Split split(Floats a, Floats b) {
 }
 inline Floats high_part(Floats a) { return (Floats)(((Bits)a + 0x8000u) & 0xffff0000u); }
 inline Bits high_parts(Floats a, Floats b) { return (Bits)high_part(a) | ((Bits)b + 0x8000u) >> 16; }
-
-inline std::uint32_t first_lanes(index n) { return n >= TILE ? 0xffffu : n > 0 ? (1u << n) - 1u : 0u; }
-inline Floats joined(Wide a, Wide b) {
-    const auto low = (Vector<float, 8>)_mm512_maskz_cvtpd_ps(0xff, (__m512d)a);
-    const auto high = (Vector<float, 8>)_mm512_maskz_cvtpd_ps(0xff, (__m512d)b);
-    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-}
 
 // What the factors of a cluster sum up to, lane by lane.
 struct ClusterSums {
@@ -154,7 +157,7 @@ inline void store_tile(Bits (&clusters)[TILE], char* tile) {
 // off, without weights in G.
 //
 // `memory` is zero, or what an earlier call for as many clusters and features wrote.
-inline void prepare_products(const Starts& starts, bool one, bool both, void* memory) {
+inline void prepare_parts(const Starts& starts, bool one, bool both, void* memory) {
     const index k_total = starts.n_clusters, m = starts.n_features, steps = n_steps(starts);
     const index each = features_a_step(starts), tiles = (k_total + TILE - 1) / TILE;
     Products& out = *static_cast<Products*>(memory);
@@ -245,6 +248,7 @@ inline void prepare_products(const Starts& starts, bool one, bool both, void* me
     if (!fits) out.bounds[1].absolute = __builtin_inf();
     out.one = one && fits;
     out.both = both;
+    out.tiles = true;
     out.steps = steps;
     out.n_tiles = tiles;
     out.wide_shift = wide_shift;
@@ -471,9 +475,8 @@ inline void race_sums(const float* sums, index size, index first, TileBest& best
 // Labels of the rows at `places` of a block, into those of `rows`; nearest(i) where the race cannot
 // decide, and how often is returned.
 template <class T, bool SHARED, int PARTS, class Nearest>
-index race_products(const Scratch<T>& block, const std::int32_t* places, index n, Scratch<float>& rows,
-                    const Starts& starts, const Products& products, char* memory, double unit,
-                    Nearest nearest) {
+index race_parts(const Scratch<T>& block, const std::int32_t* places, index n, Scratch<float>& rows,
+                 const Starts& starts, const Products& products, char* memory, double unit, Nearest nearest) {
     const index k = starts.n_clusters, m = starts.n_features, steps = products.steps;
     const index apart = PARTS * TILE_BYTES * steps;
     // sums race while the next ones are multiplied
@@ -549,26 +552,49 @@ index race_products(const Scratch<T>& block, const std::int32_t* places, index n
 }
 
 template <int PARTS, class T, class Nearest>
-index race_products(const Scratch<T>& block, const std::int32_t* places, index n, Scratch<float>& rows,
-                    const Starts& starts, const Products& products, char* memory, double unit,
-                    Nearest nearest) {
+index race_parts(const Scratch<T>& block, const std::int32_t* places, index n, Scratch<float>& rows,
+                 const Starts& starts, const Products& products, char* memory, double unit, Nearest nearest) {
     if (!starts.expanded)
-        return race_products<T, false, PARTS>(block, places, n, rows, starts, products, memory, unit, nearest);
-    return race_products<T, true, PARTS>(block, places, n, rows, starts, products, memory, unit, nearest);
+        return race_parts<T, false, PARTS>(block, places, n, rows, starts, products, memory, unit, nearest);
+    return race_parts<T, true, PARTS>(block, places, n, rows, starts, products, memory, unit, nearest);
 }
 #else  // never called
 
-inline void prepare_products(const Starts&, bool, bool, void*) {}
+inline void prepare_parts(const Starts&, bool, bool, void*) {}
 struct TileRegisters {
     explicit TileRegisters(bool) {}
 };
 template <int, class T, class Nearest>
-index race_products(const Scratch<T>&, const std::int32_t*, index, Scratch<float>&, const Starts&,
-                    const Products&, char*, double, Nearest) {
+index race_parts(const Scratch<T>&, const std::int32_t*, index, Scratch<float>&, const Starts&, const Products&,
+                 char*, double, Nearest) {
     return 0;
 }
 
 #endif
+
+// A race that comes before float: in whole numbers if something is known of the rows, else by one part of numbers, by
+// both, or by one and then by both.
+inline void prepare_products(const Starts& starts, const Expected* expected, bool one, bool both, void* memory) {
+    if (!expected) return prepare_parts(starts, one, both, memory);
+#ifdef __AVX512F__
+    Products& out = *static_cast<Products*>(memory);
+    prepare_whole(starts, *expected, out.whole, static_cast<char*>(memory) + sizeof(Products));
+    out.one = one && out.whole.words > 0;
+    out.both = out.tiles = false;
+#endif
+}
+
+template <int PARTS, class T, class Nearest>
+index race_products(const Scratch<T>& block, const std::int32_t* places, index n, Scratch<float>& rows,
+                    const Starts& starts, const Products& products, char* memory, double unit, Nearest nearest) {
+#ifdef __AVX512F__
+    if (products.whole.words > 0 && starts.expanded)
+        return race_whole<T, true>(block, places, n, rows, starts, products.whole, unit, nearest);
+    if (products.whole.words > 0)
+        return race_whole<T, false>(block, places, n, rows, starts, products.whole, unit, nearest);
+#endif
+    return race_parts<PARTS>(block, places, n, rows, starts, products, memory, unit, nearest);
+}
 
 }  // namespace
 }  // namespace FWK_ISA
