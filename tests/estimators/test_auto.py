@@ -298,6 +298,29 @@ def test_the_explanation_of_a_wide_table_can_be_read(rng):
     )
 
 
+def test_a_small_share_of_the_weight_is_not_rounded_to_nothing(rng):
+    labels = np.arange(60) % 2
+    model = AutoKMeans(2).fit(rng.normal(size=(60, 400)) + 2.0 * labels[:, None])
+    told = str(model.explain())
+    assert "(less than 1% of the weight)" in told
+    assert "(0% of the weight)" not in told
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [([0, 2], "No row is likeliest to be in cluster 1."), ([2], "be in clusters 0 and 1.")],
+)
+def test_clusters_without_rows_are_not_compared(labels, told, fitted):
+    """They have a share of the mixture, but are nowhere the likeliest."""
+    model = copy(fitted[0])
+    model.labels_ = np.array(labels)
+    text = str(model.explain())
+    assert told in text
+    compared = [line for line in text.splitlines() if line.startswith("Clusters ")]
+    assert [line[:16] for line in compared] == (["Clusters 0 and 2"] if len(labels) == 2 else [])
+    assert "No row is likeliest" not in str(fitted[0].explain())
+
+
 def test_distances_are_weighted_and_in_standard_deviations(rng, tmp_path):
     """By the weights of each cluster, not those of the first."""
     labels = np.arange(90) % 3
