@@ -123,6 +123,16 @@ def test_rows_without_weight_do_not_count(fitted):
     assert_array_equal(found.feature_weights_, model.feature_weights_)
 
 
+def test_weights_are_relative(fitted):
+    _, frame, _ = fitted
+    weight = np.random.default_rng(2).integers(1, 4, len(frame)) * 1.0
+    once, eightfold = (AutoKMeans().fit(frame, sample_weight=one) for one in (weight, 8.0 * weight))
+    assert_array_equal(once.labels_, eightfold.labels_)
+    assert_array_equal(once.feature_weights_, eightfold.feature_weights_)
+    even = AutoKMeans().fit(frame, sample_weight=np.full(len(frame), 2.0))
+    assert_array_equal(even.labels_, AutoKMeans().fit(frame).labels_)
+
+
 @pytest.mark.parametrize(
     ("n_rows", "n_clusters", "apart", "n_noise"),
     [(60, 3, 10, 0), (40, 2, 8, 0), (100, 2, 8, 1), (60, 2, 8, 4), (200, 3, 10, 5)],

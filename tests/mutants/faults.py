@@ -604,6 +604,21 @@ among(
     ),
 )
 among(
+    "selection/standardized.py",
+    (
+        "missing-numbers-are-zero",
+        "forgotten case",
+        "np.where(np.isnan(numbers), self.usual_numbers, numbers)",
+        "np.where(np.isnan(numbers), 0.0, numbers)",
+    ),
+    (
+        "missing-categories-are-the-first",
+        "forgotten case",
+        "np.where(codes < 0, self.usual_codes, codes)",
+        "np.where(codes < 0, 0, codes)",
+    ),
+)
+among(
     "selection/sweep.py",
     (
         "scatter-of-other-exponents",

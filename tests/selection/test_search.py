@@ -545,8 +545,7 @@ def test_missing_cells_have_the_median_or_the_most_frequent_category_in_scores(s
     model = make_pipeline(TableEncoder(impute="median"), WKMeans(3, random_state=0))
     grid = {"wkmeans__beta": [2.0, 3.0, 4.0]}
     with_gaps, without = (
-        LabelFreeSearch(model, grid, scoring=quick(scoring)).fit(one)
-        for one in (X, filled)
+        LabelFreeSearch(model, grid, scoring=quick(scoring)).fit(one) for one in (X, filled)
     )
     scores = with_gaps.search_results_["score"]
     assert np.isfinite(scores).all()

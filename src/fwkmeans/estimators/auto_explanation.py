@@ -225,7 +225,11 @@ def _text(
     lines.append("")
     empty = sorted(set(range(model.n_clusters_)) - set(model.labels_.tolist()))
     if empty:
-        which = f"cluster {empty[0]}" if len(empty) == 1 else f"clusters {joined(list(map(str, empty)))}"
+        which = (
+            f"cluster {empty[0]}"
+            if len(empty) == 1
+            else f"clusters {joined(list(map(str, empty)))}"
+        )
         lines.append(f"No row is likeliest to be in {which}.")
     for pair in pairs:
         a, b = pair["clusters"]
