@@ -118,7 +118,7 @@ def _alternate(
     latest = np.empty(n_starts)  # objective of each start, also of those that have ended
     fingerprint: IntArray | None = None
     prints: list[IntArray] = []
-    monotone = recipe.monotone
+    monotone, unique = recipe.monotone, np.asarray(recipe.center.unique)
     assignment = assignment_of(recipe.weighting, centers, weights)
     running = RunningStatistics(source, recipe.dissimilarity, n_starts)
     for iteration in range(1, max_iter + 1):
@@ -150,12 +150,11 @@ def _alternate(
         )
         limit = _WEIGHT_REST if monotone else max(tol, _WEIGHT_REST)
         stopped = same_labels & _at_rest(assignment, weights, moved, updated, table, limit)
-        by_fall = ~np.asarray(center_rule.unique) | (tol > 0)
-        if monotone and iteration > 1 and by_fall.any():
+        if monotone and iteration > 1 and (tol > 0 or not unique.all()):
             fall = np.abs(history[-2][active] - objective)
-            enough = np.where(center_rule.unique, tol, max(tol, _NO_FALL))
-            settled = (tolerance_scale > 0) | same_labels
-            stopped |= by_fall & settled & (fall <= enough * tolerance_scale)
+            enough = np.where(unique, tol, max(tol, _NO_FALL))
+            settled = ((tolerance_scale > 0) | same_labels) & (~unique | (tol > 0))
+            stopped |= (fall <= enough * tolerance_scale) & settled
         converged = stopped & ~failed
         stopped |= failed
         if not monotone and recipe.weighting.memoryless:
@@ -187,6 +186,7 @@ def _alternate(
             active, fingerprint = active[going], fingerprint[going]
             assignment, weights = assignment.take(going), weights.take(going)
             recipe, table = recipe.take(going), table.take(going)
+            unique = np.asarray(recipe.center.unique)
     assert outcome is not None
     return outcome._replace(history=np.stack(history, axis=1))
 

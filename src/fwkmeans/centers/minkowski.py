@@ -101,18 +101,21 @@ def minkowski_centers(source: Source, before: FloatArray, p: Any, mass: FloatArr
     ndarray of the shape of `before`
         The minimizers.
     """
-    power = np.array(np.broadcast_to(np.ravel(p), len(before)), dtype=np.float64)
     mass = np.broadcast_to(mass, before.shape)
-    medians, midranges = power == 1, np.isinf(power)
-    centers = np.empty_like(before)
-    ways = ((_searched, medians), (_midranges, midranges), (_roots, ~(medians | midranges)))
-    for find, kind in ways:
-        if kind.all():
-            return find(source, before, power, mass, None)
-        if kind.any():
-            some = np.flatnonzero(kind)
-            centers[some] = find(source, before[some], power[some], mass[some], some)
+    if not isinstance(p, np.ndarray):
+        return _way_for(p)(source, before, np.full(len(before), float(p)), mass, None)
+    power, centers = p.ravel(), np.empty_like(before)
+    ways = [_way_for(own) for own in power.tolist()]
+    for way in dict.fromkeys(ways):
+        some = np.array([at for at, own in enumerate(ways) if own is way])
+        centers[some] = way(source, before[some], power[some], mass[some], some)
     return centers
+
+
+def _way_for(p: float) -> Callable[..., FloatArray]:
+    if p == 1:
+        return _searched
+    return _midranges if np.isinf(p) else _roots
 
 
 def _midranges(

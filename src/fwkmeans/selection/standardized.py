@@ -49,7 +49,7 @@ class StandardizedTable:
                 "compare labels."
             )
         self.usual_numbers = _medians(numbers)
-        self.usual_codes = _most_frequent(self.coding.codes(self.table))
+        self.usual_codes = _most_frequent(self.coding.codes(self.table).astype(np.int64))
         numbers, _ = self._read(self.table)
         self.mean, self.span = find_mean_and_range(numbers)
         self.low, self.high = numbers.min(axis=0), numbers.max(axis=0)
