@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -103,55 +103,51 @@ def minkowski_centers(source: Source, before: FloatArray, p: Any, mass: FloatArr
     """
     mass = np.broadcast_to(mass, before.shape)
     if not isinstance(p, np.ndarray):
-        return _way_for(p)(source, before, np.full(len(before), float(p)), mass, None)
+        power = np.full(len(before), float(p))
+        return _way_for(p)(_Wanted(source, before, power, mass, None))
     power, centers = p.ravel(), np.empty_like(before)
     ways = [_way_for(own) for own in power.tolist()]
     for way in dict.fromkeys(ways):
         some = np.array([at for at, own in enumerate(ways) if own is way])
-        centers[some] = way(source, before[some], power[some], mass[some], some)
+        centers[some] = way(_Wanted(source, before[some], power[some], mass[some], some))
     return centers
 
 
-def _way_for(p: float) -> Callable[..., FloatArray]:
+class _Wanted(NamedTuple):
+    """Minimizers that are found in the same way."""
+
+    source: Source
+    before: FloatArray  # (R, K, Mn)
+    power: FloatArray  # (R,)
+    mass: FloatArray  # (R, K, Mn)
+    starts: IntArray | None  # (R,) which of the labels; None means all
+
+
+def _way_for(p: float) -> Callable[[_Wanted], FloatArray]:
     if p == 1:
         return _searched
     return _midranges if np.isinf(p) else _roots
 
 
-def _midranges(
-    source: Source,
-    before: FloatArray,
-    power: FloatArray,
-    mass: FloatArray,
-    starts: IntArray | None,
-) -> FloatArray:
+def _midranges(wanted: _Wanted) -> FloatArray:
+    source, before, power, _, starts = wanted
     ends = source.reduce(SlopesAt(before, power, starts))
     known = ends.low <= ends.high
     low, high = np.where(known, ends.low, before), np.where(known, ends.high, before)
     return low / 2 + high / 2
 
 
-def _roots(
-    source: Source,
-    before: FloatArray,
-    power: FloatArray,
-    mass: FloatArray,
-    starts: IntArray | None,
-) -> FloatArray:
+def _roots(wanted: _Wanted) -> FloatArray:
     """Return the minimizers for exponents between 1 and infinity."""
+    source, before, power, _, starts = wanted
     if compiled is not None and _is_small(source):
         return source.reduce(RootsOf(before, power, starts))
-    return _searched(source, before, power, mass, starts)
+    return _searched(wanted)
 
 
-def _searched(
-    source: Source,
-    before: FloatArray,
-    power: FloatArray,
-    mass: FloatArray,
-    starts: IntArray | None,
-) -> FloatArray:
+def _searched(wanted: _Wanted) -> FloatArray:
     """Return the minimizers by passes over the rows; either all exponents are 1 or none is."""
+    source, before, power, mass, starts = wanted
     centers = before.copy()
     going = np.arange(len(before))
     first = source.reduce(SlopesAt(centers, power, starts))
