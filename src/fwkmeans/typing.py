@@ -37,7 +37,7 @@ class _Described(NamedTuple):
     minimum: FloatArray  # (M,) zero for categories
     maximum: FloatArray  # (M,) one for categorical features that vary, zero for the others
     layout: Layout
-    center: FloatArray  # (P,) center of the whole table
+    center: FloatArray  # (P,) center of the whole table; (R, P) if each start has its own
     gaps: bool = False  # whether cells are missing
     rescale: bool = False  # whether such rows are assigned by the observed share of the weights
     category_scale: FloatArray | None = None  # (Mc,) factor of their dissimilarities; None: all 1
@@ -45,6 +45,10 @@ class _Described(NamedTuple):
 
 class Description(_Described):
     """What one pass over the table finds out about each feature; only rows with weight count."""
+
+    def take(self, starts: IntArray | BoolArray) -> Description:
+        """Return the description for only these starts of the batch."""
+        return self if self.center.ndim == 1 else self._replace(center=self.center[starts])
 
     # computed once for each description: fits of small tables would ask for them often
 
@@ -426,6 +430,7 @@ class Dissimilarity(Protocol):
     @property
     def operations(self) -> tuple[str, ...]: ...
     def bind(self, table: Description) -> Self: ...
+    def take(self, starts: IntArray | BoolArray) -> Self: ...
     def combine(self, weights: FloatArray, dispersion: FloatArray) -> FloatArray: ...
     def accumulation(
         self,
@@ -457,8 +462,9 @@ class CenterRule(Protocol):
     @property
     def operations(self) -> tuple[str, ...]: ...
     @property
-    def unique(self) -> bool: ...
+    def unique(self) -> bool | BoolArray: ...
     def bind(self, table: Description) -> Self: ...
+    def take(self, starts: IntArray | BoolArray) -> Self: ...
     def minimizes(self, dissimilarity: Dissimilarity) -> bool: ...
     def update(
         self, statistics: Statistics, assignment: Assignment, source: Source

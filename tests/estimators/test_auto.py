@@ -123,6 +123,16 @@ def test_rows_without_weight_do_not_count(fitted):
     assert_array_equal(found.feature_weights_, model.feature_weights_)
 
 
+def test_weights_are_relative(fitted):
+    _, frame, _ = fitted
+    weight = np.random.default_rng(2).integers(1, 4, len(frame)) * 1.0
+    once, eightfold = (AutoKMeans().fit(frame, sample_weight=one) for one in (weight, 8.0 * weight))
+    assert_array_equal(once.labels_, eightfold.labels_)
+    assert_array_equal(once.feature_weights_, eightfold.feature_weights_)
+    even = AutoKMeans().fit(frame, sample_weight=np.full(len(frame), 2.0))
+    assert_array_equal(even.labels_, AutoKMeans().fit(frame).labels_)
+
+
 @pytest.mark.parametrize(
     ("n_rows", "n_clusters", "apart", "n_noise"),
     [(60, 3, 10, 0), (40, 2, 8, 0), (100, 2, 8, 1), (60, 2, 8, 4), (200, 3, 10, 5)],
@@ -296,6 +306,29 @@ def test_the_explanation_of_a_wide_table_can_be_read(rng):
         f"{len(told.noise)} columns are noise, each because its values are spread alike in all "
         f"clusters: {named} and {len(told.noise) - 20} more."
     )
+
+
+def test_a_small_share_of_the_weight_is_not_rounded_to_nothing(rng):
+    labels = np.arange(60) % 2
+    model = AutoKMeans(2).fit(rng.normal(size=(60, 400)) + 2.0 * labels[:, None])
+    told = str(model.explain())
+    assert "(less than 1% of the weight)" in told
+    assert "(0% of the weight)" not in told
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [([0, 2], "No row is likeliest to be in cluster 1."), ([2], "be in clusters 0 and 1.")],
+)
+def test_clusters_without_rows_are_not_compared(labels, told, fitted):
+    """They have a share of the mixture, but are nowhere the likeliest."""
+    model = copy(fitted[0])
+    model.labels_ = np.array(labels)
+    text = str(model.explain())
+    assert told in text
+    compared = [line for line in text.splitlines() if line.startswith("Clusters ")]
+    assert [line[:16] for line in compared] == (["Clusters 0 and 2"] if len(labels) == 2 else [])
+    assert "No row is likeliest" not in str(fitted[0].explain())
 
 
 def test_distances_are_weighted_and_in_standard_deviations(rng, tmp_path):

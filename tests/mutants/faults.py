@@ -89,12 +89,15 @@ among(
         "total = values.sum(axis=-1, keepdims=True)",
         "total = values.sum(axis=-2, keepdims=True)",
     ),
+)
+among(
+    "_support/copies.py",
     (
         "take-keeps-all-starts",
         "stale batch",
         "{k: v[starts] for k, v",
         "{k: v[: len(v[starts])] for k, v",
-        "tests/laws/test_batches.py",
+        "tests/selection/test_exponents.py",
     ),
 )
 among(
@@ -285,8 +288,8 @@ among(
     (
         "mean-minimises-everything",
         "forgotten case",
-        'if self.p != getattr(dissimilarity, "p", None):\n            return False',
-        'if self.p != getattr(dissimilarity, "p", None):\n            return True',
+        'if not np.all(self.p == getattr(dissimilarity, "p", None)):\n            return False',
+        'if not np.all(self.p == getattr(dissimilarity, "p", None)):\n            return True',
     ),
 )
 among(
@@ -357,8 +360,22 @@ among(
     (
         "minkowski-labels-of-other-starts",
         "stale label",
-        "SlopesAt(points, power[: len(points)], going)",
-        "SlopesAt(points, power[: len(points)], np.arange(len(points)))",
+        "SlopesAt(points, power[going], starts[going])",
+        "SlopesAt(points, power[going], np.arange(len(points)))",
+    ),
+    (
+        "minkowski-exponents-of-other-starts",
+        "stale batch",
+        "SlopesAt(points, power[going], starts[going])",
+        "SlopesAt(points, power[: len(points)], starts[going])",
+        "tests/selection/test_exponents.py",
+    ),
+    (
+        "minkowski-one-model-for-all-exponents",
+        "stale batch",
+        "_root_of_model(points[here], part, float(own))",
+        "_root_of_model(points[here], part, float(p[0]))",
+        "tests/selection/test_exponents.py",
     ),
     (
         "minkowski-brackets-of-other-starts",
@@ -490,9 +507,9 @@ among(
     (
         "parameters-of-other-starts",
         "stale batch",
-        "            recipe = recipe.take(going)\n",
-        "            recipe = recipe.take(np.arange(going.sum()))\n",
-        "tests/laws/test_batches.py",
+        "recipe, table = recipe.take(going), table.take(going)",
+        "recipe, table = recipe.take(np.arange(going.sum())), table.take(going)",
+        "tests/selection/test_exponents.py",
     ),
     (
         "circle-without-its-first-labels",
@@ -577,12 +594,66 @@ among(
     ),
 )
 among(
+    "_engine/statistics.py",
+    (
+        "recount-by-other-exponents",
+        "stale batch",
+        "part = part if starts is None else part.take(starts)",
+        "part = part if starts is None else part.take(np.arange(starts.size))",
+        "tests/selection/test_exponents.py",
+    ),
+)
+among(
+    "selection/standardized.py",
+    (
+        "missing-numbers-are-zero",
+        "forgotten case",
+        "np.where(np.isnan(numbers), self.usual_numbers, numbers)",
+        "np.where(np.isnan(numbers), 0.0, numbers)",
+    ),
+    (
+        "missing-categories-are-the-first",
+        "forgotten case",
+        "np.where(codes < 0, self.usual_codes, codes)",
+        "np.where(codes < 0, 0, codes)",
+    ),
+)
+among(
+    "selection/sweep.py",
+    (
+        "scatter-of-other-exponents",
+        "forgotten case",
+        'if any(getattr(rule, "uses_scatter", True) for rule in rules):',
+        "if not rules:",
+    ),
+    (
+        "numbers-that-all-starts-share",
+        "stale batch",
+        "if name not in own}",
+        "if name not in own and isinstance(value, str)}",
+    ),
+)
+among(
     "_engine/empty.py",
     (
         "empty-counts-rows-only",
         "forgotten weight",
         " | (statistics.mass[starts] > 1.0)",
         "",
+    ),
+    (
+        "empty-filled-for-other-exponents",
+        "stale batch",
+        "centers_of(rows, table.take(starts))",
+        "centers_of(rows, table.take(np.arange(len(starts))))",
+        "tests/selection/test_exponents.py",
+    ),
+    (
+        "empty-far-by-other-exponents",
+        "stale batch",
+        "dissimilarity = recipe.dissimilarity.take(starts)",
+        "dissimilarity = recipe.dissimilarity.take(np.arange(len(starts)))",
+        "tests/selection/test_exponents.py",
     ),
     (
         "empty-last-cluster-first",
@@ -1096,7 +1167,7 @@ among(
     (
         "missing-category-is-none",
         "forgotten case",
-        "found[absent, own] = otherwise[own]",
+        "found[absent, own] = otherwise[absent, own]",
         "found[absent, own] = 0.0",
     ),
 )

@@ -16,6 +16,8 @@ from fwkmeans.survey.label_free_report import (
     BEST_IMWK,
     BEST_OF_SIX,
     GROUPS,
+    Standing,
+    _difference,
     _published,
     bootstrap_interval,
 )
@@ -94,6 +96,11 @@ def test_intervals_are_those_of_paired_differences():
     assert low == pytest.approx(apart.mean() - 1.96 * error, abs=0.3 * error)
     assert high == pytest.approx(apart.mean() + 1.96 * error, abs=0.3 * error)
     assert np.isnan(bootstrap_interval(np.array([0.25]))).all()
+
+
+def test_nothing_has_no_sign_of_its_own():
+    standing = Standing(-0.0001, -0.0001, -0.0004, 0.0002, 0, 0, 1)
+    assert _difference(standing) == "+0.000 [+0.000, +0.000] 0/0/1"
 
 
 def test_the_command_runs_goes_on_and_reports(few, tmp_path, monkeypatch):

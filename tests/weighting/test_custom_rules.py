@@ -128,6 +128,9 @@ def test_a_center_rule_that_needs_more_than_is_collected(rng):
         def bind(self, table):
             return self
 
+        def take(self, starts):
+            return self
+
         def minimizes(self, dissimilarity):
             return False
 

@@ -329,10 +329,11 @@ class RootsOf(BlockReduction[FloatArray]):
 
     points: FloatArray  # (R, K, Mn) where to look first
     power: FloatArray  # (R,)
+    starts: IntArray | None = None  # (R,) which of the labels; None means all
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[FloatArray, RowMemory]:
         """Return the minimizers."""
-        labels = labels_in(memory)
+        labels = labels_in(memory, self.starts)
         return kernels_for(block.rows).roots(block, self.points, self.power, labels), memory
 
     def join(self, before: FloatArray, after: FloatArray) -> FloatArray:

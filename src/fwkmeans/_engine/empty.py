@@ -42,9 +42,10 @@ def relocate_empty_clusters(
             break
         stuck = assignment.take(starts)
         several = (statistics.rows[starts] > 1) | (statistics.mass[starts] > 1.0)
-        distance, rows = running.source.reduce(recipe.dissimilarity.farthest(stuck, several))
-        worst = centers_of(rows, table)
-        found = distance > recipe.dissimilarity.rounding(worst, stuck)
+        dissimilarity = recipe.dissimilarity.take(starts)
+        distance, rows = running.source.reduce(dissimilarity.farthest(stuck, several))
+        worst = centers_of(rows, table.take(starts))
+        found = distance > dissimilarity.rounding(worst, stuck)
         hopeless[starts[~found]] = True
         moved = starts[found]
         if not moved.size:

@@ -84,7 +84,8 @@ def alternate(
     if found is None or found[1].all():
         return alternate_in_python(source, recipe, table, centers, weights, **stop)
     outcome, given_up = found
-    some = (recipe.take(given_up), table, centers[given_up], weights.take(given_up))
+    parts, known = recipe.take(given_up), table.take(given_up)
+    some = (parts, known, centers[given_up], weights.take(given_up))
     return outcome.put(given_up, alternate_in_python(source, *some, **stop))
 
 
@@ -113,7 +114,6 @@ def _alternate(
     max_iter: int,
     tol: float,
 ) -> Outcome:
-    dissimilarity, center_rule, _ = recipe
     n_starts = centers.shape[0]
     outcome: Outcome | None = None
     active: IntArray = np.arange(n_starts)
@@ -121,10 +121,11 @@ def _alternate(
     latest = np.empty(n_starts)  # objective of each start, also of those that have ended
     fingerprint: IntArray | None = None
     prints: list[IntArray] = []
-    monotone, unique = recipe.monotone, center_rule.unique
+    monotone, unique = recipe.monotone, np.asarray(recipe.center.unique)
     assignment = assignment_of(recipe.weighting, centers, weights)
-    running = RunningStatistics(source, dissimilarity, n_starts)
+    running = RunningStatistics(source, recipe.dissimilarity, n_starts)
     for iteration in range(1, max_iter + 1):
+        dissimilarity, center_rule, _ = recipe
         statistics = running.count(assignment)
         assignment, weights, statistics, has_empty = relocate_empty_clusters(
             recipe, table, assignment, weights, statistics, running
@@ -152,10 +153,11 @@ def _alternate(
         )
         limit = _WEIGHT_REST if monotone else max(tol, _WEIGHT_REST)
         stopped = same_labels & _at_rest(assignment, weights, moved, updated, table, limit)
-        if monotone and iteration > 1 and (tol > 0 or not unique):
+        if monotone and iteration > 1 and (tol > 0 or not unique.all()):
             fall = np.abs(history[-2][active] - objective)
-            enough = tol if unique else max(tol, _NO_FALL)
-            stopped |= (fall <= enough * tolerance_scale) & ((tolerance_scale > 0) | same_labels)
+            enough = np.where(unique, tol, max(tol, _NO_FALL))
+            settled = ((tolerance_scale > 0) | same_labels) & (~unique | (tol > 0))
+            stopped |= (fall <= enough * tolerance_scale) & settled
         converged = stopped & ~failed
         stopped |= failed
         if not monotone and recipe.weighting.memoryless:
@@ -186,7 +188,8 @@ def _alternate(
             running.keep(going)
             active, fingerprint = active[going], fingerprint[going]
             assignment, weights = assignment.take(going), weights.take(going)
-            recipe = recipe.take(going)
+            recipe, table = recipe.take(going), table.take(going)
+            unique = np.asarray(recipe.center.unique)
     assert outcome is not None
     return outcome._replace(history=np.stack(history, axis=1))
 

@@ -50,7 +50,9 @@ class Recipe(NamedTuple):
 
     def take(self, starts: IntArray | BoolArray) -> Recipe:
         """Return the recipe for some starts of the batch."""
-        return self._replace(weighting=self.weighting.take(starts))
+        return Recipe(
+            self.dissimilarity.take(starts), self.center.take(starts), self.weighting.take(starts)
+        )
 
 
 def bind_parts(recipe: Recipe, source: Source, table: Description) -> tuple[Recipe, Description]:

@@ -82,7 +82,7 @@ class RunningStatistics:
         """Count all rows again in some starts; return the statistics with theirs replaced."""
         none = np.zeros(starts.size, dtype=np.bool_)
         labels = KeptLabels(self._kept, none, starts) if self._keeps_labels else None
-        again = self._pass(assignment.take(starts), None, labels)
+        again = self._pass(assignment.take(starts), None, labels, starts)
         statistics = statistics.put(starts, again)
         if self._keeps_labels:
             self._age[starts] = 0
@@ -93,6 +93,7 @@ class RunningStatistics:
 
     def keep(self, going: BoolArray) -> None:
         """Drop all starts but these."""
+        self._dissimilarity = self._dissimilarity.take(going)
         self._age = self._age[going]
         self._kept = self._kept[going]
         if self._last is not None:
@@ -103,10 +104,16 @@ class RunningStatistics:
             self._total = self._total.take(going)
 
     def _pass(
-        self, assignment: Assignment, reference: FloatArray | None, labels: KeptLabels | None
+        self,
+        assignment: Assignment,
+        reference: FloatArray | None,
+        labels: KeptLabels | None,
+        starts: IntArray | None = None,
     ) -> Statistics:
         """Assign rows; row memory then has the labels of the current starts."""
-        counting: Any = self._dissimilarity.accumulation(assignment, reference, labels)
+        part = self._dissimilarity
+        part = part if starts is None else part.take(starts)
+        counting: Any = part.accumulation(assignment, reference, labels)
         bounded = labels is not None and labels.starts is None and self._bounds_pay(counting)
         if bounded:
             counting = counting.by_bounds(self._last)

@@ -86,7 +86,7 @@ def number(
     def holds(value: Any) -> bool:
         if type(value) is float:  # the usual case, ten times as fast
             return bool(valid(value)) and (not finite or math.isfinite(value))
-        if not _is_number(value) and not (batched and one_value_a_start(value)):
+        if not is_number(value) and not (batched and one_value_a_start(value)):
             return False
         try:
             numbers = np.asarray(value, dtype=np.float64)
@@ -159,7 +159,8 @@ def _is_integer(value: Any) -> bool:
     return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a real number, a truth value excepted."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 

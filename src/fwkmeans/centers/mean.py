@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from fwkmeans._support.copies import copied
+from fwkmeans._support.copies import copied, of_starts
 from fwkmeans.centers.categories import category_centers, check_categories
 from fwkmeans.typing import (
     Assignment,
+    BoolArray,
     Description,
     Dissimilarity,
     FloatArray,
+    IntArray,
     Source,
     Statistics,
 )
@@ -32,7 +34,7 @@ class MeanCenter(BaseEstimator):
         The center of categorical features: the most frequent category, or the frequencies.
     """
 
-    p = 2.0  # exponent of the dissimilarity that it minimizes
+    p: Any = 2.0  # exponent of the dissimilarity that it minimizes
     is_mean = True  # the description of the table already has it
     in_core = True  # the loop in the core knows it; a class that derives from this must say so
     operations: tuple[str, ...] = ()  # operations that it needs from the kernels
@@ -50,18 +52,23 @@ class MeanCenter(BaseEstimator):
 
     def minimizes(self, dissimilarity: Dissimilarity) -> bool:
         """Tell whether no other center has a lower dispersion."""
-        if self.p != getattr(dissimilarity, "p", None):
+        if not np.all(self.p == getattr(dissimilarity, "p", None)):
             return False
         if self.table.layout.is_numeric:
             return True
         kind = getattr(dissimilarity, "categories", None)
         return (self.categories, kind) in (("mode", "matching"), ("frequencies", "squared"))
 
+    def take(self, starts: IntArray | BoolArray) -> Self:
+        """Return the rule for only these starts of the batch."""
+        return of_starts(self, starts)
+
     @property
-    def unique(self) -> bool:
-        """Whether only one center has the lowest dispersion."""
+    def unique(self) -> BoolArray:
+        """Whether only one center has the lowest dispersion: of each start, or of all."""
         by_mode = self.categories == "mode" and not self.table.layout.is_numeric
-        return 1 < self.p < np.inf and not by_mode
+        p = np.ravel(self.p)
+        return (p > 1) & (p < np.inf) & (not by_mode)
 
     def update(self, statistics: Statistics, assignment: Assignment, source: Source) -> FloatArray:
         """Return the centers that minimize the dispersion for fixed labels."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -37,7 +37,8 @@ class MinkowskiCenter(MeanCenter):
     Parameters
     ----------
     p : float, default=2.0
-        Exponent, at least 1, infinity included.
+        Exponent, at least 1, infinity included. In a batch each start may have its own, in an array
+        of shape (n_starts, 1, 1) that does not contain 2.
     categories : {"mode", "frequencies"}, default="mode"
         The center of categorical features: the most frequent category, or the frequencies.
     """
@@ -49,17 +50,22 @@ class MinkowskiCenter(MeanCenter):
     @property
     def is_mean(self) -> bool:  # type: ignore[override]
         """Whether this is the mean."""
-        return self.p == 2
+        return not isinstance(self.p, np.ndarray) and self.p == 2
 
     @property
     def in_core(self) -> bool:  # type: ignore[override]
         """Whether the loop in the core knows it."""
-        return self.p == 2
+        return self.is_mean
+
+    @property
+    def one_per_start(self) -> tuple[str, ...]:
+        """Parameters that may differ among the starts of a batch; see `Minkowski`."""
+        return () if self.p == 2 or np.isinf(self.p) else ("p",)
 
     @property
     def operations(self) -> tuple[str, ...]:  # type: ignore[override]
         """Operations that it needs from the kernels."""
-        return () if self.p == 2 else ("slopes",)
+        return () if self.is_mean else ("slopes",)
 
     def bind(self, table: Description) -> Self:
         """Return the rule for this table."""
@@ -67,7 +73,7 @@ class MinkowskiCenter(MeanCenter):
         return super().bind(table)
 
     def _points(self, statistics: Statistics, before: FloatArray, source: Source) -> FloatArray:
-        if self.p == 2:
+        if self.is_mean:
             return super()._points(statistics, before, source)
         # if many labels are new, as in a first pass, the mean is better than the last center
         new = (statistics.changed > 0.3 * source.n_rows)[:, None, None]
@@ -76,7 +82,7 @@ class MinkowskiCenter(MeanCenter):
         return np.where(statistics.observed > 0, centers, before)
 
 
-def minkowski_centers(source: Source, before: FloatArray, p: float, mass: FloatArray) -> FloatArray:
+def minkowski_centers(source: Source, before: FloatArray, p: Any, mass: FloatArray) -> FloatArray:
     """Return the minimizers for the numeric features of every cluster: (R, K, Mn).
 
     Parameters
@@ -85,7 +91,7 @@ def minkowski_centers(source: Source, before: FloatArray, p: float, mass: FloatA
         The rows, with the labels of each start in row memory.
     before : ndarray of shape (n_starts, n_clusters, n_numeric)
         The first guess; it is returned if a cluster has no value.
-    p : float
+    p : float, or ndarray with one entry for each start
         Exponent, not 2.
     mass : ndarray of shape (n_starts, n_clusters, n_numeric or 1)
         Mass of the values.
@@ -95,17 +101,58 @@ def minkowski_centers(source: Source, before: FloatArray, p: float, mass: FloatA
     ndarray of the shape of `before`
         The minimizers.
     """
-    power = np.full(len(before), float(p))
-    if 1 < p < np.inf and compiled is not None and _is_small(source):
-        return source.reduce(RootsOf(before, power))
+    mass = np.broadcast_to(mass, before.shape)
+    if not isinstance(p, np.ndarray):
+        power = np.full(len(before), float(p))
+        return _way_for(p)(_Wanted(source, before, power, mass, None))
+    power, centers = p.ravel(), np.empty_like(before)
+    ways = [_way_for(own) for own in power.tolist()]
+    for way in dict.fromkeys(ways):
+        some = np.array([at for at, own in enumerate(ways) if own is way])
+        centers[some] = way(_Wanted(source, before[some], power[some], mass[some], some))
+    return centers
+
+
+class _Wanted(NamedTuple):
+    """Minimizers that are found in the same way."""
+
+    source: Source
+    before: FloatArray  # (R, K, Mn)
+    power: FloatArray  # (R,)
+    mass: FloatArray  # (R, K, Mn)
+    starts: IntArray | None  # (R,) which of the labels; None means all
+
+
+def _way_for(p: float) -> Callable[[_Wanted], FloatArray]:
+    if p == 1:
+        return _searched
+    return _midranges if np.isinf(p) else _roots
+
+
+def _midranges(wanted: _Wanted) -> FloatArray:
+    source, before, power, _, starts = wanted
+    ends = source.reduce(SlopesAt(before, power, starts))
+    known = ends.low <= ends.high
+    low, high = np.where(known, ends.low, before), np.where(known, ends.high, before)
+    return low / 2 + high / 2
+
+
+def _roots(wanted: _Wanted) -> FloatArray:
+    """Return the minimizers for exponents between 1 and infinity."""
+    source, before, power, _, starts = wanted
+    if compiled is not None and _is_small(source):
+        return source.reduce(RootsOf(before, power, starts))
+    return _searched(wanted)
+
+
+def _searched(wanted: _Wanted) -> FloatArray:
+    """Return the minimizers by passes over the rows; either all exponents are 1 or none is."""
+    source, before, power, mass, starts = wanted
     centers = before.copy()
     going = np.arange(len(before))
-    first = source.reduce(SlopesAt(centers, power))
-    if np.isinf(p):
-        known = first.low <= first.high
-        low, high = np.where(known, first.low, before), np.where(known, first.high, before)
-        return low / 2 + high / 2
-    search = _Search(centers, first, p, np.broadcast_to(mass, before.shape))
+    first = source.reduce(SlopesAt(centers, power, starts))
+    starts = going if starts is None else starts
+    search = _Search(centers, first, power[:, None, None], mass)
     for _ in range(_MOST):
         done = np.asarray(search.done.all(axis=(-2, -1)))
         if done.any():
@@ -116,7 +163,7 @@ def minkowski_centers(source: Source, before: FloatArray, p: float, mass: FloatA
             search = search.take(~done)
         points = search.next_points()
         if not search.done.all():
-            search.look(points, source.reduce(SlopesAt(points, power[: len(points)], going)))
+            search.look(points, source.reduce(SlopesAt(points, power[going], starts[going])))
     centers[going] = np.where(search.done, search.found, search.points)
     return centers
 
@@ -129,15 +176,16 @@ def _is_small(source: Source) -> bool:
 class _Search:
     """Brackets around the minimizers, and the results of the last pass; arrays are (R, K, M)."""
 
-    def __init__(self, points: FloatArray, slopes: Slopes, p: float, mass: FloatArray) -> None:
-        self.p, self.mass = p, mass
+    def __init__(self, points: FloatArray, slopes: Slopes, p: FloatArray, mass: FloatArray) -> None:
+        self.p, self.mass = p, mass  # p is (R, 1, 1)
+        self.for_median = bool(p[0] == 1)
         self.low, self.high = slopes.low.copy(), slopes.high.copy()
         self.found = points.copy()
         size = np.maximum(np.abs(self.low), np.abs(self.high))
         with np.errstate(invalid="ignore"):
             self.rest = np.spacing(size) + 1e-14 * (self.high - self.low)
             # convergence is quadratic: after a step this short, the next one is below rounding
-            self.near = (1e-10 if p < 2 else 1e-9) * (self.high - self.low)
+            self.near = np.where(p < 2, 1e-10, 1e-9) * (self.high - self.low)
         self.done: BoolArray = ~(self.low < self.high)  # no value, or equal ones
         np.copyto(self.found, self.low, where=self.low == self.high)
         self.steps = [np.full(points.shape, np.inf), np.full(points.shape, np.inf)]
@@ -148,8 +196,9 @@ class _Search:
     def take(self, starts: BoolArray) -> _Search:
         """Keep only these starts."""
         kept = object.__new__(_Search)
-        kept.p, kept.halve = self.p, self.halve
+        kept.for_median, kept.halve = self.for_median, self.halve
         for name in (
+            "p",
             "mass",
             "low",
             "high",
@@ -169,7 +218,7 @@ class _Search:
     def look(self, points: FloatArray, slopes: Slopes) -> None:
         """Use the results of a pass: narrow the brackets, or finish if a point is the minimizer."""
         self.points, self.slopes = points, slopes
-        if self.p == 1:
+        if self.for_median:
             self._look_for_median()
             return
         zero = slopes.slope == 0
@@ -185,7 +234,7 @@ class _Search:
         at = np.nonzero(~self.done)
         inside = self._guess(at)
         low, high, here = self.low[at], self.high[at], self.points[at]
-        if self.p == 1:
+        if self.for_median:
             guess[at] = inside
             return np.where(self.done, np.nan, guess)
         step = np.abs(inside - here)
@@ -197,7 +246,8 @@ class _Search:
         self.steps[1][at] = np.where(outside | slow, high - low, step)
         still = np.zeros(guess.shape, dtype=np.bool_)
         beside = (inside > self.slopes.below[at]) & (inside < self.slopes.above[at])
-        last = (step <= self.near[at]) & ~outside & (beside | (self.p >= 2))
+        smooth = np.broadcast_to(self.p >= 2, guess.shape)[at]
+        last = (step <= self.near[at]) & ~outside & (beside | smooth)
         still[at] = (step <= self.rest[at]) | last
         guess[at] = np.where(still[at], np.clip(inside, low, high), new)
         self._finish(guess, still)
@@ -210,14 +260,15 @@ class _Search:
 
     def _guess(self, at: tuple[IntArray, ...]) -> FloatArray:
         slopes = Slopes(*(part[at] for part in self.slopes))
-        points = self.points[at]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            if self.p >= 2:
-                newton: FloatArray = points - slopes.slope / ((self.p - 1.0) * slopes.curvature)
-                return newton
-            if self.p > 1:
-                return _beside_rows(points, slopes, self.p)
-        return self._median_guess(at, slopes)
+        if self.for_median:
+            return self._median_guess(at, slopes)
+        points, p = self.points[at], self.p[at[0], 0, 0]
+        guess = np.empty_like(points)
+        for own in np.unique(p):
+            here = p == own
+            part = Slopes(*(one[here] for one in slopes))
+            guess[here] = _root_of_model(points[here], part, float(own))
+        return guess
 
     def _look_for_median(self) -> None:
         s, points = self.slopes, self.points
@@ -250,6 +301,15 @@ class _Search:
         right, left = np.maximum(middle, slopes.above), np.minimum(middle, slopes.below)
         guess: FloatArray = np.where(slopes.slope < 0, right, left)
         return guess
+
+
+def _root_of_model(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
+    """Return the roots of models of f' at the points."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if p < 2:
+            return _beside_rows(points, slopes, p)
+        newton: FloatArray = points - slopes.slope / ((p - 1.0) * slopes.curvature)
+        return newton
 
 
 def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:

@@ -15,13 +15,14 @@ from fwkmeans._core.passes import (
     PowersAbout,
 )
 from fwkmeans._support.checks import CATEGORY_WEIGHT, check_parameters, check_power
-from fwkmeans._support.copies import copied
+from fwkmeans._support.copies import copied, of_starts
 from fwkmeans._tabular.layout import Layout
 from fwkmeans.typing import (
     Assignment,
     BoolArray,
     Description,
     FloatArray,
+    IntArray,
     KeptLabels,
     Pass,
     Source,
@@ -46,7 +47,8 @@ class Minkowski(BaseEstimator):
     Parameters
     ----------
     p : float, default=2.0
-        Exponent, at least 1, infinity included.
+        Exponent, at least 1, infinity included. In a batch each start may have its own, in an array
+        of shape (n_starts, 1, 1) that contains neither 2 nor infinity.
     categories : {"matching", "squared"}, default="matching"
         "matching" is :math:`1 - f_y`. If the center is a mode, this is 0 for the mode and 1 for
         other categories; if it is frequencies, it is the share of the cluster that differs.
@@ -71,12 +73,29 @@ class Minkowski(BaseEstimator):
     @property
     def needs_labels(self) -> bool:
         """Whether dispersions need another pass with the same labels."""
-        return self.p != 2
+        return not self._is_squared
 
     @property
     def in_core(self) -> bool:
         """Whether the loop in the core knows it; a class that derives from this must say so."""
-        return self.p == 2
+        return self._is_squared
+
+    @property
+    def one_per_start(self) -> tuple[str, ...]:
+        """Parameters that may differ among the starts of a batch.
+
+        For p = 2 the loop runs in the core, and for infinity the sums are maxima: these are batches
+        of their own.
+        """
+        return () if self.p == 2 or np.isinf(self.p) else ("p",)
+
+    @property
+    def _is_squared(self) -> bool:
+        return not isinstance(self.p, np.ndarray) and self.p == 2
+
+    @property
+    def _is_largest(self) -> bool:
+        return not isinstance(self.p, np.ndarray) and bool(np.isinf(self.p))
 
     @property
     def operations(self) -> tuple[str, ...]:
@@ -105,9 +124,13 @@ class Minkowski(BaseEstimator):
         bound.table = table
         return bound
 
+    def take(self, starts: IntArray | BoolArray) -> Self:
+        """Return the dissimilarity for only these starts of the batch."""
+        return of_starts(self, starts)
+
     def combine(self, weights: FloatArray, dispersion: FloatArray) -> FloatArray:
         """Return the part of the objective that comes from rows: the weighted dispersion, (R,)."""
-        if np.isinf(self.p):
+        if self._is_largest:
             return np.asarray((weights * dispersion).max(axis=(-2, -1)))
         if weights.shape[1] == 1:
             dispersion = dispersion.sum(axis=-2, keepdims=True)
@@ -150,11 +173,11 @@ class Minkowski(BaseEstimator):
         ulps = layout.numbers_of(1e-13 * table.span + 1e-15 * table.magnitude)
         numbers = layout.numbers_of(np.broadcast_to(weights, (*offsets.shape, weights.shape[-1])))
         apart = np.abs(layout.points(rows)[:, None] - layout.points(centers))
-        if np.isinf(self.p):
+        if self._is_largest:
             costs, levels = (numbers * apart).max(axis=-1), (numbers * ulps).max(axis=-1)
         else:
-            costs = (numbers * apart**self.p).sum(axis=-1)
-            levels = (numbers * ulps**self.p).sum(axis=-1)
+            costs = (numbers * _raised(apart, self.p)).sum(axis=-1)
+            levels = (numbers * _raised(ulps[None, None], self.p)).sum(axis=-1)
         if not layout.is_numeric:
             categories = layout.levels(layout.categories_of(weights))
             categories = categories * self._category_costs(centers)
@@ -184,8 +207,8 @@ class Minkowski(BaseEstimator):
         away = points - statistics.reference
         if away.any():
             ulps += _ROUNDOFF * statistics.rows[..., None] * np.abs(away, out=away)
-        known = ulps if np.isinf(self.p) else np.multiply(statistics.observed, ulps**self.p)
-        if self.p == 2:
+        known = ulps if self._is_largest else statistics.observed * _raised(ulps, self.p)
+        if self._is_squared:
             numbers = self._squared(statistics, assignment, points, source, known)
         else:
             numbers = source.reduce(PowersAbout(points, self._powers(points)))
@@ -197,6 +220,9 @@ class Minkowski(BaseEstimator):
         )
 
     def _powers(self, points: FloatArray) -> FloatArray:
+        if isinstance(self.p, np.ndarray):
+            assert len(self.p) == len(points)  # the kernels do not look
+            return self.p.ravel()
         return np.full(len(points), float(self.p))
 
     def _squared(
@@ -253,7 +279,7 @@ class Minkowski(BaseEstimator):
         """Return what the kernels need to assign rows."""
         centers, weights, offsets, _ = assignment
         layout: Layout = self.table.layout
-        power = None if self.p == 2 else self._powers(centers)
+        power = None if self._is_squared else self._powers(centers)
         costs = own = None
         if not layout.is_numeric:
             own = layout.categories_of(weights)
@@ -293,6 +319,22 @@ class SquaredEuclidean(Minkowski):
     def __init__(self, categories: str = "matching", category_weight: Any = 1.0) -> None:
         self.categories = categories
         self.category_weight = category_weight
+
+
+def _raised(values: FloatArray, p: Any) -> FloatArray:
+    """Return values of shape (R or 1, ., .) to the power p.
+
+    Where each start has its own p, starts with an equal one are raised together: with an array of
+    exponents NumPy may round otherwise.
+    """
+    if not isinstance(p, np.ndarray):
+        return np.asarray(values**p)
+    values = np.broadcast_to(values, (len(p), *values.shape[1:]))
+    powers = np.empty(values.shape)
+    for own in np.unique(p):
+        here = p[:, 0, 0] == own
+        powers[here] = values[here] ** float(own)
+    return powers
 
 
 def category_costs(kind: str, centers: FloatArray, layout: Layout) -> FloatArray:

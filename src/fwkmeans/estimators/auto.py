@@ -168,6 +168,10 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     deviation and its square multiplied by its weight. The likeliest cluster of a row need not be
     the nearest one, because clusters differ in size and shape.
 
+    Sample weights are relative: they are scaled to a mean of one over the rows that have weight. So
+    doubling all of them changes nothing, although a table with every row twice would count as more
+    evidence for small differences.
+
     A table of more than 2000 rows is studied on a fixed sample of as many; then the chosen mixture
     is fitted to all rows. Of a table outside of memory it is fitted to 64 MiB of rows, always the
     same ones; labels and centers are those of all rows.

@@ -223,8 +223,18 @@ def _text(
         return "\n".join(lines).strip()
     lines += [*_about_groups(groups), *_about_noise(noise)]
     lines.append("")
+    empty = sorted(set(range(model.n_clusters_)) - set(model.labels_.tolist()))
+    if empty:
+        which = (
+            f"cluster {empty[0]}"
+            if len(empty) == 1
+            else f"clusters {joined(list(map(str, empty)))}"
+        )
+        lines.append(f"No row is likeliest to be in {which}.")
     for pair in pairs:
         a, b = pair["clusters"]
+        if a in empty or b in empty:
+            continue
         lines.append(
             f"Clusters {a} and {b} differ most in {joined(pair['columns'])}."
             if pair["columns"]
@@ -242,13 +252,17 @@ def _about_groups(groups: list[dict[str, Any]]) -> Iterator[str]:
         )
         tails = ", and rows far out are expected" if group["heavy_tails"] else ""
         together = " vary together within clusters;" if several else ":"
-        weight = f"{100 * share:.0f}% of the weight"
-        yield f"{joined(group['columns'])}{together} {how}{tails} ({weight})."
+        yield f"{joined(group['columns'])}{together} {how}{tails} ({_share(share)})."
     if groups[MOST_SENTENCES:]:
         n_columns = sum(len(group["columns"]) for group in groups[MOST_SENTENCES:])
-        rest = f"{100 * sum(shares[MOST_SENTENCES:]):.0f}% of the weight"
+        rest = _share(sum(shares[MOST_SENTENCES:]))
         tell = "tells" if n_columns == 1 else "tell"
         yield f"{count(n_columns, 'other column')} {tell} clusters apart, too ({rest})."
+
+
+def _share(weight: float) -> str:
+    percent = "less than 1%" if weight < 0.005 else f"{100 * weight:.0f}%"
+    return f"{percent} of the weight"
 
 
 def _about_noise(noise: list[dict[str, Any]]) -> Iterator[str]:

@@ -140,10 +140,11 @@ class LabelFreeSearch(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
     candidate.
 
     `sample_weight` is passed to all fits. Rows without weight are left out of the scores; otherwise
-    scores count all rows alike. Missing cells and sparse rows are for the estimator to handle. Only
-    "central", "stability" and "known_labels" can score such tables, because all others need
-    distances of complete, dense rows. Files and other sources that are not in memory can be scored
-    by "central" and "known_labels".
+    scores count all rows alike. Missing cells are for the estimator to handle; scores that need
+    distances see the median or the most frequent category of the column in their place. Sparse
+    rows can only be scored by "central", "stability" and "known_labels", because all others need
+    distances of dense rows. Files and other sources that are not in memory can be scored by
+    "central" and "known_labels".
 
     Examples
     --------

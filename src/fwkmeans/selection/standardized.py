@@ -21,12 +21,13 @@ class StandardizedTable:
 
     A number becomes (y - mean) / range. A category becomes binary columns, scaled so that two
     different categories have the distance 1, as the two ends of a numeric column have. Columns that
-    do not vary are left out.
+    do not vary are left out. Missing cells have the median of their column, or its most frequent
+    category, as with ``TableEncoder(impute="median")``.
 
     Parameters
     ----------
     X : array-like or frame
-        The table; no cell may be missing.
+        The table; cells may be missing.
     categorical_features : "from_dtype", None, names, indices or mask
         The categorical columns.
     """
@@ -40,13 +41,16 @@ class StandardizedTable:
             )
         self.table = in_memory(X)
         self.coding = Coding.learn(self.table, categorical_features)
-        numbers, codes = self._read(self.table)
-        if not np.isfinite(numbers).all() or (codes < 0).any():
+        numbers = self.coding.rows(self.table).astype(np.float64, copy=False)
+        if np.isinf(numbers).any():
             raise ValueError(
-                "X has missing or infinite cells, and this scoring needs distances of complete "
-                "rows. Fill the cells, for example with TableEncoder(impute='median'), or set "
-                "scoring='central', 'stability' or 'known_labels', which only compare labels."
+                "X has infinite cells, and this scoring needs distances of rows. Replace the "
+                "cells, or set scoring='central', 'stability' or 'known_labels', which only "
+                "compare labels."
             )
+        self.usual_numbers = _medians(numbers)
+        self.usual_codes = _most_frequent(self.coding.codes(self.table).astype(np.int64))
+        numbers, _ = self._read(self.table)
         self.mean, self.span = find_mean_and_range(numbers)
         self.low, self.high = numbers.min(axis=0), numbers.max(axis=0)
 
@@ -90,8 +94,25 @@ class StandardizedTable:
         return frame.with_columns(*replaced).to_native()
 
     def _read(self, table: Any) -> tuple[FloatArray, IntArray]:
+        """Return numbers and codes of categories, with missing cells filled."""
         numbers = self.coding.rows(table).astype(np.float64, copy=False)
-        return numbers, self.coding.codes(table).astype(np.int64)
+        codes = self.coding.codes(table).astype(np.int64)
+        return (
+            np.where(np.isnan(numbers), self.usual_numbers, numbers),
+            np.where(codes < 0, self.usual_codes, codes),
+        )
+
+
+def _medians(numbers: FloatArray) -> FloatArray:
+    """Return the median of each column; zero if nothing is known, so that it does not vary."""
+    columns = (column[~np.isnan(column)] for column in numbers.T)
+    return np.array([np.median(known) if known.size else 0.0 for known in columns])
+
+
+def _most_frequent(codes: IntArray) -> IntArray:
+    """Return the most frequent code of each column, the first of several."""
+    columns = (column[column >= 0] for column in codes.T)
+    return np.array([np.bincount(known).argmax() if known.size else 0 for known in columns], int)
 
 
 def in_memory(X: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_scalar
 
-from fwkmeans._engine import Outcome, assignment_of
+from fwkmeans._engine import Outcome, Recipe, assignment_of
 from fwkmeans._init import Seeds
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.starts import Problem, draws_nothing
@@ -24,7 +24,6 @@ from fwkmeans.typing import (
     IntArray,
     KeptLabels,
     LabelArray,
-    WeightRuleProtocol,
     Weights,
 )
 
@@ -201,9 +200,7 @@ def _run_together(
         some = range(starts[0], starts[-1] + 1)
         centers.append(model._initial_centers(problem, seeds, some))
         weights.append(model._initial_weights(problem, seeds, some))
-    first = parts[0][0].problem
-    rules = [(line.problem.recipe.weighting, len(starts)) for line, starts in parts]
-    problem = first._replace(recipe=first.recipe._replace(weighting=_stacked(rules)))
+    problem = _stacked([(line.problem, len(starts)) for line, starts in parts])
     together = Weights(
         np.concatenate([one.values for one in weights]),
         _memory_of_all(weights),
@@ -235,38 +232,57 @@ def _labels(problem: Problem, outcome: Outcome) -> LabelArray:
 
 
 def _families(lines: list[_Line]) -> list[list[_Line]]:
-    """Group the values whose recipes differ only in numbers of the weight rule."""
-    families: dict[str, list[_Line]] = {}
+    """Group the values whose recipes differ only in numbers that each start may have for itself."""
+
+    def shared(line: _Line) -> Any:
+        _, recipe, table, n_clusters, *_ = line.problem
+        parts = [(type(part), _words(part)) for part in recipe]
+        return parts, n_clusters, table.category_scale
+
+    families = []
+    for family in _grouped(lines, shared):
+        rules = [line.problem.recipe.weighting for line in family]
+        if any(getattr(rule, "uses_scatter", True) for rule in rules):
+            families += _grouped(family, lambda line: line.problem.table.scatter)
+        else:
+            families.append(family)
+    return families
+
+
+def _grouped(lines: list[_Line], key: Callable[[_Line], Any]) -> list[list[_Line]]:
+    groups: dict[str, list[_Line]] = {}
     for line in lines:
-        recipe = line.problem.recipe
-        rule = recipe.weighting
-        words = {k: v for k, v in _parameters(rule).items() if not _is_number(v)}
-        parts = [(type(part), _parameters(part)) for part in recipe[:2]]
-        key = joblib.hash((parts, type(rule), words, line.problem.n_clusters))
-        families.setdefault(key, []).append(line)
-    return list(families.values())
+        groups.setdefault(joblib.hash(key(line)), []).append(line)
+    return list(groups.values())
 
 
-def _stacked(rules: list[tuple[WeightRuleProtocol, int]]) -> WeightRuleProtocol:
-    """Return one rule for all starts; a number that differs becomes an array, one per start."""
-    together = copy.copy(rules[0][0])
-    parameters = [_parameters(rule) for rule, _ in rules]
-    n_starts = [n for _, n in rules]
-    for name, value in parameters[0].items():
-        if _is_number(value):
-            each = np.repeat(np.array([own[name] for own in parameters], np.float64), n_starts)
+def _words(part: Any) -> dict[str, Any]:
+    """Return the parameters of a part that all starts of a batch must share."""
+    parameters = part.get_params(deep=False) if hasattr(part, "get_params") else vars(part)
+    own = getattr(part, "one_per_start", ())
+    return {name: value for name, value in parameters.items() if name not in own}
+
+
+def _stacked(problems: list[tuple[Problem, int]]) -> Problem:
+    """Return one problem for all starts; a number that differs becomes an array, one per start.
+
+    The center and the scatter of the table depend on the exponent. Each start has its own center,
+    but the scatter of none: the initial weights have used it, and nothing may ask for it any more.
+    """
+    first, n_starts = problems[0][0], [n for _, n in problems]
+    parts = []
+    for same in zip(*(problem.recipe for problem, _ in problems), strict=True):
+        together = copy.copy(same[0])
+        for name in getattr(together, "one_per_start", ()):
+            each = np.repeat(np.array([getattr(part, name) for part in same], float), n_starts)
             if (each != each[0]).any():
                 setattr(together, name, each[:, None, None])
-    return together
-
-
-def _parameters(rule: Any) -> dict[str, Any]:
-    parameters: dict[str, Any] = getattr(rule, "get_params", dict)()
-    return parameters
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        parts.append(together)
+    table = first.table
+    if any(not np.array_equal(one.table.scatter, table.scatter) for one, _ in problems):
+        centers = np.repeat([one.table.center for one, _ in problems], n_starts, axis=0)
+        table = table._replace(center=centers, scatter=np.full_like(table.scatter, np.nan))
+    return first._replace(recipe=Recipe(*parts), table=table)
 
 
 def _one_by_one(

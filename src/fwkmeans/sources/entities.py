@@ -131,7 +131,8 @@ def sparse_rows_at(
 def centers_of(entities: Entities, table: Description) -> FloatArray:
     """Return centers at these rows: (n, P).
 
-    A category becomes its indicator. A missing cell is filled from the center of the whole table.
+    A category becomes its indicator. A missing cell is filled from the center of the whole table;
+    if each start has its own, there is one row for each.
     """
     layout, points = table.layout, entities.numbers
     if table.gaps:
@@ -145,12 +146,13 @@ def centers_of(entities: Entities, table: Description) -> FloatArray:
 def indicators(levels: LabelArray, layout: Layout, otherwise: FloatArray) -> FloatArray:
     """Return 1 at the levels of each row and 0 elsewhere, (n, levels); `otherwise` if missing."""
     found = np.zeros((len(levels), layout.n_levels))
+    otherwise = np.broadcast_to(otherwise, found.shape)
     for v, first in enumerate(layout.offsets[:-1]):
         there = np.flatnonzero(levels[:, v] >= 0)
         found[there, levels[there, v]] = 1.0
         absent = np.flatnonzero(levels[:, v] < 0)
         own = slice(int(first), int(layout.offsets[v + 1]))
-        found[absent, own] = otherwise[own]
+        found[absent, own] = otherwise[absent, own]
     return found
 
 

@@ -171,10 +171,10 @@ def label_free_lines(results: LabelFreeResults) -> Iterator[str]:
     for title in (BEST_IMWK, BEST_OF_SIX):
         if any((title, g) in results.published for g in shown):
             means = [results.published.get((title, g)) for g in shown]
-            rows.append([title, *("–" if m is None else f"{m:.3f}" for m in means)])
+            rows.append([title, *("–" if m is None else f"{m:z.3f}" for m in means)])
     for name in PROCEDURES:
         own = [results.standings.get((name, g)) for g in shown]
-        rows.append([name, *("–" if s is None else f"{s.mean:.3f}" for s in own)])
+        rows.append([name, *("–" if s is None else f"{s.mean:z.3f}" for s in own)])
     heads = [f"{g.title} ({len(results.by_table[BASELINE, g])})" for g in shown]
     yield from markdown_table(["procedure", *heads], rows)
     yield from section(f"Difference from {BASELINE}")
@@ -201,6 +201,7 @@ def label_free_lines(results: LabelFreeResults) -> Iterator[str]:
 
 
 def _difference(standing: Standing) -> str:
-    ends = f" [{standing.low:+.3f}, {standing.high:+.3f}]"
+    ends = f" [{standing.low:+z.3f}, {standing.high:+z.3f}]"
     interval = "" if math.isnan(standing.low) else ends
-    return f"{standing.difference:+.3f}{interval} {standing.wins}/{standing.losses}/{standing.ties}"
+    tables = f"{standing.wins}/{standing.losses}/{standing.ties}"
+    return f"{standing.difference:+z.3f}{interval} {tables}"

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
-from fwkmeans._support.checks import Constraint, check_parameters, one_value_a_start
+from fwkmeans._support.checks import Constraint, check_parameters, is_number
+from fwkmeans._support.copies import of_starts
 from fwkmeans.typing import (
     BoolArray,
     Description,
@@ -39,6 +40,10 @@ class WeightRule(BaseEstimator, ABC):
     memoryless : bool
         Whether the weights depend on the dispersions alone. A run with such a rule that returns to
         earlier labels goes in circles, and is stopped.
+    uses_scatter : bool
+        Whether the rule looks at the scatter of the table after `bind` and `initial`. If not,
+        starts whose dissimilarities have different exponents, and so different scatters, may run
+        in one batch.
     operations : tuple of str
         Operations that `observe` needs from the kernels of the rows, beside the usual ones.
 
@@ -62,6 +67,7 @@ class WeightRule(BaseEstimator, ABC):
     shared: bool = False
     monotone: bool = False
     memoryless: bool = False
+    uses_scatter: bool = True
     operations: tuple[str, ...] = ()
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}  # what each parameter may be
@@ -92,11 +98,15 @@ class WeightRule(BaseEstimator, ABC):
         check_parameters(self, self._constraints)
         return self
 
+    @property
+    def one_per_start(self) -> tuple[str, ...]:
+        """Parameters that may differ among the starts of a batch: all that are numbers."""
+        parameters = self.get_params(deep=False)
+        return tuple(name for name, value in parameters.items() if is_number(value))
+
     def take(self, starts: IntArray | BoolArray) -> Self:
         """Return the rule for only these starts of the batch."""
-        parameters = self.get_params(deep=False)
-        batched = {k: v[starts] for k, v in parameters.items() if one_value_a_start(v)}
-        return clone(self).set_params(**batched) if batched else self
+        return of_starts(self, starts)
 
     def normalize(self, values: FloatArray, table: Description) -> FloatArray:
         """Scale non-negative values to sum to one the way the rule's weights do."""

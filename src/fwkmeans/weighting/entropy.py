@@ -39,6 +39,7 @@ class EntropyWeights(WeightRule):
        of high-dimensional sparse data. IEEE TKDE 19(8). doi:10.1109/TKDE.2007.1048
     """
 
+    uses_scatter = False
     monotone = True
     memoryless = True
 

@@ -20,6 +20,7 @@ class FixedWeights(WeightRule):
        doi:10.1023/A:1024016609528
     """
 
+    uses_scatter = False
     shared = True
     monotone = True
     in_core = CoreRule(0, 0, True, True, False, False)

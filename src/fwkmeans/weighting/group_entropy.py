@@ -52,6 +52,7 @@ class GroupEntropyWeights(WeightRule):
        high-dimensional data. Pattern Recognition 45(1). doi:10.1016/j.patcog.2011.06.004
     """
 
+    uses_scatter = False
     monotone = True
 
     _constraints: ClassVar = {

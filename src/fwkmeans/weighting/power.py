@@ -94,6 +94,11 @@ class SharedPowerWeights(WeightRule):
         self.guard = guard
 
     @property
+    def uses_scatter(self) -> bool:  # type: ignore[override]
+        """Whether dispersions have a lowest value, in units of the scatter."""
+        return bool(np.any(np.less(self.beta, 0)))
+
+    @property
     def monotone(self) -> bool:  # type: ignore[override]
         """Whether the weights minimize the criterion."""
         return self.zero == "share"
@@ -181,6 +186,11 @@ class ClusterPowerWeights(WeightRule):
         self.beta = beta
         self.smoothing = smoothing
         self.guard = guard
+
+    @property
+    def uses_scatter(self) -> bool:  # type: ignore[override]
+        """Whether dispersions have a lowest value, in units of the scatter."""
+        return bool(np.any(np.less(self.beta, 0)))
 
     @property
     def monotone(self) -> bool:  # type: ignore[override]

@@ -29,6 +29,7 @@ class RadiusWeights(WeightRule):
         A constant in units of the mean scatter; any value but 0 makes the weights equal.
     """
 
+    uses_scatter = False
     memoryless = True  # not monotone: the largest distance may stay the same before it falls
 
     _constraints: ClassVar = {"smoothing": SMOOTHING, "guard": GUARD}

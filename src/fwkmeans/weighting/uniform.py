@@ -16,6 +16,7 @@ class UniformWeights(WeightRule):
     The objective has no weights in it, so that it is the inertia of `sklearn.cluster.KMeans`.
     """
 
+    uses_scatter = False
     shared = True
     monotone = True
     memoryless = True
