@@ -115,11 +115,13 @@ def accumulate_all(
 ) -> Numbers:
     """Return the numbers of `assign_and_accumulate` for each of some blocks, at once.
 
-    These differ in their rows only: all of them have gaps or none, and a type; and the same is
-    known of all but labels and bounds.
+    Their rows have the same type, and all or none of them gaps. `lasts` and `knowns` have labels
+    and bounds of each; bounds may be unknown for some.
     """
     work = sum(_work(block, assigning) for block in blocks)
-    last, known = lasts[0], knowns[0]
+    last = lasts[0]
+    # rows of which no bounds are known have infinite ones, which hold for any last pass
+    known = next((one for one in knowns if one and one.last), knowns[0])
     update = np.zeros(len(assigning.centers), dtype=np.bool_) if last is None else last.update
     numbers = Numbers.new(len(blocks), assigning, gaps=blocks[0].gaps)
     _kernels.assign_and_accumulate(
