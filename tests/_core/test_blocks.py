@@ -131,6 +131,10 @@ def test_bounds_of_several_blocks_are_those_of_each(kind, n_threads, in_place, n
             assert ("upper" in together[at]) == (number > 0)
             for name, array in apart[at].items():
                 np.testing.assert_array_equal(together[at][name], array)
+            starts = slice(None) if one.labels.starts is None else one.labels.starts
+            plain = Accumulation(one.assigning, one.reference, KeptLabels.new(len(part.mass)))
+            expected = plain.on_block(block, {})[1]["labels"]
+            np.testing.assert_array_equal(together[at]["labels"][starts], expected)
 
 
 @pytest.mark.parametrize("without", [0, 1])
