@@ -190,7 +190,8 @@ def compare(
                 times, model = measured(partial(fit, max_iter=max_iter), processes)
                 best[name, max_iter] = np.minimum(times, best.get((name, max_iter), np.inf))
                 if max_iter is None:
-                    print(f"  {name}: {model.n_iter_} iterations, {times[0]:.2f} s", flush=True)
+                    wall, busy = times
+                    print(f"  {name}: {model.n_iter_} iterations, {wall:.2f} s, CPU {busy:.2f}")
     lines: dict[str, dict[str, Any]] = {
         f"iterations {few + 1} to {many}": {
             name: (best[name, many] - best[name, few]) / (many - few) for name in fits

@@ -239,10 +239,10 @@ class KnownRows(NamedTuple):
 
     span: FloatArray  # (Mn,) range of each feature, which is the unit of the bounds
     last: Pass | None  # the last pass, for which the bounds hold
+    kept: IntArray  # (R,) index of each start among those that follow
     labels: LabelArray  # (R', n)
     upper: NDArray[np.float32] | None  # (R', n) of the distance to the own center; None: unknown
     lower: NDArray[np.float32] | None  # (R', n) of that to any other
-    kept: IntArray  # (R,) index of each start among these
     new_upper: NDArray[np.float32]  # (R, n) which the kernel fills
     new_lower: NDArray[np.float32]
 

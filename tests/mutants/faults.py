@@ -921,12 +921,6 @@ among(
         "Parts(join_neighbors(ordered[::-1], _join_of(by)))",
     ),
     (
-        "integers-of-actors-lost",
-        "dropped join",
-        "return before[0] + after[0], before[1] + after[1]",
-        "return before[0] + after[0], before[1]",
-    ),
-    (
         "row-memory-of-tasks-is-changed",
         "changed argument",
         "    view.flags.writeable = False\n    return view",
@@ -950,6 +944,12 @@ among(
 )
 among(
     "sources/dask_actors.py",
+    (
+        "weights-in-row-memory-of-actors-forgotten",
+        "lost weight",
+        "blocks = list(map(as_weighted, self._blocks, self._memories))",
+        "blocks = self._blocks",
+    ),
     (
         "workers-out-of-reach-are-called-again",
         "lost update",
@@ -1260,7 +1260,7 @@ among(
     (
         "recount-keeps-labels",
         "stale label",
-        "            all_labels[starts] = labels\n",
+        '            given.left["labels"][self.labels.starts] = given.last.labels\n',
         "            pass\n",
         "tests/_engine tests/laws/test_reference_agreement.py",
     ),
@@ -1315,7 +1315,31 @@ among(
     ),
 )
 among(
+    "_core/packed.py",
+    (
+        "integers-of-actors-lost",
+        "dropped join",
+        "self.integers + other.integers, self.gaps)",
+        "self.integers, self.gaps)",
+        "tests/sources/test_dask_cluster.py",
+    ),
+    (
+        "cells-of-actors-lost",
+        "forgotten case",
+        "np.stack(integers), gaps[0])",
+        "np.stack(integers))",
+        "tests/sources/test_dask_cluster.py",
+    ),
+)
+among(
     "_core/compiled.py",
+    (
+        "bounds-as-the-first-block-has-them",
+        "stale",
+        "known = next((one for one in knowns if one and one.last), knowns[0])",
+        "known = knowns[0]",
+        "tests/_core/test_blocks.py",
+    ),
     (
         "labeling-mass-without-weight",
         "forgotten weight",
@@ -1620,9 +1644,23 @@ among(
     (
         "core-segments-not-added",
         "dropped join",
-        "for (index segment = 1; segment < segments; ++segment)\n            for (index i = begin;",
-        "for (index segment = 2; segment < segments; ++segment)\n            for (index i = begin;",
+        "            if (segment) packing.add(part, out);",
+        "            if (segment > 1) packing.add(part, out);",
         "tests/_core/test_bitwise.py tests/_core/test_kernels.py",
+    ),
+    (
+        "core-shared-segments-not-added",
+        "dropped join",
+        "segment < segments; ++segment)\n                add(part_of(segment).mass",
+        "segment + 1 < segments; ++segment)\n                add(part_of(segment).mass",
+        "tests/_core/test_bitwise.py tests/_core/test_kernels.py",
+    ),
+    (
+        "core-sums-of-the-block-before",
+        "stale",
+        "packing.of_starts(part, first, last, [](auto* numbers",
+        "packing.of_starts(part, first, first, [](auto* numbers",
+        "tests/_core/test_blocks.py",
     ),
     (
         "core-farthest-last-segment-of-ties",
@@ -1910,15 +1948,15 @@ among(
     (
         "bounds-of-the-first-start",
         "wrong index",
-        "const index place = kept.data()[start]",
-        "const index place = 0 * kept.data()[start]",
+        "known.copy(start, last_.kept.data()[start], begin, end, labels);",
+        "known.copy(start, 0, begin, end, labels);",
         "tests/_engine/test_bounds.py",
     ),
     (
         "bounds-move-from-the-first-start",
         "wrong index",
-        "before = {known.centers->data() + start * k * m",
-        "before = {known.centers->data()",
+        "before = {last.centers->data() + start * k * m",
+        "before = {last.centers->data()",
         "tests/_engine/test_bounds.py",
     ),
 )

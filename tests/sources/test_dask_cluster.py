@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from fwkmeans import AWKMeans, EWKMeans, IKPrototypes, IMWKMeans, KMeans
+from fwkmeans._core.packed import Numbers
 from fwkmeans._core.passes import Accumulation
 from fwkmeans._engine import statistics
 from fwkmeans._tabular.layout import numeric_layout
@@ -30,7 +31,7 @@ from fwkmeans.sources import dask as module  # noqa: E402
 from fwkmeans.sources import dask_lines  # noqa: E402
 from fwkmeans.sources.dask import Pieces  # noqa: E402
 from fwkmeans.sources.dask_actors import Keepers, _Kept  # noqa: E402
-from fwkmeans.sources.dask_tasks import Sums, joined_of_actors, parts_of_actor  # noqa: E402
+from fwkmeans.sources.dask_tasks import Sums, join_values, joined_of_actors  # noqa: E402
 
 ONE = {"n_init": 1, "random_state": 0, "max_iter": 8}
 
@@ -504,8 +505,19 @@ def test_an_actor_does_a_pass_once(client):
         first = rows._turns._ask("run", 2, counting)
         again = rows._turns._ask("run", 2, counting)
         for one, other in zip(first, again, strict=True):
-            np.testing.assert_array_equal(one.integers, other.integers)
-        assert sum(one.integers[:, -1].sum() for one in again) > 0  # rows that have changed
+            np.testing.assert_array_equal(one.numbers.integers, other.numbers.integers)
+        assert sum(one.numbers.integers[:, -1].sum() for one in again) > 0  # rows that have changed
+
+
+def packed(several):
+    """Return the numbers of statistics in the order that the core writes."""
+    floats = [[one.mass, one.sums, one.squares, one.cells, one.counts] for one in several]
+    integers = [[one.rows, one.fingerprint, one.changed] for one in several]
+    rows = [
+        [[x.ravel() for x in one if x is not None] for one in all_] for all_ in (floats, integers)
+    ]
+    arrays = (np.stack([np.concatenate(one) for one in some]) for some in rows)
+    return Numbers(*arrays, several[0].cells is not None)
 
 
 @pytest.mark.parametrize("kind", ["sums", "levels", "gaps", "other references"])
@@ -529,17 +541,18 @@ def test_parts_of_actors_are_joined_in_the_same_tree(n, kind):
             rng.random((2, 3)), rng.integers(9, size=(2, 3)), sums, squares, known, *counted
         )
 
+    def answer(group):
+        values = [parts[at] for at in group]
+        if kind == "other references":
+            return join_values(Statistics.plus, group.tolist(), values)
+        return Sums.of_blocks(group.tolist(), packed(values))
+
     parts = [part() for _ in range(n)]
     expected = join_in_tree(parts, Statistics.plus)
     for n_actors in (1, 2, 5):
         where = rng.integers(n_actors, size=n)
         groups = [rng.permutation(np.flatnonzero(where == one)) for one in range(n_actors)]
-        answers = [
-            parts_of_actor(counting, group.tolist(), [parts[at] for at in group])
-            for group in groups
-            if group.size
-        ]
-        assert all(isinstance(one, Sums) == (kind in ("sums", "levels")) for one in answers)
+        answers = [answer(group) for group in groups if group.size]
         found = joined_of_actors(counting, pickle.loads(pickle.dumps(answers)))
         for own, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(own, other)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import fwkmeans._core._kernels as _kernels
 from fwkmeans._core.array_kernels import Observed, cross_products, no_labels
+from fwkmeans._core.packed import Numbers
 from fwkmeans._core.twin import Moments, Slopes, Summary
 from fwkmeans.typing import (
     Block,
@@ -28,6 +30,7 @@ from fwkmeans.typing import (
 )
 
 __all__ = [
+    "accumulate_all",
     "alternate",
     "assign",
     "assign_and_accumulate",
@@ -99,41 +102,52 @@ def assign_and_accumulate(
     If bounds are known, rows whose label they decide are not read, unless all rows are summed. The
     labels of `last` are only written then, and the fingerprint is the change of it.
     """
-    centers, costs = assigning.centers, assigning.costs
-    n_starts, n_clusters, _ = centers.shape
-    out = Statistics(
-        mass=np.empty((n_starts, n_clusters)),
-        rows=np.empty((n_starts, n_clusters), dtype=np.int64),
-        sums=np.empty(centers.shape),
-        squares=np.empty(centers.shape),
-        cells=np.empty(centers.shape) if block.gaps else None,
-        counts=np.empty((n_starts, n_clusters, 0) if costs is None else costs.shape),
-        fingerprint=np.empty(n_starts, dtype=np.int64),
-        changed=np.empty(n_starts, dtype=np.int64),
-        reference=reference,
-    )
-    labels = None if last is None else last.labels
-    update = np.zeros(n_starts, dtype=np.bool_) if last is None else last.update
+    n_threads = block.n_threads
+    numbers = accumulate_all([block], assigning, reference, [last], [known], n_threads)
+    return numbers.at(0).statistics(assigning, reference)
+
+
+def accumulate_all(
+    blocks: Sequence[Block],
+    assigning: Pass,
+    reference: FloatArray,
+    lasts: Sequence[LastLabels | None],
+    knowns: Sequence[KnownRows | None],
+    n_threads: int,
+) -> Numbers:
+    """Return the numbers of `assign_and_accumulate` for each of some blocks, at once.
+
+    Their rows have the same type, and all or none of them gaps. `lasts` and `knowns` have labels
+    and bounds of each; bounds may be unknown for some.
+    """
+    work = sum(_work(block, assigning) for block in blocks)
+    last = lasts[0]
+    # rows of which no bounds are known have infinite ones, which hold for any last pass
+    known = next((one for one in knowns if one and one.last), knowns[0])
+    update = np.zeros(len(assigning.centers), dtype=np.bool_) if last is None else last.update
+    numbers = Numbers.new(len(blocks), assigning, gaps=blocks[0].gaps)
     _kernels.assign_and_accumulate(
-        block.rows,
-        _block(block, _work(block, assigning)),
+        [block.rows for block in blocks],
+        [
+            (_block(block, 0), last and last.labels, known and known[3:])
+            for block, last, known in zip(blocks, lasts, knowns, strict=True)
+        ],
         assigning,
         np.ascontiguousarray(reference),
-        labels,
         update.view(np.uint8),
-        *out[:5],
-        None if costs is None else out.counts,
-        out.fingerprint.view(np.uint64),
-        out.changed,
-        None if known is None else _known(known),
+        None if known is None else _last_pass(known),
+        n_threads if work > _SMALL else 1,
+        numbers.floats,
+        numbers.integers,
     )
-    return out
+    return numbers
 
 
-def _known(known: KnownRows) -> tuple[Any, ...]:
-    """Return what is known of the rows, in the order of the core's arguments."""
-    span, last, *rows = known
-    return (span, *((None, None) if last is None else (last.centers, last.weights)), *rows)
+def _last_pass(known: KnownRows) -> tuple[Any, ...]:
+    """Return what is known of the last pass, in the order of the core's arguments."""
+    last = known.last
+    by = (None, None) if last is None else (last.centers, last.weights)
+    return (known.span, *by, known.kept)
 
 
 def take_rows(block: Block, indices: IntArray) -> Entities:

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <chrono>
@@ -72,23 +73,6 @@ class Interruption {
     std::vector<Clock> clocks_;
 };
 
-// Memory for partial sums, number by number of eight bytes.
-class Workspace {
-   public:
-    explicit Workspace(std::size_t bytes) : memory_(bytes), cursor_(memory_.data()) {}
-    static std::size_t bytes_for(std::size_t n) { return (8 * n + 63) / 64 * 64; }
-    template <class Number>
-    Number* take(std::size_t n) {
-        Number* taken = reinterpret_cast<Number*>(cursor_);
-        cursor_ += bytes_for(n);
-        return taken;
-    }
-
-   private:
-    Lent memory_;
-    char* cursor_;
-};
-
 // Scratch for each worker, taken before the threads start: none of them may throw.
 class Scratch {
    public:
@@ -101,35 +85,29 @@ class Scratch {
 };
 
 // body(first start, last start, segment, rows begin, rows end, worker, cancel) over all starts and
-// segments; raises KeyboardInterrupt (or what the handler raised) if a signal came.
+// segments; without the GIL.
+template <class Body>
+void share_tasks(index n_starts, index segments, index n_rows, int n_threads, Interruption& interruption,
+                 const Body& body) {
+    const index groups = std::min(n_starts, (index(8) * n_threads + segments - 1) / segments);
+    Pool::of_this_process().run(groups * segments, n_threads, [&](index task, int worker) {
+        const Cancel cancel = interruption.of(worker);
+        if (cancel.poll(cancel.state)) return;
+        const index group = task / segments, segment = task % segments;
+        body(n_starts * group / groups, n_starts * (group + 1) / groups, segment,
+             n_rows * segment / segments, n_rows * (segment + 1) / segments, worker, cancel);
+    });
+}
+
+// The same with the GIL; raises KeyboardInterrupt (or what the handler raised) if a signal came.
 template <class Body>
 void for_each_task(index n_starts, index segments, index n_rows, int n_threads, Body body) {
-    const index groups = std::min(n_starts, (index(8) * n_threads + segments - 1) / segments);
     Interruption interruption(n_threads);
     {
         const nb::gil_scoped_release release;
-        Pool::of_this_process().run(groups * segments, n_threads, [&](index task, int worker) {
-            const Cancel cancel = interruption.of(worker);
-            if (cancel.poll(cancel.state)) return;
-            const index group = task / segments, segment = task % segments;
-            body(n_starts * group / groups, n_starts * (group + 1) / groups, segment,
-                 n_rows * segment / segments, n_rows * (segment + 1) / segments, worker, cancel);
-        });
+        share_tasks(n_starts, segments, n_rows, n_threads, interruption, body);
     }
     if (interruption.interrupted()) throw nb::python_error();
-}
-
-// out[i] = sum over segments of part[segment][i], in segment order.
-template <class Number>
-void add_segments(const Number* parts, index segments, index size, Number* out, int n_threads) {
-    const index chunk = 4096, n_chunks = (size + chunk - 1) / chunk;
-    const nb::gil_scoped_release release;
-    Pool::of_this_process().run(n_chunks, n_threads, [&](index task, int) {
-        const index begin = task * chunk, end = std::min(size, begin + chunk);
-        std::copy(parts + begin, parts + end, out + begin);
-        for (index segment = 1; segment < segments; ++segment)
-            for (index i = begin; i < end; ++i) out[i] += parts[segment * size + i];
-    });
 }
 
 template <class Array>
@@ -217,32 +195,38 @@ std::vector<char> prepare_all(const Starts& starts, int n_threads) {
     return prepared;
 }
 
-// What row memory has of the starts of a pass, and where the pass writes it anew: (span, centers and
-// weights of the last pass, labels, upper and lower bounds it left, the place of each start among these,
-// upper and lower bounds OUT). Centers, weights and bounds are None if labels are all that is known. A pass
-// may write to where it reads, if every start stays in its place.
-struct Remembered {
+// The last pass, whose bounds row memory has: (span, its centers, its weights, the place of each start in row
+// memory). Centers and weights are None if labels are all that is known.
+struct LastPass {
     In<double> span;
     std::optional<In<double>> centers, weights;
-    Known labels;
-    std::optional<nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>> upper, lower;
     In<std::int64_t> kept;
-    Out<float> new_upper, new_lower;
 
-    explicit Remembered(const nb::tuple& given)
+    explicit LastPass(const nb::tuple& given)
         : span(nb::cast<In<double>>(given[0])),
           centers(maybe<In<double>>(given[1])),
           weights(maybe<In<double>>(given[2])),
-          labels(nb::cast<Known>(given[3])),
-          upper(maybe<nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>>(given[4])),
-          lower(maybe<nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>>(given[5])),
-          kept(nb::cast<In<std::int64_t>>(given[6])),
-          new_upper(nb::cast<Out<float>>(given[7])),
-          new_lower(nb::cast<Out<float>>(given[8])) {}
+          kept(nb::cast<In<std::int64_t>>(given[3])) {}
+};
 
-    // Copies what is known of some rows to where the pass changes it.
-    void copy(index start, index begin, index end, std::int32_t* to_labels) const {
-        const index place = kept.data()[start], n = end - begin, at = start * new_upper.stride(0) + begin;
+// What row memory has of a block, and where the pass writes it anew: (labels, upper and lower bounds, upper and
+// lower bounds OUT). Bounds are None if labels are all that is known. A pass may write to where it reads, if
+// every start stays in its place.
+struct Remembered {
+    Known labels;
+    std::optional<nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>> upper, lower;
+    Out<float> new_upper, new_lower;
+
+    explicit Remembered(const nb::tuple& given)
+        : labels(nb::cast<Known>(given[0])),
+          upper(maybe<nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>>(given[1])),
+          lower(maybe<nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>>(given[2])),
+          new_upper(nb::cast<Out<float>>(given[3])),
+          new_lower(nb::cast<Out<float>>(given[4])) {}
+
+    // Copies what is known of some rows of a start, which has this place, to where the pass changes it.
+    void copy(index start, index place, index begin, index end, std::int32_t* to_labels) const {
+        const index n = end - begin, at = start * new_upper.stride(0) + begin;
         copy(labels.data() + place * labels.stride(0) + begin, n, to_labels + begin);
         if (upper) {
             copy(upper->data() + place * upper->stride(0) + begin, n, new_upper.data() + at);
@@ -260,18 +244,35 @@ struct Remembered {
     }
 };
 
-// The pass of one block by bounds, start for start; its sums are those of the plain pass, to the bit, but
-// its fingerprints are the changes of them.
+// A block of a pass, as Python hands it over: (block, labels, what row memory has of it); the last two may be None.
+template <class T>
+struct Passed {
+    Input<T> input;
+    std::optional<Labeled> labels;
+    std::optional<Remembered> memory;
+    std::vector<std::atomic<std::int64_t>> counts;  // (starts, N_COUNTS) of races
+
+    Passed(const Table<T>& X, const nb::tuple& given, index n_starts)
+        : input(X, nb::cast<nb::tuple>(given[0])), labels(maybe<Labeled>(given[1])),
+          counts(given[2].is_none() ? 0 : N_COUNTS * n_starts) {
+        if (!given[2].is_none()) memory.emplace(nb::cast<nb::tuple>(given[2]));
+    }
+    LastLabels last(const In<std::uint8_t>& update) const {
+        return {labels ? labels->data() : nullptr, labels ? labels->stride(0) : 0, update.data()};
+    }
+};
+
+// The pass by bounds, start for start; its sums are those of the plain pass, to the bit, but its fingerprints are
+// the changes of them.
 template <class T>
 class BoundedPass {
    public:
-    BoundedPass(const Rows<T>& rows, const Starts& starts, const Remembered& known, const LastLabels& last)
-        : rows_(rows), starts_(starts), known_(known), last_(last),
-          unit_(unit_of(known.span.data(), starts.n_features)), prepared_(prepare_all<T>(starts, 1)),
-          counts_(N_COUNTS * starts.n_starts) {
+    BoundedPass(const Rows<T>& some, const Starts& starts, const LastPass& last)
+        : starts_(starts), last_(last), unit_(unit_of(last.span.data(), starts.n_features)),
+          prepared_(prepare_all<T>(starts, 1)) {
         const index r = starts.n_starts, k = starts.n_clusters, m = starts.n_features;
         const index n_own = starts.shared ? 1 : k;
-        races_ = Races::first<T>(known.span.data(), m, rows.gaps).of(starts);
+        races_ = Races::first<T>(last.span.data(), m, some.gaps).of(starts);
         if (races_.single) single_ = prepare_all<float>(starts, 1);
         if (races_.products()) products_.resize(r, std::vector<char>(kernels<T>().products_bytes(starts, races_.whole)));
         for (index start = 0; start < r; ++start) {
@@ -286,25 +287,28 @@ class BoundedPass {
             const bool has_offsets = std::any_of(one.offsets, one.offsets + k, [](double x) { return x != 0; });
             const Deciding now{one.centers, one.weights, n_own, has_offsets ? one.offsets : nullptr};
             Deciding before{};
-            if (known.centers)
-                before = {known.centers->data() + start * k * m, known.weights->data() + start * n_own * m, n_own, nullptr};
-            bounds_.push_back(moves_[start]->from(known.centers ? &before : nullptr, now,
-                                                  known.new_upper.data() + start * known.new_upper.stride(0),
-                                                  known.new_lower.data() + start * known.new_lower.stride(0), unit_));
+            if (last.centers)
+                before = {last.centers->data() + start * k * m, last.weights->data() + start * n_own * m, n_own, nullptr};
+            bounds_.push_back(moves_[start]->from(last.centers ? &before : nullptr, now, nullptr, nullptr, unit_));
             if (races_.products())
-                kernels<T>().prepare_products(one, some_rows_.of(rows, starts.shift, races_), races_.one, races_.both,
+                kernels<T>().prepare_products(one, some_rows_.of(some, starts.shift, races_), races_.one, races_.both,
                                               products_[start].data());
         }
     }
 
-    void sum(index start, index begin, index end, void* scratch, const Sums& out, Cancel cancel) {
+    void sum(Passed<T>& block, const LastLabels& last, index start, index begin, index end, void* scratch,
+             const Sums& out, Cancel cancel) const {
         const index k = starts_.n_clusters, m = starts_.n_features;
-        std::int32_t* labels = last_.labels + start * last_.stride;
-        known_.copy(start, begin, end, labels);
-        const unsigned char update = last_.update[start];
+        const Rows<T>& rows = block.input.rows;
+        const Remembered& known = *block.memory;
+        std::int32_t* labels = last.labels + start * last.stride;
+        known.copy(start, last_.kept.data()[start], begin, end, labels);
+        const unsigned char update = last.update[start];
         std::int64_t counts[N_COUNTS] = {}, before[N_COUNTS];
-        for (int i = 0; i < N_COUNTS; ++i) before[i] = counts_[N_COUNTS * start + i];
+        for (int i = 0; i < N_COUNTS; ++i) before[i] = block.counts[N_COUNTS * start + i];
         Bounds bounds = bounds_[start];
+        bounds.upper = known.new_upper.data() + start * known.new_upper.stride(0);
+        bounds.lower = known.new_lower.data() + start * known.new_lower.stride(0);
         bounds.counts = counts;
         const Sums own{out.mass + start * k,
                        out.rows + start * k,
@@ -314,20 +318,18 @@ class BoundedPass {
                        nullptr,
                        out.fingerprint + start,
                        out.changed + start};
-        const Races races = races_.after(before, rows_.n_rows);
+        const Races races = races_.after(before, rows.n_rows);
         const char* prepared = races.single ? single_.data() + start * kernels<float>().prepared_bytes(starts_)
                                             : prepared_.data() + start * kernels<T>().prepared_bytes(starts_);
-        kernels<T>().accumulate_bounded(rows_, begin, end, ones_[start], prepared, races.single,
+        kernels<T>().accumulate_bounded(rows, begin, end, ones_[start], prepared, races.single,
                                         races.products() ? products_[start].data() : nullptr, scratch,
-                                        {labels, rows_.n_rows, &update}, bounds, own, cancel);
-        for (int i = 0; i < N_COUNTS; ++i) counts_[N_COUNTS * start + i] += counts[i];
+                                        {labels, rows.n_rows, &update}, bounds, own, cancel);
+        for (int i = 0; i < N_COUNTS; ++i) block.counts[N_COUNTS * start + i] += counts[i];
     }
 
    private:
-    const Rows<T>& rows_;
     const Starts& starts_;
-    const Remembered& known_;
-    const LastLabels& last_;
+    const LastPass& last_;
     double unit_;
     Races races_{};
     SomeRows some_rows_;
@@ -336,93 +338,153 @@ class BoundedPass {
     std::vector<Starts> ones_;
     std::vector<Bounds> bounds_;
     std::vector<std::vector<char>> products_;  // of each start, if rows race by them
-    std::vector<std::atomic<std::int64_t>> counts_;  // (starts, N_COUNTS)
+};
+
+// The sums of a block, or of a segment, as two rows of numbers: mass, sums, squares, observed if cells may be
+// missing, counts; and rows, fingerprint, changed (_core/packed.py).
+struct Packing {
+    index r, k, m, n_levels;
+    bool gaps;
+
+    index n_floats() const { return r * k * (1 + (gaps ? 3 : 2) * m + n_levels); }
+    index n_integers() const { return r * (k + 2); }
+    Sums of(double* floats, std::int64_t* integers) const {
+        const index masses = r * k, size = r * k * m;
+        double *sums = floats + masses, *squares = sums + size, *rest = squares + size;
+        return {floats,
+                integers,
+                sums,
+                squares,
+                gaps ? rest : nullptr,
+                n_levels > 0 ? rest + (gaps ? size : 0) : nullptr,
+                reinterpret_cast<std::uint64_t*>(integers + masses),
+                integers + masses + r};
+    }
+    // body(place, size) for each statistic of starts [first, last).
+    template <class Body>
+    void of_starts(const Sums& sums, index first, index last, const Body& body) const {
+        const index n = last - first;
+        body(sums.mass + first * k, n * k);
+        body(sums.rows + first * k, n * k);
+        body(sums.sums + first * k * m, n * k * m);
+        body(sums.squares + first * k * m, n * k * m);
+        if (sums.observed) body(sums.observed + first * k * m, n * k * m);
+        if (sums.counts) body(sums.counts + first * k * n_levels, n * k * n_levels);
+        body(sums.fingerprint + first, n);
+        body(sums.changed + first, n);
+    }
+    void add(const Sums& part, const Sums& out) const {
+        add(part.mass, n_floats(), out.mass);
+        add(part.rows, n_integers(), out.rows);
+    }
+    // part_of(segment) are added in their order.
+    template <class PartOf>
+    void add_all(index segments, const PartOf& part_of, const Sums& out, int n_threads) const {
+        const index chunk = 4096, n = n_floats();
+        Pool::of_this_process().run((n + chunk - 1) / chunk, n_threads, [&](index task, int) {
+            const index begin = task * chunk, size = std::min(n, begin + chunk) - begin;
+            std::copy_n(part_of(0).mass + begin, size, out.mass + begin);
+            for (index segment = 1; segment < segments; ++segment)
+                add(part_of(segment).mass + begin, size, out.mass + begin);
+        });
+        std::copy_n(part_of(0).rows, n_integers(), out.rows);
+        for (index segment = 1; segment < segments; ++segment) add(part_of(segment).rows, n_integers(), out.rows);
+    }
+
+   private:
+    static void add(const double* part, index n, double* out) {
+        for (index i = 0; i < n; ++i) out[i] += part[i];
+    }
+    static void add(const std::int64_t* part, index n, std::int64_t* out) {  // fingerprints wrap around
+        for (index i = 0; i < n; ++i) out[i] = std::int64_t(std::uint64_t(out[i]) + std::uint64_t(part[i]));
+    }
 };
 
 // ---- what Python calls --------------------------------------------------------------------------
 
+// The pass over some blocks: what assigns is prepared once, and Python waits once. blocks: a `Passed` for each of
+// the tables; last_pass: None if bounds are not kept. OUT: floats and integers, (blocks, numbers) of `Packing`.
+// Threads take whole blocks and add segments as they go; if blocks are few, they share the segments of each.
 template <class T>
-void assign_and_accumulate(Table<T> X, nb::tuple block, nb::tuple assigning, In<double> reference,
-                           std::optional<Labeled> last_labels, In<std::uint8_t> update,
-                           Out<double> mass, Out<std::int64_t> rows, Out<double> sums,
-                           Out<double> squares, std::optional<Out<double>> observed,
-                           std::optional<Out<double>> counts, Out<std::uint64_t> fingerprint,
-                           Out<std::int64_t> changed, std::optional<nb::tuple> remembered) {
-    const Input<T> input(X, block);
-    Assigning by(assigning, input.rows.gaps);
+void assign_and_accumulate(std::vector<Table<T>> tables, nb::list blocks, nb::tuple assigning, In<double> reference,
+                           In<std::uint8_t> update, std::optional<nb::tuple> last_pass, int n_threads,
+                           Out<double> floats, Out<std::int64_t> integers) {
+    const index n_blocks = index(tables.size());
+    std::vector<std::unique_ptr<Passed<T>>> passed;
+    for (index at = 0; at < n_blocks; ++at)
+        passed.emplace_back(new Passed<T>(tables[at], nb::cast<nb::tuple>(blocks[at]),
+                                          index(nb::cast<In<double>>(assigning[0]).shape(0))));
+    const bool gaps = passed[0]->input.rows.gaps;
+    Assigning by(assigning, gaps);
     Starts& starts = by.starts;
     starts.reference = reference.data();
-    const index n_rows = input.rows.n_rows, n_levels = starts.n_levels;
-    const index r = starts.n_starts, k = starts.n_clusters, m = starts.n_features;
-    const index segments = segments_of(n_rows, starts);
-    const int n_threads = input.n_threads;
-    const std::vector<char> prepared = prepare_all<T>(starts, n_threads);
-    // parts: one of each statistic a segment, with the starts inside
-    const std::size_t n_sums = segments * r * k * m, n_masses = segments * r * k, n_ones = segments * r;
-    const std::size_t n_observed = observed ? n_sums : 0, n_counts = n_masses * n_levels;
-    Workspace parts_memory(2 * (Workspace::bytes_for(n_sums) + Workspace::bytes_for(n_masses) +
-                                Workspace::bytes_for(n_ones)) +
-                           Workspace::bytes_for(n_observed) + Workspace::bytes_for(n_counts));
-    const Sums all{parts_memory.take<double>(n_masses),
-                   parts_memory.take<std::int64_t>(n_masses),
-                   parts_memory.take<double>(n_sums),
-                   parts_memory.take<double>(n_sums),
-                   observed ? parts_memory.take<double>(n_observed) : nullptr,
-                   counts ? parts_memory.take<double>(n_counts) : nullptr,
-                   parts_memory.take<std::uint64_t>(n_ones),
-                   parts_memory.take<std::int64_t>(n_ones)};
-    const LastLabels known{last_labels ? last_labels->data() : nullptr,
-                           last_labels ? last_labels->stride(0) : 0, update.data()};
-    const auto of_segment = [&](index segment) -> Sums {
-        const index one = segment * r;
-        return {all.mass + one * k,
-                all.rows + one * k,
-                all.sums + one * k * m,
-                all.squares + one * k * m,
-                observed ? all.observed + one * k * m : nullptr,
-                counts ? all.counts + one * k * n_levels : nullptr,
-                all.fingerprint + one,
-                all.changed + one};
-    };
-    const auto clear = [&](const Sums& part, index first, index last) {
-        std::fill(part.mass + first * k, part.mass + last * k, 0.0);
-        std::fill(part.rows + first * k, part.rows + last * k, 0);
-        std::fill(part.sums + first * k * m, part.sums + last * k * m, 0.0);
-        std::fill(part.squares + first * k * m, part.squares + last * k * m, 0.0);
-        if (observed) std::fill(part.observed + first * k * m, part.observed + last * k * m, 0.0);
-        if (counts)
-            std::fill(part.counts + first * k * n_levels, part.counts + last * k * n_levels, 0.0);
-        std::fill(part.fingerprint + first, part.fingerprint + last, 0u);
-        std::fill(part.changed + first, part.changed + last, 0);
-    };
-    std::optional<Remembered> memory;
+    const index r = starts.n_starts, k = starts.n_clusters;
+    const Packing packing{r, k, starts.n_features, starts.n_levels, gaps};
+    const index n_floats = packing.n_floats(), n_integers = packing.n_integers(), n_numbers = n_floats + n_integers;
+    std::optional<LastPass> last;
     std::optional<BoundedPass<T>> bounded;
-    if (remembered) {
-        memory.emplace(*remembered);
-        bounded.emplace(input.rows, starts, *memory, known);
+    if (last_pass) {
+        last.emplace(*last_pass);
+        bounded.emplace(passed[0]->input.rows, starts, *last);
     }
-    Scratch scratch(n_threads, bounded ? kernels<T>().bounded_bytes(input.rows, k)
-                                       : kernels<T>().scratch_bytes(input.rows, k, starts.power));
-    for_each_task(r, segments, n_rows, n_threads,
-                  [&](index first, index last, index segment, index begin, index end, int worker,
-                      Cancel cancel) {
-                      const Sums part = of_segment(segment);
-                      clear(part, first, last);
-                      for (index start = first; bounded && start < last; ++start)
-                          bounded->sum(start, begin, end, scratch.of(worker), part, cancel);
-                      if (bounded) return;
-                      kernels<T>().accumulate(input.rows, begin, end, starts, first, last,
-                                              prepared.data(), scratch.of(worker), known, part,
-                                              cancel);
-                  });
-    add_segments(all.mass, segments, r * k, mass.data(), 1);
-    add_segments(all.rows, segments, r * k, rows.data(), 1);
-    add_segments(all.sums, segments, r * k * m, sums.data(), n_threads);
-    add_segments(all.squares, segments, r * k * m, squares.data(), n_threads);
-    if (observed) add_segments(all.observed, segments, r * k * m, observed->data(), n_threads);
-    if (counts) add_segments(all.counts, segments, r * k * n_levels, counts->data(), n_threads);
-    add_segments(all.fingerprint, segments, r, fingerprint.data(), 1);
-    add_segments(all.changed, segments, r, changed.data(), 1);
+    const std::vector<char> prepared = bounded ? std::vector<char>() : prepare_all<T>(starts, n_threads);
+    const bool whole = n_threads == 1 || n_blocks >= 2 * n_threads;
+    std::size_t bytes = 0;
+    index most = 1;
+    for (const auto& block : passed) {
+        const Rows<T>& rows = block->input.rows;
+        bytes = std::max(bytes, bounded ? kernels<T>().bounded_bytes(rows, k)
+                                        : kernels<T>().scratch_bytes(rows, k, starts.power));
+        most = std::max(most, segments_of(rows.n_rows, starts));
+    }
+    Scratch scratch(n_threads, bytes);
+    Scratch parts(whole ? n_threads : int(most), 8 * n_numbers);  // of each thread, or of each segment
+    const auto out_of = [&](index at) {
+        return packing.of(floats.data() + at * n_floats, integers.data() + at * n_integers);
+    };
+    const auto part_of = [&](index at) {
+        auto* numbers = static_cast<double*>(parts.of(int(at)));
+        return packing.of(numbers, reinterpret_cast<std::int64_t*>(numbers + n_floats));
+    };
+    const auto sum = [&](Passed<T>& block, index first, index last, index begin, index end, int worker, Cancel cancel,
+                         const Sums& part) {
+        packing.of_starts(part, first, last, [](auto* numbers, index n) { std::fill_n(numbers, n, 0); });
+        const LastLabels known = block.last(update);
+        for (index start = first; bounded && start < last; ++start)
+            bounded->sum(block, known, start, begin, end, scratch.of(worker), part, cancel);
+        if (!bounded)
+            kernels<T>().accumulate(block.input.rows, begin, end, starts, first, last, prepared.data(),
+                                    scratch.of(worker), known, part, cancel);
+    };
+    Interruption interruption(n_threads);
+    // segments in their order, by one thread: the first one to where the sum goes
+    const auto sum_whole = [&](index at, int worker) {
+        Passed<T>& block = *passed[at];
+        const index n = block.input.rows.n_rows, segments = segments_of(n, starts);
+        const Sums out = out_of(at), part = part_of(worker);
+        for (index segment = 0; segment < segments; ++segment) {
+            const Cancel cancel = interruption.of(worker);
+            sum(block, 0, r, n * segment / segments, n * (segment + 1) / segments, worker, cancel, segment ? part : out);
+            if (segment) packing.add(part, out);
+        }
+    };
+    const auto sum_shared = [&](index at) {
+        Passed<T>& block = *passed[at];
+        const index n = block.input.rows.n_rows, segments = segments_of(n, starts);
+        share_tasks(r, segments, n, n_threads, interruption,
+                    [&](index first, index last, index segment, index begin, index end, int worker, Cancel cancel) {
+                        sum(block, first, last, begin, end, worker, cancel, part_of(segment));
+                    });
+        packing.add_all(segments, part_of, out_of(at), n_threads);
+    };
+    {
+        const nb::gil_scoped_release release;
+        if (whole)
+            Pool::of_this_process().run(n_blocks, n_threads, sum_whole);
+        else
+            for (index at = 0; at < n_blocks; ++at) sum_shared(at);
+    }
+    if (interruption.interrupted()) throw nb::python_error();
 }
 
 template <class T>
@@ -480,7 +542,7 @@ double assign_rows(const Rows<T>& rows, const Starts& starts, int n_threads, boo
     std::vector<char> products(by_products ? kernels<T>().products_bytes(starts, found.whole) : 0);
     SomeRows some_rows;
     if (by_products)
-        kernels<T>().prepare_products(starts, some_rows.of(input.rows, starts.shift, found), found.one, found.both,
+        kernels<T>().prepare_products(starts, some_rows.of(rows, starts.shift, found), found.one, found.both,
                                       products.data());
     std::vector<double> objective(segments, 0.0);
     std::atomic<bool> odd{false};
@@ -936,9 +998,8 @@ void define(nb::module_& m) {
     m.def("alternate", &alternate<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg());
-    m.def("assign_and_accumulate", &assign_and_accumulate<T>, nb::arg().noconvert(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg().none());
+    m.def("assign_and_accumulate", &assign_and_accumulate<T>, nb::arg().noconvert(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
     m.def("farthest", &farthest<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg());
     m.def("assign", &assign<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fwkmeans._core import kernels_for
+from fwkmeans._core.packed import Numbers
 from fwkmeans._core.twin import Slopes, join_slopes
 from fwkmeans.typing import (
     Block,
@@ -76,30 +75,58 @@ class Accumulation(BlockReduction[Statistics]):
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Statistics, RowMemory]:
         """Return the statistics of one block."""
-        kernels = kernels_for(block.rows)
-        accumulate: Callable[..., Statistics] = kernels.assign_and_accumulate
+        given = self._given(block, memory)
+        accumulate: Callable[..., Statistics] = kernels_for(block.rows).assign_and_accumulate
+        known = () if given.known is None else (given.known,)
+        part = accumulate(block, self.assigning, self.reference, given.last, *known)
+        return part, self._left(given)
+
+    def on_blocks(
+        self, blocks: Sequence[Block], memories: Sequence[RowMemory], n_threads: int
+    ) -> tuple[Numbers, list[RowMemory]] | None:
+        """Return the numbers of the statistics of some blocks at once, and their row memory.
+
+        None if the core cannot do that; `on_block` can for each of them.
+        """
+        kinds = {(kernels_for(block.rows), block.rows.dtype, block.gaps) for block in blocks}
+        accumulate = getattr(kernels_for(blocks[0].rows), "accumulate_all", None)
+        if len(kinds) > 1 or accumulate is None:
+            return None
+        given = [self._given(*one) for one in zip(blocks, memories, strict=True)]
+        lasts, knowns = [one.last for one in given], [one.known for one in given]
+        numbers = accumulate(blocks, self.assigning, self.reference, lasts, knowns, n_threads)
+        return numbers, [self._left(one) for one in given]
+
+    def statistics_of(self, numbers: Numbers) -> Statistics:
+        """Return the part that has these numbers."""
+        return numbers.statistics(self.assigning, self.reference)
+
+    def _given(self, block: Block, memory: RowMemory) -> _Given:
+        """Return what is known of a block, in arrays that the kernel may write."""
         if self.labels is None:
-            return accumulate(block, self.assigning, self.reference, None), memory
+            return _Given(None, None, memory)
         if self.bounded:
             return self._by_bounds(block, memory)
         kept, update, starts = self.labels
         known = memory.get("labels")
-        all_labels = kernels.no_labels(block, kept.size) if known is None else self._own(known)
-        labels = all_labels if starts is None else all_labels[starts]
-        part = accumulate(block, self.assigning, self.reference, LastLabels(labels, update))
+        if known is None:
+            all_labels = kernels_for(block.rows).no_labels(block, kept.size)
+        else:
+            all_labels = self._own(known)
         left = {name: array for name, array in memory.items() if name not in _BOUNDS}
         left["labels"] = all_labels
-        if starts is not None:
-            all_labels[starts] = labels
-            for name in _BOUNDS.keys() & memory.keys():  # those of the other starts still hold
-                left[name] = self._own(memory[name])
-                left[name][starts] = _BOUNDS[name]
-        return part, left
+        if starts is None:
+            return _Given(LastLabels(all_labels, update), None, left)
+        for name in _BOUNDS.keys() & memory.keys():  # those of the other starts still hold
+            left[name] = self._own(memory[name])
+            left[name][starts] = _BOUNDS[name]
+        return _Given(LastLabels(all_labels[starts], update), None, left)
 
-    def _by_bounds(self, block: Block, memory: RowMemory) -> tuple[Statistics, RowMemory]:
+    def _by_bounds(self, block: Block, memory: RowMemory) -> _Given:
         assert self.labels is not None
         assert self.span is not None
-        shape = len(self.labels.kept), len(block.rows)
+        kept, update, _ = self.labels
+        shape = len(kept), len(block.rows)
         labels, upper, lower = memory["labels"], memory.get("upper"), memory.get("lower")
         new: list[Any] = [
             old if old is not None and self._may_change(old) else np.empty(shape, dtype)
@@ -108,11 +135,16 @@ class Accumulation(BlockReduction[Statistics]):
         last = None if upper is None else self.last
         if last is None:
             upper = lower = None
-        known = KnownRows(self.span, last, labels, upper, lower, self.labels.kept, *new[1:])
-        accumulate: Callable[..., Statistics] = kernels_for(block.rows).assign_and_accumulate
-        written = LastLabels(new[0], self.labels.update)
-        part = accumulate(block, self.assigning, self.reference, written, known)
-        return part, {**memory, **dict(zip(("labels", *_BOUNDS), new, strict=True))}
+        known = KnownRows(self.span, last, kept, labels, upper, lower, *new[1:])
+        left = {**memory, "labels": new[0], "upper": new[1], "lower": new[2]}
+        return _Given(LastLabels(new[0], update), known, left)
+
+    def _left(self, given: _Given) -> RowMemory:
+        """Return the row memory that a pass leaves."""
+        if self.labels is not None and self.labels.starts is not None:
+            assert given.last is not None
+            given.left["labels"][self.labels.starts] = given.last.labels
+        return given.left
 
     def _own(self, known: Any) -> Any:
         """Return what is known of the starts, so that it may be written."""
@@ -131,38 +163,13 @@ class Accumulation(BlockReduction[Statistics]):
         """Add the parts."""
         return before.plus(after)
 
-    def pack(self, part: Statistics) -> tuple[FloatArray, IntArray] | None:
-        """Return all numbers of a part; their sums are those of `join`, to the bit.
 
-        None for parts about other references, as those of sparse rows, and where cells are missing.
-        """
-        if part.reference is not self.reference or part.cells is not None:
-            return None
-        floats = (part.mass, part.sums, part.squares, part.counts)
-        integers = (part.rows, part.fingerprint, part.changed)
-        return _in_one(floats), _in_one(integers)
+class _Given(NamedTuple):
+    """What a pass is given of a block, and the row memory that it leaves."""
 
-    def unpack(self, numbers: tuple[FloatArray, IntArray]) -> Statistics:
-        """Return the part that has these numbers."""
-        shape, costs = self.assigning.centers.shape, self.assigning.costs
-        starts, clusters = shape[:1], shape[:2]
-        levels = (*clusters, 0) if costs is None else costs.shape
-        mass, sums, squares, counts = _apart(numbers[0], clusters, shape, shape, levels)
-        rows, fingerprint, changed = _apart(numbers[1], clusters, starts, starts)
-        return Statistics(
-            mass, rows, sums, squares, None, counts, fingerprint, changed, self.reference
-        )
-
-
-def _in_one(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    return np.concatenate([array.ravel() for array in arrays])
-
-
-def _apart(numbers: NDArray[Any], *shapes: tuple[int, ...]) -> list[NDArray[Any]]:
-    """Return the arrays of these shapes that lie one after the other."""
-    ends = np.cumsum([math.prod(shape) for shape in shapes])
-    arrays = np.split(numbers, ends[:-1])
-    return [array.reshape(shape) for array, shape in zip(arrays, shapes, strict=True)]
+    last: LastLabels | None
+    known: KnownRows | None
+    left: RowMemory
 
 
 class Alternated(NamedTuple):

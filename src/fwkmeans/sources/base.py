@@ -186,20 +186,25 @@ class _PutWeights(BlockReduction[None]):
 def on_block(
     reduction: Reduction[Part, Any], block: Block, memory: RowMemory
 ) -> tuple[Part, RowMemory]:
-    """Return the part of a block and its new row memory.
-
-    Sample weights in row memory replace those of the block, and rows that are not ``left`` have no
-    weight. A block without rows has no part.
-    """
+    """Return the part of a block and its new row memory. A block without rows has no part."""
     if not len(block.rows):
         return _NOTHING, {}
+    return reduction.on_block(as_weighted(block, memory), memory)
+
+
+def as_weighted(block: Block, memory: RowMemory) -> Block:
+    """Return a block as reductions see it.
+
+    Sample weights in row memory replace those of the block, and rows that are not ``left`` have no
+    weight.
+    """
     if "weight" in memory:
         block = block._replace(sample_weight=memory["weight"])
     if "left" in memory:
         left, own = memory["left"], block.sample_weight
         weight = left.astype(np.float64) if own is None else np.where(left, own, 0.0)
         block = block._replace(sample_weight=weight)
-    return reduction.on_block(block, memory)
+    return block
 
 
 def join_in_tree(parts: Iterable[Part], join: Callable[[Part, Part], Part]) -> Part:

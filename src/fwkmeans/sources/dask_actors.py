@@ -22,16 +22,17 @@ from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
+from fwkmeans._core.packed import Numbers
 from fwkmeans.sources import dask_lines
-from fwkmeans.sources.base import on_block
+from fwkmeans.sources.base import as_weighted, on_block
 from fwkmeans.sources.dask_tasks import (
     Memories,
     Parts,
     Sight,
     Sums,
     in_place,
+    join_values,
     memories_at,
-    parts_of_actor,
     read_only,
 )
 from fwkmeans.typing import FloatArray, Reduction, RowMemory
@@ -111,6 +112,7 @@ class Keeper:
         ]
         n_threads = distributed.get_worker().state.nthreads
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+        self._n_threads = max(n_threads, sight.n_threads)
         self._answer = b""
         self._number = number
         for reduction in again:
@@ -141,15 +143,27 @@ class Keeper:
 
     def _on_blocks(self, reduction: Reduction[Any, Any], *, keep: bool) -> Parts | Sums:
         reduction = in_place(reduction) if keep else reduction
+        found = self._together(reduction)
+        if found is not None:
+            numbers, memories = found
+            answer: Parts | Sums = Sums.of_blocks(self._places, numbers)
+        else:
+            several: Callable[..., Iterable[Any]] = map if self._pool is None else self._pool.map
+            one_by_one = several(partial(on_block, reduction), self._blocks, self._memories)
+            parts, memories = map(list, zip(*one_by_one, strict=True))
+            answer = join_values(reduction.join, self._places, parts)
+        if keep:
+            self._memories = memories
+        return answer
 
-        def part_of(at: int) -> Any:
-            part, memory = on_block(reduction, self._blocks[at], self._memories[at])
-            if keep:
-                self._memories[at] = memory
-            return part
-
-        several: Callable[..., Iterable[Any]] = map if self._pool is None else self._pool.map
-        return parts_of_actor(reduction, self._places, several(part_of, range(len(self._places))))
+    def _together(self, reduction: Any) -> tuple[Numbers, list[RowMemory]] | None:
+        """Return what a reduction finds in all blocks at once, if it can do that."""
+        if not hasattr(reduction, "on_blocks"):
+            return None
+        blocks = list(map(as_weighted, self._blocks, self._memories))
+        found: tuple[Numbers, list[RowMemory]] | None
+        found = reduction.on_blocks(blocks, self._memories, self._n_threads)
+        return found
 
 
 def _stay() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-import numpy as np
 from dask.sizeof import sizeof
 
+from fwkmeans._core.packed import Numbers
 from fwkmeans._core.sparse import SparseRows
 from fwkmeans.sources.base import join_neighbors, join_rest, on_block
 from fwkmeans.sources.memory import in_whole_steps
@@ -17,7 +17,6 @@ from fwkmeans.typing import (
     Block,
     BlockReduction,
     FloatArray,
-    IntArray,
     LabelArray,
     Reduction,
     RowArray,
@@ -80,39 +79,26 @@ class Parts:
         self.parts = parts
 
 
-Numbers: TypeAlias = tuple[FloatArray, IntArray]
-
-
 class Sums(NamedTuple):
     """Parts as `join_neighbors` gives them that are added number by number: each is a row.
 
-    A part is an array of floats and one of integers then, which takes a tenth of the time to join
-    that its many small arrays would take; and a few arrays are sent instead of some hundred.
+    To join the many small arrays of a part would take ten times as long; and a few arrays are sent
+    instead of some hundred.
     """
 
     places: list[tuple[int, int]]  # the first block of each part, and how many blocks it is of
-    floats: FloatArray
-    integers: IntArray
+    numbers: Numbers
 
-    def parts(self) -> list[tuple[int, int, Numbers]]:
+    @classmethod
+    def of_blocks(cls, places: Sequence[int], numbers: Numbers) -> Sums:
+        """Join the numbers of some blocks that are neighbors."""
+        values = map(numbers.at, range(len(places)))
+        *where, rows = zip(*join_values(Numbers.plus, places, values).parts, strict=True)
+        return cls(list(zip(*where, strict=True)), Numbers.stack(rows))
+
+    def parts(self) -> Parts:
         """Return the parts one by one."""
-        rows = zip(self.places, self.floats, self.integers, strict=True)
-        return [(*place, (floats, integers)) for place, floats, integers in rows]
-
-
-def parts_of_actor(reduction: Any, places: Sequence[int], values: Iterable[Any]) -> Parts | Sums:
-    """Join the values of some blocks that are neighbors; as numbers, if all of them are sums."""
-    values = list(values)
-    numbers = [reduction.pack(one) for one in values] if hasattr(reduction, "pack") else [None]
-    if any(one is None for one in numbers):
-        return join_values(reduction.join, places, values)
-    *where, rows = zip(*join_values(_added, places, numbers).parts, strict=True)
-    floats, integers = zip(*rows, strict=True)
-    return Sums(list(zip(*where, strict=True)), np.stack(floats), np.stack(integers))
-
-
-def _added(before: Numbers, after: Numbers) -> Numbers:
-    return before[0] + after[0], before[1] + after[1]
+        return Parts([(*place, self.numbers.at(row)) for row, place in enumerate(self.places)])
 
 
 @dataclass(frozen=True)
@@ -229,9 +215,9 @@ def joined(join: Callable[[Any, Any], Any], several: Sequence[Parts]) -> Any:
 
 def joined_of_actors(reduction: Any, several: Sequence[Parts | Sums]) -> Any:
     """Join what actors have returned."""
-    sums = [Parts(one.parts()) for one in several if isinstance(one, Sums)]
+    sums = [one.parts() for one in several if isinstance(one, Sums)]
     if len(sums) == len(several):
-        return reduction.unpack(joined(_added, sums))
+        return reduction.statistics_of(joined(Numbers.plus, sums))
     assert not sums  # kernels of one kind return parts of one kind
     return joined(reduction.join, [one for one in several if isinstance(one, Parts)])
 
