@@ -34,12 +34,11 @@ struct Problem {
     bool updates;  // sum only the rows that change, where few do
     int n_threads;
 
-    // Whether bounds tell which rows keep their label: a small race is faster than bounds. Rows in double
-    // precision race in single with them, and threads share only passes with them.
+    // Whether bounds tell which rows keep their label: a small race is faster than bounds. Only with them rows race
+    // in whole numbers, by products, or in single precision if they are in double, and threads share their passes.
     bool bounded() const {
         const index each = n_clusters * rows.n_features, race = (rule.shared ? 1 : 2) * each;  // of a row
-        const bool faster = sizeof(T) == 8 ? race >= 2000 : races_by_both_parts(rows.n_features, n_clusters, rule.shared);
-        const bool large = faster || rows.n_rows * each >= SHAREABLE;
+        const bool large = race >= 2000 || rows.n_rows * each >= SHAREABLE;
         const bool worthwhile = each >= 32 && rows.n_rows >= (large ? 128 : 512);
         const bool simple = !rule.has_offsets() || each >= 100;
         return (updates || worthwhile) && simple && n_clusters > 1;
