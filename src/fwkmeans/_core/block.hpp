@@ -168,12 +168,15 @@ inline void transpose(Vector<T, L> (&x)[L]) {
 }
 
 // One tile of rows, all features, L features at a time; the last L overlap rather than read on. Returns
-// whether some cell is no finite number, if asked to look.
+// whether some cell is no finite number, if asked to look. Meanwhile it asks for as much of the next block:
+// few clusters race in less time than memory takes.
 template <class T, int L, bool LOOK>
-bool pack_tile(const T* rows, index row_stride, index m, const T* shift, T* panel) {
+bool pack_tile(Scratch<T>& block, const T* rows, index row_stride, index m, const T* shift, T* panel) {
+    const index bytes = round_up(TILE_ROWS<T> * m * index(sizeof(T)) / ((m + L - 1) / L), 64);
     Vector<T, L> nothing[2] = {};  // NaN where such a cell was
     for (index v0 = 0; v0 < m; v0 += L) {
         const index v = v0 + L <= m ? v0 : m - L;
+        fetch_some(block, bytes);
         for (int i = 0; i < TILE_ROWS<T>; i += L) {
             Vector<T, L> x[L];
             for (int j = 0; j < L; ++j)
@@ -241,13 +244,13 @@ void pack(Scratch<T>& block, index m, const T* shift) {
         T* panel = block.panels + i * m;
         bool found = false;
         if (WIDTH<T> >= 16 && m >= 16)
-            found = pack_tile<T, WIDTH<T> >= 16 ? 16 : 2, LOOK>(rows, stride, m, shift, panel);
+            found = pack_tile<T, WIDTH<T> >= 16 ? 16 : 2, LOOK>(block, rows, stride, m, shift, panel);
         else if (WIDTH<T> >= 8 && m >= 8)
-            found = pack_tile<T, WIDTH<T> >= 8 ? 8 : 2, LOOK>(rows, stride, m, shift, panel);
+            found = pack_tile<T, WIDTH<T> >= 8 ? 8 : 2, LOOK>(block, rows, stride, m, shift, panel);
         else if (WIDTH<T> >= 4 && m >= 4)
-            found = pack_tile<T, WIDTH<T> >= 4 ? 4 : 2, LOOK>(rows, stride, m, shift, panel);
+            found = pack_tile<T, WIDTH<T> >= 4 ? 4 : 2, LOOK>(block, rows, stride, m, shift, panel);
         else if (m >= 2)
-            found = pack_tile<T, 2, LOOK>(rows, stride, m, shift, panel);
+            found = pack_tile<T, 2, LOOK>(block, rows, stride, m, shift, panel);
         else if (m == 1)
             for (index j = 0; j < TILE_ROWS<T>; ++j) {
                 panel[j] = load<T>(rows + j * stride) - shift[0];

@@ -131,6 +131,7 @@ void pack_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, i
                 const T* later = block.row(open.places[p + AHEAD]);
                 for (index v = 0; v < m; v += index(64 / sizeof(T))) __builtin_prefetch(later + v, 0, 2);
             }
+            if (!same && most) fetch_ahead(block, p, p + 1, n_open);
             F* staged = rows.staged + p * m;
             if constexpr (same)
                 __builtin_memcpy(staged, row, m * sizeof(T));
