@@ -235,7 +235,8 @@ def plot_fits(figure: Any, sections: dict[str, list[Row]]) -> None:
             values = [y for _, y in points]
             axes.plot(places, values, "o", ms=4, alpha=0.7, color=COLORS[number], label=name)
         axes.axhline(1, color="0.4", lw=1)
-        axes.set(title=PEERS[peer].split(" (")[0], yscale="log", xlabel="rows")
+        axes.set_title(PEERS[peer].replace(", ", ",\n"), fontsize=9)
+        axes.set(yscale="log", xlabel="rows")
         axes.set_xticks(range(len(sizes)), [f"{n:,}".replace(",", " ") for n in sizes], rotation=45)
     panels[0].set_ylabel("peer's time / ours")
     panels[0].legend(frameon=False)
