@@ -1640,7 +1640,7 @@ among(
     ),
 )
 among(
-    "_core/module.cpp",
+    "_core/accumulation.hpp",
     (
         "core-segments-not-added",
         "dropped join",
@@ -1662,6 +1662,9 @@ among(
         "packing.of_starts(part, first, first, [](auto* numbers",
         "tests/_core/test_blocks.py",
     ),
+)
+among(
+    "_core/module.cpp",
     (
         "core-farthest-last-segment-of-ties",
         "wrong tie",
@@ -1944,7 +1947,7 @@ among(
     ),
 )
 among(
-    "_core/module.cpp",
+    "_core/accumulation.hpp",
     (
         "bounds-of-the-first-start",
         "wrong index",

@@ -1,4 +1,4 @@
-// The interface between the threads (module.cpp) and the kernels (kernels.cpp), which is compiled
+// The interface between the threads (tasks.hpp) and the kernels (kernels.cpp), which is compiled
 // once per instruction set. Only plain structs cross it, so that no inline function of the
 // standard library is ever compiled for an instruction set the machine may not have.
 #pragma once
