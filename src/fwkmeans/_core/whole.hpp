@@ -248,7 +248,7 @@ void pack_whole(const Scratch<T>& block, const std::int32_t* places, index n, in
         const Floats norm = (__builtin_convertvector(sum, Floats) + float(whole.words)) * 32768.0f;
         const Words largest = Words{} + 32766u;
         const auto far = ((most & 0xffffu) > largest) | (most >> 16 > largest);
-        store(norms + i, far | (norm > whole.limit) ? Floats{} + FAR : norm);
+        store(norms + i, (far | (norm > whole.limit)) ? Floats{} + FAR : norm);
         if (SHARED && lengths) {
             transpose<float, 16>(length);
             Floats all = {};
