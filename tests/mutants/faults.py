@@ -2057,7 +2057,7 @@ among(
     (
         "whole-numbers-of-far-rows",
         "forgotten case",
-        "far | (norm > whole.limit) ? Floats{} + FAR : norm",
+        "(far | (norm > whole.limit)) ? Floats{} + FAR : norm",
         "norm",
         "tests/_core/test_products.py",
     ),
