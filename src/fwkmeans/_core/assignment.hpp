@@ -559,18 +559,6 @@ inline index settle(Scratch<T>& block, const Prepared& bound, index i, index m, 
     return n_doubtful;
 }
 
-// Where a race is: in rows [first, last) at `row`, of which it takes some at a time with all tiles of clusters.
-struct Place {
-    index first, last, row, tile, n_tiles;
-};
-template <class T>
-[[gnu::always_inline]] inline void fetch_ahead(const Scratch<T>& block, Place at, index n_rows) {
-    if (!block.ahead) return;
-    const index done = at.first * at.n_tiles + at.tile * (at.last - at.first) + (at.row - at.first);
-    const index rows = at.last - at.row < TILE_ROWS<T> ? at.last - at.row : TILE_ROWS<T>;
-    fetch_ahead(block, done, done + rows, n_rows * at.n_tiles);
-}
-
 // Labels of the packed block for one start; nearest(i) decides where the race cannot, and how often is
 // returned.
 template <class T, bool SHARED, class Nearest>
@@ -595,7 +583,6 @@ index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, 
             Best<T>* best = bests;
             for (index i0 = g0; i0 < g1; i0 += TILE_ROWS<T>, ++best) {
                 const T* panel = block.panels + i0 * m;
-                fetch_ahead(block, {g0, g1, i0, tile, n_tiles(k)}, block.n_rows);
                 if (!SHARED && block.holes && block.holes[i0 / TILE_ROWS<T>])
                     race_masked<T>(size, panel, constants, m, lookups, first, *best);
                 else if (block.n_rows - i0 > WIDTH<T>)

@@ -298,6 +298,18 @@ bool all_finite(const T* row, index m) {
     return all;
 }
 
+// Where a race is: in rows [first, last) at `row`, of which it takes some at a time with all tiles of clusters.
+struct Place {
+    index first, last, row, tile, n_tiles;
+};
+template <class T>
+[[gnu::always_inline]] inline void fetch_ahead(const Scratch<T>& block, Place at, index n_rows) {
+    if (!block.ahead) return;
+    const index done = at.first * at.n_tiles + at.tile * (at.last - at.first) + (at.row - at.first);
+    const index rows = at.last - at.row < TILE_ROWS<T> ? at.last - at.row : TILE_ROWS<T>;
+    fetch_ahead(block, done, done + rows, n_rows * at.n_tiles);
+}
+
 // Labels of the rows at `places` of a block, into those of `rows`; nearest(i) where the race cannot
 // decide, and how often is returned.
 template <class T, bool SHARED, class Nearest>
