@@ -173,14 +173,13 @@ inline Vector<float, 2 * L> join(Vector<double, L> a, Vector<double, L> b) {
 template <int K>
 void race_single(const double* panel, const double* next, const double* centers, const double* weights,
                  index weight_stride, index m, float p, index first, SingleBest& best) {
-    using Bits = Vector<std::uint32_t, SINGLE>;
     Single sum[K] = {};
     for (index v = 0; v < m; ++v) {
         const Wide a = load<Wide>(panel + v * WIDE), b = load<Wide>(next + v * WIDE);
 #pragma GCC unroll 4
         for (int j = 0; j < K; ++j) {
             const double c = centers[j * m + v];
-            const Single t = (Single)((Bits)join<WIDE>(a - c, b - c) & 0x7fffffffu);
+            const Single t = join<WIDE>(a - c, b - c);
             sum[j] += raise_in_single<SINGLE>(t, p) * float(weights[j * weight_stride + v]);
         }
     }
