@@ -59,34 +59,48 @@ std::size_t bounded_bytes(const Rows<T>& table, index n_clusters) {
     return std::size_t(same > single ? same : single);
 }
 
+// What moves the bounds of a row, by its label.
+struct Moves {
+    ByLabel grow, add, shrink, subtract;
+    Moves(const Bounds& by, index k)
+        : grow(by.grow, k), add(by.add, k), shrink(by.shrink, k), subtract(by.subtract, k) {}
+
+    // Moves the bounds of L rows; marks those that stay undecided.
+    template <int L>
+    Vector<std::int32_t, L> move(const std::int32_t* labels, float* upper, float* lower) const {
+        using F = Vector<float, L>;
+        const auto label = load<Vector<std::int32_t, L>>(labels), own = label < 0 ? label - label : label;
+        const F most = load<F>(upper) * grow.of<L>(own) + add.of<L>(own);
+        const F least = load<F>(lower) * shrink.of<L>(own) - subtract.of<L>(own);
+        store(upper, most);
+        store(lower, least > 0.0f ? least : F{});
+        return ~(most < least);
+    }
+};
+
+// Marks a row whose bounds do not decide: squares with their offsets do.
+inline bool undecided(const Bounds& bounds, const Offsets& offsets, index own, float upper, float lower) {
+    const double square = bounds.unit * bounds.unit;
+    const double most = double(upper) * upper, least = double(lower) * lower;
+    const double mine = offsets.own[own] * square, others = offsets.least_other[own] * square;
+    const double apart = (least + others) - (most + mine);
+    return !(apart > 1e-9 * (most + least + __builtin_fabs(mine) + __builtin_fabs(others)));
+}
+
 // Moves the bounds of n rows along with weights and centers; writes the rows that stay undecided.
-inline index move_bounds(const Bounds& bounds, index first, index n, const std::int32_t* labels,
+inline index move_bounds(const Bounds& bounds, index k, index first, index n, const std::int32_t* labels,
                          std::int32_t* places) {
+    constexpr int L = WIDTH<float>;
     float *upper = bounds.upper + first, *lower = bounds.lower + first;
-    unsigned char open[MAX_BLOCK];
-    for (index i = 0; i < n; ++i) {
-        const index own = labels[i] < 0 ? 0 : labels[i];
-        const float most = upper[i] * bounds.grow[own] + bounds.add[own];
-        const float least = lower[i] * bounds.shrink[own] - bounds.subtract[own];
-        upper[i] = most;
-        lower[i] = least > 0 ? least : 0;
-        open[i] = !(most < least);
-    }
-    if (bounds.offsets) {  // squares with their offsets decide
-        const double square = bounds.unit * bounds.unit;
-        for (index i = 0; i < n; ++i) {
-            const index own = labels[i] < 0 ? 0 : labels[i];
-            const double most = double(upper[i]) * upper[i], least = double(lower[i]) * lower[i];
-            const double mine = bounds.offsets->own[own] * square;
-            const double others = bounds.offsets->least_other[own] * square;
-            const double apart = (least + others) - (most + mine);
-            open[i] = !(apart > 1e-9 * (most + least + __builtin_fabs(mine) + __builtin_fabs(others)));
-        }
-    }
-    index n_open = 0;
-    for (index i = 0; i < n; ++i) {
+    const Moves moves(bounds, k);
+    index n_open = 0, i = 0;
+    for (; i + L <= n; i += L) n_open = append<L>(places, n_open, i, moves.move<L>(labels + i, upper + i, lower + i));
+    for (; i < n; ++i) n_open = append<1>(places, n_open, i, moves.move<1>(labels + i, upper + i, lower + i));
+    if (!bounds.offsets) return n_open;
+    n_open = 0;
+    for (i = 0; i < n; ++i) {
         places[n_open] = std::int32_t(i);
-        n_open += open[i];
+        n_open += undecided(bounds, *bounds.offsets, labels[i] < 0 ? 0 : labels[i], upper[i], lower[i]);
     }
     return n_open;
 }
@@ -247,23 +261,29 @@ index race_undecided(const Scratch<T>& block, Undecided<float>& open, index n_op
 // Whether one part of numbers has decided enough rows to begin with it again; a few tell nothing.
 inline bool one_part_decides(const std::int64_t* counts) { return 3 * counts[AFTER_ONE] <= counts[BY_ONE] + 64; }
 
-// New labels go to block.labels, the rows that have changed to block.chosen; returns their number.
+// New labels go to block.labels, the rows that have changed to block.chosen; returns their number. What is decided row by
+// row here cannot be foreseen, so nothing is skipped.
 template <class T, class F>
 index find_changes(const Rows<T>& table, Scratch<T>& block, const Undecided<F>& open,
                    const std::int32_t* labels, const Bounds& bounds, const Sums& out) {
+    float *upper = bounds.upper + block.first, *lower = bounds.lower + block.first;
     index n_changed = 0;
     for (index p = 0; p < open.rows.n_rows; ++p) {
         const index i = open.places[p];
-        bounds.upper[block.first + i] = open.rows.upper[p];
-        bounds.lower[block.first + i] = open.rows.lower[p];
-        const std::int32_t now = open.rows.labels[p], before = labels[i];
-        if (now == before) continue;
-        block.labels[i] = now;
-        block.chosen[n_changed++] = std::int32_t(i);
-        if (table.sample_weight && !(table.sample_weight[block.first + i] > 0)) continue;
-        *out.fingerprint += key_of(index(table.first_row) + block.first + i) *
-                            std::uint64_t(std::int64_t(now) - std::int64_t(before));
+        upper[i] = open.rows.upper[p];
+        lower[i] = open.rows.lower[p];
+        block.labels[i] = open.rows.labels[p];
+        block.chosen[n_changed] = std::int32_t(i);
+        n_changed += block.labels[i] != labels[i];
     }
+    std::uint64_t change = 0;
+    for (index p = 0; p < n_changed; ++p) {
+        const index i = block.chosen[p];
+        const auto step = std::uint64_t(std::int64_t(block.labels[i]) - std::int64_t(labels[i]));
+        const bool counts = !table.sample_weight || table.sample_weight[block.first + i] > 0;
+        change += counts ? key_of(index(table.first_row) + block.first + i) * step : 0;
+    }
+    *out.fingerprint += change;
     *out.changed += n_changed;
     return n_changed;
 }
@@ -303,7 +323,7 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
         const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
         if (bounds.upper && bounds.placed >= 0) bound_placed(block, exactly, bounds, labels);
         const index n_open =
-            bounds.upper ? move_bounds(bounds, block.first, block.n_rows, labels, open.places) : 0;
+            bounds.upper ? move_bounds(bounds, k, block.first, block.n_rows, labels, open.places) : 0;
         index n_changed = 0;
         if (n_open > 0) {
             if constexpr (sizeof(F) == sizeof(float))

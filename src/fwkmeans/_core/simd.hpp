@@ -69,6 +69,55 @@ inline Vector<double, L> load_wide(const T* from) {
 #endif
     return __builtin_convertvector(x, Vector<double, L>);
 }
+// Numbers of K clusters, for L rows at a time by their labels. A register holds those of sixteen clusters.
+class ByLabel {
+   public:
+    ByLabel(const float* numbers, index k) : numbers_(numbers) {
+#ifdef __AVX512F__
+        few_ = k <= 16;
+        first_ = _mm512_maskz_loadu_ps(__mmask16(few_ ? (1u << k) - 1 : 0), numbers);
+#else
+        (void)k;
+#endif
+    }
+    template <int L>
+    Vector<float, L> of(Vector<std::int32_t, L> labels) const {
+#ifdef __AVX512F__
+        if constexpr (L == 16)
+            if (few_) return (Vector<float, L>)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)labels, first_);
+#endif
+        Vector<float, L> found;
+        for (int j = 0; j < L; ++j) found[j] = numbers_[labels[j]];
+        return found;
+    }
+
+   private:
+    const float* numbers_;
+#ifdef __AVX512F__
+    __m512 first_;
+    bool few_;
+#endif
+};
+
+// Writes i + j behind the n places for each lane j that is marked, and returns how many places there are then. The
+// places must have room for all lanes.
+template <int L>
+inline index append(std::int32_t* places, index n, index i, Vector<std::int32_t, L> marked) {
+#ifdef __AVX512F__
+    if constexpr (L == 16) {
+        const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        const __mmask16 mask = _mm512_movepi32_mask((__m512i)marked);
+        const __m512i those = _mm512_add_epi32(lanes, _mm512_set1_epi32(int(i)));
+        store(places + n, _mm512_maskz_compress_epi32(mask, those));
+        return n + __builtin_popcount(mask);
+    }
+#endif
+    for (int j = 0; j < L; ++j) {
+        places[n] = std::int32_t(i + j);
+        n += marked[j] != 0;
+    }
+    return n;
+}
 inline index round_up(index n, index multiple) { return (n + multiple - 1) / multiple * multiple; }
 inline double square_root(double x) { return __builtin_sqrt(x); }
 template <class T, int L>
