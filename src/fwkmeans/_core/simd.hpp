@@ -211,8 +211,8 @@ inline Vector<double, 8> raise_by_tables(Vector<double, 8> x, double p) {
 #endif
 
 // x^p for finite x >= 0, lane by lane the same whatever the other lanes hold; about 2e-16 (3 + |p|)
-// off, and 1e-16 |p log2 x| more where multiply-adds round twice. Zero, and what is too small to have a logarithm, gives zero for every p. Whole powers up to 4 are
-// products.
+// off, and 1e-16 |p log2 x| more where multiply-adds round twice. Zero, and what is too small to have a
+// logarithm, gives zero for every p. Whole powers up to 4 are products.
 template <int L>
 inline Vector<double, L> raise(Vector<double, L> x, double p) {
     using D = Vector<double, L>;
