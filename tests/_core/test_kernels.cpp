@@ -521,25 +521,27 @@ void test_products(Index n, Index m, Index k, bool shared, bool with_offsets, Ki
     kernels.assign(table, 0, n, starts, prepared, nullptr, nullptr, scratch, {plain.data(), nullptr}, never);
     kernels.assign(table, 0, n, starts, prepared, single, products, scratch, {assigned.data(), nullptr}, never);
 
-    double least = INF, most = -INF;
-    std::vector<double> least_other(k, INF), most_other(k, -INF);
+    const double unit = kind == Kind::tiny ? std::ldexp(1.0, 38) : 1;
+    constexpr float MOST = std::numeric_limits<float>::infinity();
+    float least = MOST, most = -MOST;
+    std::vector<float> own_offset(k), least_other(k, MOST), most_other(k, -MOST);
+    for (Index j = 0; j < k; ++j) own_offset[j] = float(offsets[j] * unit * unit);
     for (Index j = 0; j < k; ++j) {
-        least = std::fmin(least, offsets[j]);
-        most = std::fmax(most, offsets[j]);
+        least = std::fmin(least, own_offset[j]);
+        most = std::fmax(most, own_offset[j]);
         for (Index other = 0; other < k; ++other)
             if (other != j) {
-                least_other[j] = std::fmin(least_other[j], offsets[other]);
-                most_other[j] = std::fmax(most_other[j], offsets[other]);
+                least_other[j] = std::fmin(least_other[j], own_offset[other]);
+                most_other[j] = std::fmax(most_other[j], own_offset[other]);
             }
     }
-    const fwk::Offsets all = {offsets.data(), least_other.data(), most_other.data(), least, most};
+    const fwk::Offsets all = {own_offset.data(), least_other.data(), most_other.data(), least, most};
     std::vector<float> upper(n, std::numeric_limits<float>::infinity()), lower(n, 0.0f), one(k, 1.0f), zero(k, 0.0f);
     std::int64_t n_raced[fwk::N_COUNTS] = {}, changed = 0;
     std::uint64_t fingerprint = 0;
     const unsigned char update = 0;
     std::vector<double> mass(k), sums(k * m), squares(k * m);
     std::vector<std::int64_t> counts(k);
-    const double unit = kind == Kind::tiny ? std::ldexp(1.0, 38) : 1;
     const fwk::Bounds bounds = {upper.data(), lower.data(), one.data(), zero.data(), one.data(), zero.data(),
                                 unit, with_offsets ? &all : nullptr, n_raced};
     const fwk::Sums out = {mass.data(), counts.data(), sums.data(), squares.data(), nullptr, nullptr,

@@ -1920,8 +1920,8 @@ among(
     (
         "bounds-with-the-own-offset",
         "wrong row",
-        "other_offsets_[j] = own[j] == least ? less : least;",
-        "other_offsets_[j] = own[j];",
+        "least_other[j] = in_units(own[j] == least ? less : least);",
+        "least_other[j] = mine[j];",
         "tests/_engine/test_bounds.py",
     ),
     (

@@ -479,7 +479,7 @@ struct Start {
 // best square bounds all. Squares too small for float bound nothing: see Bounds. Offsets do not belong
 // to distances: what a cluster had more than its square is taken away, or the most it can be.
 template <class T, bool SHARED, class Mask>
-inline void leave_bounds(const Scratch<T>& block, index i, index m, V<T> value, V<T> second, V<T> above, V<T> below,
+inline void leave_bounds(const Scratch<T>& block, index i, index k, index m, V<T> value, V<T> second, V<T> above, V<T> below,
                          V<T> label, Mask certain, index n, double unit) {
     constexpr int W = WIDTH<T>;
     using D = Vector<double, W>;
@@ -492,22 +492,21 @@ inline void leave_bounds(const Scratch<T>& block, index i, index m, V<T> value, 
         below += length * T((double(m) + 16) * 8 * UNIT_ROUNDOFF<T>);
     }
     const V<T> next = certain ? second : value;
-    D most = __builtin_convertvector(value, D) + __builtin_convertvector(above, D);
-    D least = __builtin_convertvector(next, D) - __builtin_convertvector(below, D);
+    const D highest_square = (__builtin_convertvector(value, D) + __builtin_convertvector(above, D)) * unit * unit;
+    const D lowest_square = (__builtin_convertvector(next, D) - __builtin_convertvector(below, D)) * unit * unit;
+    F most = __builtin_convertvector(highest_square, F), least = __builtin_convertvector(lowest_square, F);
     if (block.offsets) {
         const Offsets& offsets = *block.offsets;
-        D own, others;
-        for (int j = 0; j < W; ++j) {
-            own[j] = certain[j] ? offsets.own[index(label[j])] : offsets.least;
-            others[j] = certain[j] ? offsets.most_other[index(label[j])] : offsets.most;
-        }
-        most += 1e-12 * (absolute<W>(most) + absolute<W>(own)) - own;
-        least -= 1e-12 * (absolute<W>(least) + absolute<W>(others)) + others;
+        const auto labels = __builtin_convertvector(label, Vector<std::int32_t, W>);
+        const auto sure = __builtin_convertvector(certain, Vector<std::int32_t, W>);
+        const F own = sure ? ByLabel(offsets.own, k).of<W>(labels) : F{} + offsets.least;
+        const F others = sure ? ByLabel(offsets.most_other, k).of<W>(labels) : F{} + offsets.most;
+        most += 1e-6f * (absolute<W>(most) + absolute<W>(own)) - own;
+        least -= 1e-6f * (absolute<W>(least) + absolute<W>(others)) + others;
     }
-    most = most >= 0.0 ? most : (most < 0.0 ? D{} : D{} + __builtin_inf());  // NaN bounds nothing
-    least = least > 0.0 ? least : D{};
-    const F highest = __builtin_convertvector(most * unit * unit, F) * 1.000002f + 1e-36f;
-    F lowest = __builtin_convertvector(least * unit * unit, F) * 0.999998f - 1e-36f;
+    most = most >= 0.0f ? most : (most < 0.0f ? F{} : F{} + __builtin_inff());  // NaN bounds nothing
+    const F highest = most * 1.000002f + 1e-36f;
+    F lowest = least * 0.999998f - 1e-36f;
     lowest = lowest > 0.0f ? lowest : F{};
     const F upper = square_root<float, W>(highest), lower = square_root<float, W>(lowest);
     if (n == W) {
@@ -523,8 +522,8 @@ inline void leave_bounds(const Scratch<T>& block, index i, index m, V<T> value, 
 // best bounds all others whether the best is certain or not: the sums are lower bounds, or half of the slack from them
 // where the slack follows from the norm, as with shared weights. What bounds all others replaces the norm.
 template <class T, bool SHARED, int PARTS = 2, class Nearest>
-inline index settle(Scratch<T>& block, const Prepared& bound, index i, index m, V<T> value, V<T> second,
-                    V<T> label, double unit, Nearest nearest) {
+inline index settle(Scratch<T>& block, const Prepared& bound, index i, index k, index m, V<T> value,
+                    V<T> second, V<T> label, double unit, Nearest nearest) {
     constexpr bool BY_NORM = SHARED || PARTS == 0;
     const V<T> scale = BY_NORM ? load<V<T>>(block.norms + i) : second - T(bound.lowest_offset);
     const V<T> slack = T(bound.absolute) + T(bound.linear) * square_root<T, WIDTH<T>>(scale) +
@@ -535,10 +534,10 @@ inline index settle(Scratch<T>& block, const Prepared& bound, index i, index m, 
     if constexpr (PARTS < 2) {
         const V<T> below = slack * T(BY_NORM ? 0.5 : 0);
         if (block.upper)
-            leave_bounds<T, SHARED>(block, i, m, value, second, slack, below, label, certain == certain, n, unit);
+            leave_bounds<T, SHARED>(block, i, k, m, value, second, slack, below, label, certain == certain, n, unit);
         store(block.norms + i, second - below);
     } else if (block.upper) {
-        leave_bounds<T, SHARED>(block, i, m, value, second, slack, slack, label, certain, n, unit);
+        leave_bounds<T, SHARED>(block, i, k, m, value, second, slack, slack, label, certain, n, unit);
     }
     const auto found = __builtin_convertvector(label, Vector<std::int32_t, WIDTH<T>>);
     if (n == WIDTH<T>)
@@ -597,7 +596,7 @@ index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, 
             const Best<T>& best = bests[(i0 - g0) / TILE_ROWS<T>];
             const index left = block.n_rows - i0;
             for (int r = 0; r < ROW_VECTORS && r * WIDTH<T> < left; ++r)
-                n_doubtful += settle<T, SHARED>(block, bound, i0 + r * WIDTH<T>, m, best.value[r],
+                n_doubtful += settle<T, SHARED>(block, bound, i0 + r * WIDTH<T>, k, m, best.value[r],
                                                 best.second[r], best.label[r], unit, nearest);
         }
     }

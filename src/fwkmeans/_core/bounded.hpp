@@ -61,48 +61,47 @@ std::size_t bounded_bytes(const Rows<T>& table, index n_clusters) {
 
 // What moves the bounds of a row, by its label.
 struct Moves {
-    ByLabel grow, add, shrink, subtract;
+    ByLabel grow, add, shrink, subtract, mine, others;
     Moves(const Bounds& by, index k)
-        : grow(by.grow, k), add(by.add, k), shrink(by.shrink, k), subtract(by.subtract, k) {}
+        : grow(by.grow, k), add(by.add, k), shrink(by.shrink, k), subtract(by.subtract, k),
+          mine(by.offsets ? by.offsets->own : by.add, k), others(by.offsets ? by.offsets->least_other : by.add, k) {}
 
     // Moves the bounds of L rows; marks those that stay undecided.
-    template <int L>
+    template <int L, bool OFFSETS>
     Vector<std::int32_t, L> move(const std::int32_t* labels, float* upper, float* lower) const {
         using F = Vector<float, L>;
         const auto label = load<Vector<std::int32_t, L>>(labels), own = label < 0 ? label - label : label;
         const F most = load<F>(upper) * grow.of<L>(own) + add.of<L>(own);
-        const F least = load<F>(lower) * shrink.of<L>(own) - subtract.of<L>(own);
+        const F moved = load<F>(lower) * shrink.of<L>(own) - subtract.of<L>(own), least = moved > 0.0f ? moved : F{};
         store(upper, most);
-        store(lower, least > 0.0f ? least : F{});
-        return ~(most < least);
+        store(lower, least);
+        if (!OFFSETS) return ~(most < moved);
+        // squares with their offsets decide, beyond all that is rounded here
+        const F near = mine.of<L>(own), far = others.of<L>(own), own_square = most * most, square = least * least;
+        const F apart = (square + far) - (own_square + near);
+        return ~(apart > 1e-6f * (own_square + square + absolute<L>(near) + absolute<L>(far)) + 1e-36f);
     }
 };
 
-// Marks a row whose bounds do not decide: squares with their offsets do.
-inline bool undecided(const Bounds& bounds, const Offsets& offsets, index own, float upper, float lower) {
-    const double square = bounds.unit * bounds.unit;
-    const double most = double(upper) * upper, least = double(lower) * lower;
-    const double mine = offsets.own[own] * square, others = offsets.least_other[own] * square;
-    const double apart = (least + others) - (most + mine);
-    return !(apart > 1e-9 * (most + least + __builtin_fabs(mine) + __builtin_fabs(others)));
+template <bool OFFSETS>
+index move_bounds(const Bounds& bounds, index k, index first, index n, const std::int32_t* labels,
+                  std::int32_t* places) {
+    constexpr int L = WIDTH<float>;
+    float *upper = bounds.upper + first, *lower = bounds.lower + first;
+    const Moves moves(bounds, k);
+    index n_open = 0, i = 0;
+    for (; i + L <= n; i += L)
+        n_open = append<L>(places, n_open, i, moves.move<L, OFFSETS>(labels + i, upper + i, lower + i));
+    for (; i < n; ++i)
+        n_open = append<1>(places, n_open, i, moves.move<1, OFFSETS>(labels + i, upper + i, lower + i));
+    return n_open;
 }
 
 // Moves the bounds of n rows along with weights and centers; writes the rows that stay undecided.
 inline index move_bounds(const Bounds& bounds, index k, index first, index n, const std::int32_t* labels,
                          std::int32_t* places) {
-    constexpr int L = WIDTH<float>;
-    float *upper = bounds.upper + first, *lower = bounds.lower + first;
-    const Moves moves(bounds, k);
-    index n_open = 0, i = 0;
-    for (; i + L <= n; i += L) n_open = append<L>(places, n_open, i, moves.move<L>(labels + i, upper + i, lower + i));
-    for (; i < n; ++i) n_open = append<1>(places, n_open, i, moves.move<1>(labels + i, upper + i, lower + i));
-    if (!bounds.offsets) return n_open;
-    n_open = 0;
-    for (i = 0; i < n; ++i) {
-        places[n_open] = std::int32_t(i);
-        n_open += undecided(bounds, *bounds.offsets, labels[i] < 0 ? 0 : labels[i], upper[i], lower[i]);
-    }
-    return n_open;
+    if (bounds.offsets) return move_bounds<true>(bounds, k, first, n, labels, places);
+    return move_bounds<false>(bounds, k, first, n, labels, places);
 }
 
 // Bounds of rows from before a cluster was placed anew, made to hold with it as well.

@@ -55,10 +55,10 @@ struct LastLabels {
 };
 
 // What dissimilarities have beside squared distances, for each cluster: its own, and the least and the
-// most of all others.
+// most of all others. In float and times unit^2, see Bounds.
 struct Offsets {
-    const double *own, *least_other, *most_other;  // (K)
-    double least, most;                            // of all
+    const float *own, *least_other, *most_other;  // (K)
+    float least, most;                            // of all
 };
 
 // Rows that raced by one part of their numbers, that this could not decide, that both parts could not, and that no

@@ -92,7 +92,7 @@ class MovedBounds {
     Bounds from(const Deciding* last, const Deciding& now, float* upper, float* lower, double unit,
                 index placed = -1) {
         float *grow = tables_.data(), *add = grow + k_, *shrink = add + k_, *subtract = shrink + k_;
-        if (now.offsets) set_offsets(now.offsets);
+        if (now.offsets) set_offsets(now.offsets, unit);
         const Bounds bounds{upper, lower, grow, add, shrink, subtract, unit,
                             now.offsets ? &offsets_ : nullptr, nullptr, last ? placed : -1};
         if (!last) {
@@ -127,7 +127,7 @@ class MovedBounds {
 
    private:
     // The offsets of this pass, and the least and the most of the others of each cluster.
-    void set_offsets(const double* own) {
+    void set_offsets(const double* own, double unit) {
         constexpr double INFINITE = std::numeric_limits<double>::infinity();
         double least = INFINITE, less = INFINITE, most = -INFINITE, more = -INFINITE;
         for (index j = 0; j < k_; ++j) {
@@ -136,17 +136,20 @@ class MovedBounds {
             more = std::max(more, std::min(most, own[j]));
             most = std::max(most, own[j]);
         }
-        other_offsets_.resize(2 * k_);
+        const auto in_units = [unit](double offset) { return float(offset * unit * unit); };
+        offset_tables_.resize(3 * k_);
+        float *mine = offset_tables_.data(), *least_other = mine + k_, *most_other = least_other + k_;
         for (index j = 0; j < k_; ++j) {
-            other_offsets_[j] = own[j] == least ? less : least;
-            other_offsets_[k_ + j] = own[j] == most ? more : most;
+            mine[j] = in_units(own[j]);
+            least_other[j] = in_units(own[j] == least ? less : least);
+            most_other[j] = in_units(own[j] == most ? more : most);
         }
-        offsets_ = {own, other_offsets_.data(), other_offsets_.data() + k_, least, most};
+        offsets_ = {mine, least_other, most_other, in_units(least), in_units(most)};
     }
 
     index k_, m_;
-    std::vector<float> tables_;
-    std::vector<double> shrinking_, steps_, other_offsets_;
+    std::vector<float> tables_, offset_tables_;
+    std::vector<double> shrinking_, steps_;
     Offsets offsets_{};
 };
 

@@ -543,8 +543,8 @@ index race_parts(const Scratch<T>& block, const std::int32_t* places, index n, S
             const Floats norm = load<Floats>(rows.norms + i);
             nothing += norm * 0.0f;
             const Floats second = norm < float(products.limit) ? best.second : Floats{} - INFINITE<float>;
-            n_doubtful += settle<float, SHARED, PARTS>(rows, products.bounds[PARTS - 1], i, m, best.value, second,
-                                                       best.label, unit, nearest);
+            n_doubtful += settle<float, SHARED, PARTS>(rows, products.bounds[PARTS - 1], i, k, m, best.value,
+                                                       second, best.label, unit, nearest);
         }
     }
     for (index j = 0; j < TILE; ++j) rows.odd |= !(nothing[j] == 0);

@@ -130,6 +130,11 @@ inline Vector<double, L> absolute(Vector<double, L> x) {
     using Bits = Vector<std::uint64_t, L>;
     return (Vector<double, L>)((Bits)x & 0x7fffffffffffffffu);
 }
+template <int L>
+inline Vector<float, L> absolute(Vector<float, L> x) {
+    using Bits = Vector<std::uint32_t, L>;
+    return (Vector<float, L>)((Bits)x & 0x7fffffffu);
+}
 
 // x = 2^e m with m near 1, and y 2^n for an integer n.
 template <int L>

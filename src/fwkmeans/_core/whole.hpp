@@ -354,7 +354,7 @@ index race_whole(const Scratch<T>& block, const std::int32_t* places, index n, S
                 const Floats d = __builtin_convertvector(counted, Floats) * whole.unit + whole.least;
                 return near ? d : Floats{} + otherwise;
             };
-            n_doubtful += settle<float, SHARED, 0>(rows, whole.bound, i, m, sum(best.value[r], INFINITE<float>),
+            n_doubtful += settle<float, SHARED, 0>(rows, whole.bound, i, k, m, sum(best.value[r], INFINITE<float>),
                                                    sum(best.second[r], -INFINITE<float>),
                                                    __builtin_convertvector(best.label[r], Floats), unit, nearest);
         }
