@@ -167,41 +167,41 @@ inline void transpose(Vector<T, L> (&x)[L]) {
     }
 }
 
+// L cells of a row less their shift, in F; what is rounded to single precision is shifted before.
+template <class T, class F, int L>
+inline Vector<F, L> shifted(const T* row, const F* shift) {
+    if constexpr (sizeof(T) == sizeof(F)) {
+        return load<Vector<F, L>>(row) - load<Vector<F, L>>(shift);
+    } else if constexpr (L > WIDE) {
+        const auto low = shifted<T, F, L / 2>(row, shift), high = shifted<T, F, L / 2>(row + L / 2, shift + L / 2);
+        return join<F, L / 2>(low, high);
+    } else {
+        return to_single<L>(load<Vector<T, L>>(row) - load_wide<F, L>(shift));
+    }
+}
+
 // One tile of rows, all features, L features at a time; the last L overlap rather than read on. Returns
 // whether some cell is no finite number, if asked to look. Meanwhile it asks for as much of the next block:
 // few clusters race in less time than memory takes.
-template <class T, int L, bool LOOK>
-bool pack_tile(Scratch<T>& block, const T* rows, index row_stride, index m, const T* shift, T* panel) {
-    const index bytes = round_up(TILE_ROWS<T> * m * index(sizeof(T)) / ((m + L - 1) / L), 64);
-    Vector<T, L> nothing[2] = {};  // NaN where such a cell was
+template <class T, class F, int L, bool LOOK>
+bool pack_tile(Scratch<F>& block, const T* const* rows, index m, const F* shift, F* panel) {
+    const index bytes = round_up(TILE_ROWS<F> * m * index(sizeof(T)) / ((m + L - 1) / L), 64);
+    Vector<F, L> nothing[2] = {};  // NaN where such a cell was
     for (index v0 = 0; v0 < m; v0 += L) {
         const index v = v0 + L <= m ? v0 : m - L;
         fetch_some(block, bytes);
-        for (int i = 0; i < TILE_ROWS<T>; i += L) {
-            Vector<T, L> x[L];
-            for (int j = 0; j < L; ++j)
-                x[j] = load<Vector<T, L>>(rows + (i + j) * row_stride + v);
+        for (int i = 0; i < TILE_ROWS<F>; i += L) {
+            Vector<F, L> x[L];
+            for (int j = 0; j < L; ++j) x[j] = shifted<T, F, L>(rows[i + j] + v, shift + v);
             if (LOOK)
-                for (int j = 0; j < L; ++j) nothing[j % 2] += x[j] * T(0);
-            transpose<T, L>(x);
-            for (int j = 0; j < L; ++j)
-                store(panel + (v + j) * TILE_ROWS<T> + i, x[j] - shift[v + j]);
+                for (int j = 0; j < L; ++j) nothing[j % 2] += x[j] * F(0);
+            transpose<F, L>(x);
+            for (int j = 0; j < L; ++j) store(panel + (v + j) * TILE_ROWS<F> + i, x[j]);
         }
     }
     bool found = false;
     for (int j = 0; LOOK && j < L; ++j) found |= !(nothing[0][j] + nothing[1][j] == 0);
     return found;
-}
-
-// Rows of a tile that is not full, filled up with zeros: one of the staged tiles.
-template <class T>
-const T* fill_up(const Scratch<T>& block, index i, index m) {
-    T* staged = block.staged + i * m;
-    for (index j = i; block.rows != block.staged && j < block.n_rows; ++j)
-        __builtin_memcpy(block.staged + j * m, block.row(j), std::size_t(m) * sizeof(T));
-    __builtin_memset(block.staged + block.n_rows * m, 0,
-                     std::size_t((i + TILE_ROWS<T> - block.n_rows) * m) * sizeof(T));
-    return staged;
 }
 
 template <class T>
@@ -235,38 +235,43 @@ void measure_lengths(Scratch<T>& block, index m, const double* weights) {
     }
 }
 
-template <class T, bool LOOK>
-void pack(Scratch<T>& block, index m, const T* shift) {
-    for (index i = 0; i < block.n_rows; i += TILE_ROWS<T>) {
-        const bool full = i + TILE_ROWS<T> <= block.n_rows;
-        const T* rows = full ? block.row(i) : fill_up(block, i, m);
-        const index stride = full ? block.row_stride : m;
-        T* panel = block.panels + i * m;
+template <class T, class F, bool LOOK, class Row>
+void pack(Scratch<F>& block, index m, const F* shift, Row row) {
+    constexpr int W = WIDTH<F>;
+    for (index i = 0; i < block.n_rows; i += TILE_ROWS<F>) {
+        const T* rows[TILE_ROWS<F>];  // those of a tile that is not full are filled up with its last
+        for (index j = 0; j < TILE_ROWS<F>; ++j) rows[j] = row(i + j < block.n_rows ? i + j : block.n_rows - 1);
+        F* panel = block.panels + i * m;
         bool found = false;
-        if (WIDTH<T> >= 16 && m >= 16)
-            found = pack_tile<T, WIDTH<T> >= 16 ? 16 : 2, LOOK>(block, rows, stride, m, shift, panel);
-        else if (WIDTH<T> >= 8 && m >= 8)
-            found = pack_tile<T, WIDTH<T> >= 8 ? 8 : 2, LOOK>(block, rows, stride, m, shift, panel);
-        else if (WIDTH<T> >= 4 && m >= 4)
-            found = pack_tile<T, WIDTH<T> >= 4 ? 4 : 2, LOOK>(block, rows, stride, m, shift, panel);
+        if (W >= 16 && m >= 16)
+            found = pack_tile<T, F, W >= 16 ? 16 : 2, LOOK>(block, rows, m, shift, panel);
+        else if (W >= 8 && m >= 8)
+            found = pack_tile<T, F, W >= 8 ? 8 : 2, LOOK>(block, rows, m, shift, panel);
+        else if (W >= 4 && m >= 4)
+            found = pack_tile<T, F, W >= 4 ? 4 : 2, LOOK>(block, rows, m, shift, panel);
         else if (m >= 2)
-            found = pack_tile<T, 2, LOOK>(block, rows, stride, m, shift, panel);
+            found = pack_tile<T, F, 2, LOOK>(block, rows, m, shift, panel);
         else if (m == 1)
-            for (index j = 0; j < TILE_ROWS<T>; ++j) {
-                panel[j] = load<T>(rows + j * stride) - shift[0];
+            for (index j = 0; j < TILE_ROWS<F>; ++j) {
+                panel[j] = F(load<T>(rows[j]) - T(shift[0]));
                 found |= !(panel[j] - panel[j] == 0);
             }
-        if (LOOK) block.holes[i / TILE_ROWS<T>] = found, block.odd |= found;
+        if (LOOK) block.holes[i / TILE_ROWS<F>] = found, block.odd |= found;
     }
 }
 
-// Transposes the rows of a block; marks the tiles whose cells are not all finite numbers, if somebody asks.
+// Transposes the rows row(0), row(1), ... of a block; marks the tiles whose cells are not all finite numbers, if
+// somebody asks.
+template <class T, class F, class Row>
+void pack(Scratch<F>& block, index m, const F* shift, Row row) {
+    if (block.holes)
+        pack<T, F, true>(block, m, shift, row);
+    else
+        pack<T, F, false>(block, m, shift, row);
+}
 template <class T>
 void pack(Scratch<T>& block, index m, const T* shift) {
-    if (block.holes)
-        pack<T, true>(block, m, shift);
-    else
-        pack<T, false>(block, m, shift);
+    pack<T>(block, m, shift, [&](index i) { return block.row(i); });
 }
 
 }  // namespace

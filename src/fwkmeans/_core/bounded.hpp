@@ -15,7 +15,6 @@ template <class F>
 struct Undecided {
     Scratch<F> rows;
     std::int32_t* places;  // (block) where they are in the block
-    F* zeros;              // (M)
     char* split;  // rows for a race by products
     // what each of two such races found, (block): labels and bounds, which rows race again, all of their places
     struct Found {
@@ -35,7 +34,6 @@ struct Undecided {
         rows.upper = reinterpret_cast<float*>(take(most * 4));
         rows.lower = reinterpret_cast<float*>(take(most * 4));
         rows.lengths = reinterpret_cast<F*>(take(block_rows<F>(m) * index(sizeof(F))));
-        zeros = reinterpret_cast<F*>(take(m * index(sizeof(F))));
         split = reinterpret_cast<char*>(take(split_bytes(m)));
         for (Found& race : found) {
             const index bytes = HAS_PRODUCTS ? most * 4 : 0;
@@ -118,41 +116,26 @@ void bound_placed(const Scratch<T>& block, const Start<T>& exactly, const Bounds
     });
 }
 
-constexpr index AHEAD = 12;  // rows
+constexpr index AHEAD = 40;  // rows
 
 // Packs the undecided rows. A block of double has no more rows than one of float.
 template <class T, class F>
 void pack_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, index m, const F* shift) {
-    constexpr bool same = sizeof(T) == sizeof(F);
     Scratch<F>& rows = open.rows;
     rows.n_rows = n_open;
     rows.first = 0;
     rows.levels = nullptr;
     rows.n_categorical = 0;
     const bool most = 2 * n_open > block.n_rows;  // and of the next block as well
-    rows.ahead = same && most ? block.ahead : nullptr;
+    rows.ahead = most ? block.ahead : nullptr;
     rows.ahead_bytes = block.ahead_bytes;
-    rows.rows = rows.staged;
-    rows.row_stride = m;
-    if (same && n_open == block.n_rows) {
-        rows.rows = reinterpret_cast<const F*>(block.rows);
-        rows.row_stride = block.row_stride;
-    } else {
-        for (index p = 0; p < n_open; ++p) {
-            const T* row = block.row(open.places[p]);
-            if (p + AHEAD < n_open) {  // rows are far apart: they must be asked for in time
-                const T* later = block.row(open.places[p + AHEAD]);
-                for (index v = 0; v < m; v += index(64 / sizeof(T))) __builtin_prefetch(later + v, 0, 2);
-            }
-            if (!same && most) fetch_ahead(block, p, p + 1, n_open);
-            F* staged = rows.staged + p * m;
-            if constexpr (same)
-                __builtin_memcpy(staged, row, m * sizeof(T));
-            else
-                for (index v = 0; v < m; ++v) staged[v] = F(load<T>(row + v) - T(shift[v]));
+    pack<T>(rows, m, shift, [&](index p) {
+        if (!most && p + AHEAD < n_open) {  // rows are far apart: they must be asked for in time
+            const T* later = block.row(open.places[p + AHEAD]);
+            for (index v = 0; v < m; v += index(64 / sizeof(T))) __builtin_prefetch(later + v, 0, 2);
         }
-    }
-    pack(rows, m, same ? shift : open.zeros);
+        return block.row(open.places[p]);
+    });
 }
 
 // Assigns the undecided rows; returns how many the race could not decide.
@@ -310,7 +293,6 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
     const index k = starts.n_clusters, m = starts.n_features;
     Scratch<T> block(scratch, m, k, false, table.gaps);
     Undecided<F> open(block.end, m, k, block_rows<T>(m), table.gaps);
-    for (index v = 0; v < m; ++v) open.zeros[v] = 0;
     open.rows.offsets = bounds.offsets;
     const Start<T> exactly(table, starts, 0);
     const auto* by_products = reinterpret_cast<const Products*>(products);

@@ -109,8 +109,6 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
     Parts parts = {by_products && by_products->one, by_products && by_products->both};
     Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m), look);
     open.rows.upper = nullptr;
-    if (single)
-        for (index v = 0; v < m; ++v) open.zeros[v] = 0;
     for_each_block(table, begin, end, block, cancel, [&] {
         if (out.known) {
             __builtin_memcpy(block.labels, out.labels + (block.first - begin), std::size_t(block.n_rows) * 4);

@@ -69,6 +69,27 @@ inline Vector<double, L> load_wide(const T* from) {
 #endif
     return __builtin_convertvector(x, Vector<double, L>);
 }
+// L numbers rounded to single precision, for registers of double precision.
+template <int L>
+inline Vector<float, L> to_single(Vector<double, L> x) {
+#ifdef __AVX512F__
+    if constexpr (L == 8) return (Vector<float, L>)_mm512_maskz_cvtpd_ps(0xff, (__m512d)x);
+#endif
+#ifdef __AVX__
+    if constexpr (L == 4) return (Vector<float, L>)_mm256_cvtpd_ps((__m256d)x);
+#endif
+    return __builtin_convertvector(x, Vector<float, L>);
+}
+// Written as a shuffle: halves that are stored would have to be waited for.
+template <class T, int L>
+inline Vector<T, 2 * L> join(Vector<T, L> low, Vector<T, L> high) {
+    if constexpr (L == 2)
+        return __builtin_shufflevector(low, high, 0, 1, 2, 3);
+    else if constexpr (L == 4)
+        return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+    else
+        return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
 // Numbers of K clusters, for L rows at a time by their labels. A register holds those of sixteen clusters.
 class ByLabel {
    public:
