@@ -145,6 +145,43 @@ def test_slopes_and_powers_equal_the_twin_for_every_number_of_features(dtype):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13 * scale)
 
 
+@pytest.mark.parametrize("kernels", KERNELS.values(), ids=KERNELS.keys())
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rough_slopes_are_nearly_those_of_double_precision(dtype, missing, kernels):
+    for seed, (n, m, k) in enumerate([(1, 1, 1), (9, 2, 2), (60, 13, 5), (2101, 20, 4)]):
+        block, points, labels = case(
+            seed, n, m, k, dtype, discrete=seed % 2 == 0, weighted=seed > 1, missing=missing
+        )
+        exact = kernels.slopes(block, points, POWERS, labels)
+        rough = kernels.slopes(block, points, POWERS, labels, rough=True)
+        # of the terms of the slope; rough or not, those of p = 1 and infinity are exact
+        sizes = [
+            twin.powers(block, points[[r]], POWERS[[r]] - 1, labels[[r]])[0]
+            for r in range(N_STARTS - 1)
+        ]
+        size = np.stack([*sizes, np.zeros(points.shape[1:])])
+        known = (size > 1e-30) | (size == 0)  # a power that single precision can hold
+        assert known[POWERS < 10].all()
+        off = np.abs(rough.slope - exact.slope)
+        assert (off <= 3e-4 * size)[known].all()
+        off = np.abs(rough.curvature - exact.curvature)
+        assert (off <= 3e-4 * exact.curvature)[known].all()
+        np.testing.assert_array_equal(rough.low, exact.low)
+        np.testing.assert_array_equal(rough.high, exact.high)
+
+
+def test_rough_slopes_do_not_depend_on_threads_or_layout():
+    block, points, labels = case(8, 9000, 7, 4, np.float64, missing=0.1)
+    once = compiled.slopes(block, points, POWERS, labels, rough=True)
+    for other in (
+        block._replace(n_threads=5),
+        block._replace(rows=relaid(block.rows, "all backwards")),
+    ):
+        again = compiled.slopes(other, points, POWERS, labels, rough=True)
+        np.testing.assert_array_equal(again, once)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_slope_does_not_depend_on_the_other_features(dtype):
     """Lanes run over features: what the neighbors hold must not matter but for rounding."""
