@@ -323,7 +323,7 @@ struct Problem {
             }
             return sum;
         };
-        std::vector<double> out(size), slopes(9 * size), roots(size);
+        std::vector<double> out(size), slopes(11 * size), roots(size);
         kernels.powers(rows, 0, n, points, 0, R, scratch, out.data(), never());
         for (Index at = 0; at < size; ++at)
             near(out[at], sum_of_powers(at, centers[at]), 1e-11, "a sum of powers");
@@ -331,7 +331,8 @@ struct Problem {
         double* first = slopes.data();
         kernels.slopes(rows, 0, n, points, 0, R, scratch,
                        {first, first + size, first + 2 * size, first + 3 * size, first + 4 * size,
-                        first + 5 * size, first + 6 * size, first + 7 * size, first + 8 * size},
+                        first + 5 * size, first + 6 * size, first + 7 * size, first + 8 * size,
+                        first + 9 * size, first + 10 * size},
                        never());
         for (Index at = 0; at < size; ++at) {
             const Index r = at / (k * m), j = at / m % k, v = at % m;
@@ -343,8 +344,8 @@ struct Problem {
                 low = std::fmin(low, y[i * m + v]), high = std::fmax(high, y[i * m + v]);
             }
             near(slopes[at], slope, 1e-10, "a slope");
-            near(slopes[7 * size + at], low, 0, "a smallest value");
-            near(slopes[8 * size + at], high, 0, "a largest value");
+            near(slopes[9 * size + at], low, 0, "a smallest value");
+            near(slopes[10 * size + at], high, 0, "a largest value");
         }
         if (p() == 1 || p() == 2) return;
         kernels.roots(rows, points, 0, R * k, scratch, roots.data(), never());

@@ -28,15 +28,18 @@ def plain(values, s, c, p):
     size = np.abs(t)
     apart = size > 0
     if p in (1.0, np.inf):
-        slope, curvature = (s * np.sign(t)).sum(), wide(0)
+        slope, curvature, third = (s * np.sign(t)).sum(), wide(0), s[:0]
     else:
         slope = (s * np.sign(t) * size ** wide(p - 1)).sum()
         curvature = (s[apart] * size[apart] ** wide(p - 2)).sum()
+        third = s[apart] * np.sign(t[apart]) * size[apart] ** wide(p - 3)
     beside = y if p < 2 else y[:0]  # nobody asks for the next values otherwise
     below, above = beside[beside < c].max(initial=-np.inf), beside[beside > c].min(initial=np.inf)
     slopes = Slopes(
         slope,
         curvature,
+        third.sum(),
+        np.abs(third).sum(),
         s[y == c].sum() if p < 2 else wide(0),
         below,
         s[y == below].sum(),
@@ -86,12 +89,16 @@ def assert_exact(slopes, powers, block, points, labels):
                     np.testing.assert_allclose(
                         getattr(got, field), float(getattr(expected, field)), rtol=1e-13
                     )
-                np.testing.assert_allclose(got.curvature, float(expected.curvature), rtol=1e-12)
+                for field in ("curvature", "third_size"):
+                    np.testing.assert_allclose(
+                        getattr(got, field), float(getattr(expected, field)), rtol=1e-12
+                    )
                 np.testing.assert_allclose(powers[r, k, v], float(power), rtol=1e-12)
                 # rounding of the slope is relative to the sum of its sizes
                 y = block.rows[mine, v].astype(float)
                 size = np.nansum(s[mine] * np.abs(c - y) ** (0 if p == np.inf else p - 1))
                 assert abs(got.slope - float(expected.slope)) <= 1e-12 * size
+                assert abs(got.third - float(expected.third)) <= 1e-12 * expected.third_size
 
 
 @pytest.mark.thinned
@@ -133,8 +140,46 @@ def test_slopes_and_powers_equal_the_twin_for_every_number_of_features(dtype):
         for field, a, b in zip(
             Slopes._fields, got, twin.slopes(block, points, POWERS, labels), strict=True
         ):
-            scale = np.abs(b[np.isfinite(b)]).max(initial=0.0) if field == "slope" else 0.0
+            signed = field in ("slope", "third")
+            scale = np.abs(b[np.isfinite(b)]).max(initial=0.0) if signed else 0.0
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13 * scale)
+
+
+@pytest.mark.parametrize("kernels", KERNELS.values(), ids=KERNELS.keys())
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rough_slopes_are_nearly_those_of_double_precision(dtype, missing, kernels):
+    for seed, (n, m, k) in enumerate([(1, 1, 1), (9, 2, 2), (60, 13, 5), (2101, 20, 4)]):
+        block, points, labels = case(
+            seed, n, m, k, dtype, discrete=seed % 2 == 0, weighted=seed > 1, missing=missing
+        )
+        exact = kernels.slopes(block, points, POWERS, labels)
+        rough = kernels.slopes(block, points, POWERS, labels, rough=True)
+        # of the terms of the slope; rough or not, those of p = 1 and infinity are exact
+        sizes = [
+            twin.powers(block, points[[r]], POWERS[[r]] - 1, labels[[r]])[0]
+            for r in range(N_STARTS - 1)
+        ]
+        size = np.stack([*sizes, np.zeros(points.shape[1:])])
+        known = (size > 1e-30) | (size == 0)  # a power that single precision can hold
+        assert known[POWERS < 10].all()
+        off = np.abs(rough.slope - exact.slope)
+        assert (off <= 3e-4 * size)[known].all()
+        off = np.abs(rough.curvature - exact.curvature)
+        assert (off <= 3e-4 * exact.curvature)[known].all()
+        np.testing.assert_array_equal(rough.low, exact.low)
+        np.testing.assert_array_equal(rough.high, exact.high)
+
+
+def test_rough_slopes_do_not_depend_on_threads_or_layout():
+    block, points, labels = case(8, 9000, 7, 4, np.float64, missing=0.1)
+    once = compiled.slopes(block, points, POWERS, labels, rough=True)
+    for other in (
+        block._replace(n_threads=5),
+        block._replace(rows=relaid(block.rows, "all backwards")),
+    ):
+        again = compiled.slopes(other, points, POWERS, labels, rough=True)
+        np.testing.assert_array_equal(again, once)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -228,11 +228,17 @@ def distances(block: Block, assigning: Pass) -> RowArray:
     return out
 
 
-def slopes(block: Block, points: FloatArray, power: FloatArray, labels: LabelArray) -> Slopes:
+def slopes(
+    block: Block,
+    points: FloatArray,
+    power: FloatArray,
+    labels: LabelArray,
+    rough: bool = False,
+) -> Slopes:
     """See `fwkmeans._core.twin.slopes`."""
     out = np.empty((len(Slopes._fields), *points.shape))
     work = _block(block, block.rows.size * len(points) * _POWER)
-    _kernels.slopes(block.rows, work, np.ascontiguousarray(points), power, labels, out)
+    _kernels.slopes(block.rows, work, np.ascontiguousarray(points), power, labels, rough, out)
     return Slopes(*out)
 
 

@@ -110,6 +110,7 @@ struct Points {
     const double* power;         // (R)
     const std::int32_t* labels;  // (R, n_rows), starts `stride` apart
     index stride;
+    bool rough = false;  // whether slopes may be a share of 1e-4 off, without what lies beside the points
 };
 
 // Derivatives of sum s |y - c|^p at the points c, and where the next values lie; all (R, K, M).
@@ -117,6 +118,8 @@ struct Points {
 struct Slopes {
     double* slope;       // sum of s sign(c - y) |c - y|^(p-1)
     double* curvature;   // sum of s |c - y|^(p-2), without y = c
+    double* third;       // sum of s sign(c - y) |c - y|^(p-3), without y = c, and of the sizes of its terms
+    double* third_size;
     double* equal;       // mass at c
     double* below;       // largest value below c, and the mass there
     double* below_mass;

@@ -135,29 +135,30 @@ Points points_of(const In<double>& points, const In<double>& power, const Known&
             power.data(),           labels.data(),          labels.stride(0)};
 }
 
-// out: slope, curvature, equal, below, below mass, above, above mass, low, high; each (R, K, M).
+// out: slope, curvature, third, third size, equal, below, below mass, above, above mass, low, high; each (R, K, M).
 template <class T>
-void slopes(Table<T> X, nb::tuple block, In<double> points, In<double> power, Known labels,
+void slopes(Table<T> X, nb::tuple block, In<double> points, In<double> power, Known labels, bool rough,
             Out<double> out) {
     const Input<T> input(X, block);
-    const Points about = points_of(points, power, labels);
-    const index r = about.n_starts, size = r * about.n_clusters * about.n_features;
+    Points about = points_of(points, power, labels);
+    about.rough = rough;
+    const index r = about.n_starts, size = r * about.n_clusters * about.n_features, fields = 11;
     const index segments = n_segments(input.rows.n_rows, about.n_clusters, about.n_features);
-    std::vector<double> parts(segments * 9 * size);
+    std::vector<double> parts(segments * fields * size);
     Scratch scratch(input.n_threads, kernels<T>().scratch_bytes(input.rows, about.n_clusters, false));
     const auto of = [size](double* d) -> Slopes {
-        return {d,            d + size,     d + 2 * size, d + 3 * size, d + 4 * size,
-                d + 5 * size, d + 6 * size, d + 7 * size, d + 8 * size};
+        return {d,            d + size,     d + 2 * size, d + 3 * size, d + 4 * size, d + 5 * size,
+                d + 6 * size, d + 7 * size, d + 8 * size, d + 9 * size, d + 10 * size};
     };
     for_each_task(r, segments, input.rows.n_rows, input.n_threads,
                   [&](index first, index last, index segment, index begin, index end, int worker,
                       Cancel cancel) {
                       kernels<T>().slopes(input.rows, begin, end, about, first, last,
-                                          scratch.of(worker), of(parts.data() + segment * 9 * size),
+                                          scratch.of(worker), of(parts.data() + segment * fields * size),
                                           cancel);
                   });
     const Slopes all = of(out.data());
-    std::copy(parts.begin(), parts.begin() + 9 * size, out.data());
+    std::copy(parts.begin(), parts.begin() + fields * size, out.data());
     const auto nearest = [](double& value, double& mass, double other, double other_mass, bool nearer) {
         if (nearer)
             value = other, mass = other_mass;
@@ -165,10 +166,12 @@ void slopes(Table<T> X, nb::tuple block, In<double> points, In<double> power, Kn
             mass += other_mass;
     };
     for (index segment = 1; segment < segments; ++segment) {
-        const Slopes part = of(parts.data() + segment * 9 * size);
+        const Slopes part = of(parts.data() + segment * fields * size);
         for (index i = 0; i < size; ++i) {
             all.slope[i] += part.slope[i];
             all.curvature[i] += part.curvature[i];
+            all.third[i] += part.third[i];
+            all.third_size[i] += part.third_size[i];
             all.equal[i] += part.equal[i];
             nearest(all.below[i], all.below_mass[i], part.below[i], part.below_mass[i],
                     part.below[i] > all.below[i]);
@@ -525,7 +528,7 @@ void define(nb::module_& m) {
     m.def("first_row", &first_row<T>, nb::arg().noconvert(), nb::arg(), nb::arg());
     m.def("distances", &distances<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("observed", &observed<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
-    m.def("slopes", &slopes<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+    m.def("slopes", &slopes<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg());
     m.def("powers", &powers<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg());

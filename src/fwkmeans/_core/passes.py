@@ -319,11 +319,12 @@ class SlopesAt(BlockReduction[Slopes]):
     points: FloatArray  # (R, K, Mn)
     power: FloatArray  # (R,)
     starts: IntArray | None = None  # (R,) which of the labels; None means all
+    rough: bool = False  # whether slope and curvature alone are wanted, to a share of 1e-4
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Slopes, RowMemory]:
         """Return what one block adds."""
-        labels = labels_in(memory, self.starts)
-        return kernels_for(block.rows).slopes(block, self.points, self.power, labels), memory
+        labels, slopes = labels_in(memory, self.starts), kernels_for(block.rows).slopes
+        return slopes(block, self.points, self.power, labels, self.rough), memory
 
     def join(self, before: Slopes, after: Slopes) -> Slopes:
         """Combine two parts."""

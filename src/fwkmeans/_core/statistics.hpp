@@ -244,6 +244,7 @@ inline void add_slopes(Scratch<T>& block, const double* sample_weight, index beg
     const D c = load<D>(point + v), zero = {};
     if (all_missing<L>(c)) return;
     D slope = load<D>(out.slope + v), curvature = load<D>(out.curvature + v);
+    D third = load<D>(out.third + v), third_size = load<D>(out.third_size + v);
     D equal = load<D>(out.equal + v), below = load<D>(out.below + v), above = load<D>(out.above + v);
     D below_mass = load<D>(out.below_mass + v), above_mass = load<D>(out.above_mass + v);
     D low = load<D>(out.low + v), high = load<D>(out.high + v);
@@ -266,8 +267,11 @@ inline void add_slopes(Scratch<T>& block, const double* sample_weight, index beg
             for (int r = 0; r < 2; ++r) q[r] = raise<L>(absolute<L>(t[r]), p - 2);
         for (int r = 0; r < both; ++r) {
             if constexpr (P == Power::general || P == Power::square) {
-                curvature += s[r] * q[r];
-                slope += s[r] * t[r] * q[r];
+                const D bend = PLAIN ? q[r] : s[r] * q[r], change = t[r] == zero ? zero : bend / t[r];
+                curvature += bend;
+                slope += t[r] * bend;
+                third += change;
+                third_size += absolute<L>(change);
             } else {
                 slope += t[r] > zero ? s[r] : (t[r] < zero ? -s[r] : zero);
             }
@@ -289,6 +293,8 @@ inline void add_slopes(Scratch<T>& block, const double* sample_weight, index beg
     below = c == c ? below : unasked;
     store_from(done, out.slope + v, slope);
     store_from(done, out.curvature + v, curvature);
+    store_from(done, out.third + v, third);
+    store_from(done, out.third_size + v, third_size);
     store_from(done, out.equal + v, equal);
     store_from(done, out.below + v, below);
     store_from(done, out.below_mass + v, below_mass);
@@ -296,6 +302,51 @@ inline void add_slopes(Scratch<T>& block, const double* sample_weight, index beg
     store_from(done, out.above_mass + v, above_mass);
     store_from(done, out.low + v, low);
     store_from(done, out.high + v, high);
+}
+
+// The same in single precision, two rows in one vector: slope, curvature and extremes only. A term is at
+// most a share of RAISE_ERROR off, and the sums of the few rows of a block hardly more.
+template <class T, int L, bool PLAIN>
+inline void add_rough_slopes(Scratch<T>& block, const double* sample_weight, index begin, index end,
+                             index v, int done, const double* point, double p, const Slopes& out) {
+    using D = Vector<double, L>;
+    using F = Vector<float, 2 * L>;
+    const D c = load<D>(point + v), zero = {};
+    if (all_missing<L>(c)) return;
+    D low = load<D>(out.low + v), high = load<D>(out.high + v);
+    F slope = {}, curvature = {};
+    for (index at = begin; at < end; at += 2) {
+        fetch_some(block, block.ahead_step);
+        D t[2] = {zero, zero}, s[2] = {zero, zero};
+        for (int r = 0; r < 2 && at + r < end; ++r) {
+            const index i = block.order[at + r];
+            const double weight = PLAIN || !sample_weight ? 1 : sample_weight[i];
+            const D y = cells_of<T, L, PLAIN>(block, i, v, weight);
+            t[r] = PLAIN ? c - y : (y == y ? c - y : zero);
+            s[r] = zero + weight;
+            low = y < low ? y : low;
+            high = y > high ? y : high;
+        }
+        const F d = join<L>(t[0], t[1]), power = raise_in_single<2 * L>(d, float(p - 2));
+        F bend = d == F{} ? F{} : power;
+        if (!PLAIN) bend *= join<L>(s[0], s[1]);
+        curvature += bend;
+        slope += d * bend;
+    }
+    D sums[2] = {load<D>(out.slope + v), load<D>(out.curvature + v)};
+    for (int j = 0; j < L; ++j) {
+        sums[0][j] += double(slope[j]) + double(slope[L + j]);
+        sums[1][j] += double(curvature[j]) + double(curvature[L + j]);
+    }
+    store_from(done, out.slope + v, sums[0]);
+    store_from(done, out.curvature + v, sums[1]);
+    store_from(done, out.low + v, low);
+    store_from(done, out.high + v, high);
+}
+
+// Whether single precision is faster: whole powers are products.
+inline bool rough_is_faster(double p) {
+    return p <= MOST_POWER && !(p == 3 || p == 4 || p == 5 || p == 6);
 }
 
 template <class T, int L, Power P, bool PLAIN>
@@ -364,7 +415,8 @@ void slopes(const Rows<T>& table, index begin, index end, const Points& points, 
     const index k = points.n_clusters, m = points.n_features;
     const bool plain = !table.sample_weight && !table.gaps;
     for (index i = first * k * m; i < last * k * m; ++i) {
-        out.slope[i] = out.curvature[i] = out.equal[i] = out.below_mass[i] = out.above_mass[i] = 0;
+        out.slope[i] = out.curvature[i] = out.third[i] = out.third_size[i] = 0;
+        out.equal[i] = out.below_mass[i] = out.above_mass[i] = 0;
         out.below[i] = out.high[i] = -__builtin_inf();
         out.above[i] = out.low[i] = __builtin_inf();
     }
@@ -372,15 +424,20 @@ void slopes(const Rows<T>& table, index begin, index end, const Points& points, 
                      [&](Scratch<T>& block, index start, index j, index from, index to,
                          const double* s) {
                          const index at = (start * k + j) * m;
-                         const Slopes own{out.slope + at, out.curvature + at,  out.equal + at,
-                                          out.below + at, out.below_mass + at, out.above + at,
-                                          out.above_mass + at, out.low + at,   out.high + at};
+                         const Slopes own{out.slope + at,      out.curvature + at,  out.third + at,
+                                          out.third_size + at, out.equal + at,      out.below + at,
+                                          out.below_mass + at, out.above + at,      out.above_mass + at,
+                                          out.low + at,        out.high + at};
                          const double p = points.power[start];
                          with_kind(p, [&](auto kind) {
                              for_all_features(m, [&](auto lanes, index v, int done) {
                                  constexpr int L = decltype(lanes)::value;
                                  constexpr Power P = decltype(kind)::value;
                                  const double* c = points.points + at;
+                                 if constexpr (P == Power::general && L > 1)
+                                     if (points.rough && rough_is_faster(p))
+                                         return plain ? add_rough_slopes<T, L, true>(block, s, from, to, v, done, c, p, own)
+                                                      : add_rough_slopes<T, L, false>(block, s, from, to, v, done, c, p, own);
                                  if (plain)
                                      add_slopes<T, L, P, true>(block, s, from, to, v, done, c, p, own);
                                  else

@@ -90,6 +90,8 @@ class Slopes(NamedTuple):
 
     slope: Any  # sum of s sign(c - y) |c - y|^(p-1)
     curvature: Any  # sum of s |c - y|^(p-2), without y = c
+    third: Any  # sum of s sign(c - y) |c - y|^(p-3), without y = c, and of the sizes of its terms
+    third_size: Any
     equal: Any  # mass at c; this and the next four are computed for p < 2 only
     below: Any  # largest value below c, -inf if none, and the mass there
     below_mass: Any
@@ -394,8 +396,12 @@ def distances(block: Block, assigning: Pass) -> Any:
     return xp.astype(xp.concat(parts), block.rows.dtype)
 
 
-def slopes(block: Block, points: Any, power: Any, labels: Any) -> Slopes:
-    """Return the slope of the dispersion of each cluster at a point, and the values next to it."""
+def slopes(block: Block, points: Any, power: Any, labels: Any, rough: bool = False) -> Slopes:
+    """Return the slope of the dispersion of each cluster at a point, and the values next to it.
+
+    If `rough`, slope and curvature may be a share of 1e-4 off, and all but low and high may be
+    missing, as if no value were next to the point; the twin is exact all the same.
+    """
     xp = array_namespace(block.rows)
     starts = []
     for r in range(points.shape[0]):
@@ -419,16 +425,19 @@ def _slopes(chunk: _Chunk, labels: Any, points: Any, p: float, xp: Any) -> Slope
     s = xp.where(counts, zero + chunk.weight[None, :, None], zero)
     apart = xp.abs(t) > 0
     if p in (1.0, math.inf):
-        curvature, slope = zero, xp.sign(t)
+        curvature, slope, third = zero, xp.sign(t), zero
     else:
         curvature = xp.where(apart, xp.where(apart, xp.abs(t), zero + 1.0) ** (p - 2.0), zero)
         slope = t * curvature
+        third = xp.where(apart, curvature / xp.where(apart, t, zero + 1.0), zero)
     beside = counts if p < 2 else counts & ~counts
     below = xp.max(xp.where(beside & (y < c), y, zero - math.inf), axis=1)
     above = xp.min(xp.where(beside & (y > c), y, zero + math.inf), axis=1)
     return Slopes(
         xp.sum(s * slope, axis=1),
         xp.sum(s * curvature, axis=1),
+        xp.sum(s * third, axis=1),
+        xp.sum(s * xp.abs(third), axis=1),
         xp.sum(xp.where(beside & (y == c), s, zero), axis=1),
         below,
         xp.sum(xp.where((y < c) & (y == below[:, None, :]), s, zero), axis=1),
@@ -468,6 +477,8 @@ def join_slopes(a: Slopes, b: Slopes) -> Slopes:
     return Slopes(
         a.slope + b.slope,
         a.curvature + b.curvature,
+        a.third + b.third,
+        a.third_size + b.third_size,
         a.equal + b.equal,
         below,
         mass(below, a.below, a.below_mass, b.below, b.below_mass),

@@ -23,6 +23,7 @@ from fwkmeans.typing import (
 
 _FEW = 20_000  # rows; with more, all threads share each pass
 _MOST = 300  # passes over the rows; bisection alone needs about 60
+_ROUGH = 8  # passes in single precision before
 
 
 class MinkowskiCenter(MeanCenter):
@@ -78,11 +79,18 @@ class MinkowskiCenter(MeanCenter):
         # if many labels are new, as in a first pass, the mean is better than the last center
         new = (statistics.changed > 0.3 * source.n_rows)[:, None, None]
         begin = np.where(new, super()._points(statistics, before, source), before)
-        centers = minkowski_centers(source, begin, self.p, statistics.observed)
+        far = statistics.changed > 0
+        centers = minkowski_centers(source, begin, self.p, statistics.observed, far)
         return np.where(statistics.observed > 0, centers, before)
 
 
-def minkowski_centers(source: Source, before: FloatArray, p: Any, mass: FloatArray) -> FloatArray:
+def minkowski_centers(
+    source: Source,
+    before: FloatArray,
+    p: Any,
+    mass: FloatArray,
+    far: BoolArray | None = None,
+) -> FloatArray:
     """Return the minimizers for the numeric features of every cluster: (R, K, Mn).
 
     Parameters
@@ -95,6 +103,8 @@ def minkowski_centers(source: Source, before: FloatArray, p: Any, mass: FloatArr
         Exponent, not 2.
     mass : ndarray of shape (n_starts, n_clusters, n_numeric or 1)
         Mass of the values.
+    far : ndarray of shape (n_starts,), optional
+        Whether the first guess may be far away; by default it may.
 
     Returns
     -------
@@ -102,14 +112,16 @@ def minkowski_centers(source: Source, before: FloatArray, p: Any, mass: FloatArr
         The minimizers.
     """
     mass = np.broadcast_to(mass, before.shape)
+    far = np.ones(len(before), dtype=np.bool_) if far is None else far
     if not isinstance(p, np.ndarray):
         power = np.full(len(before), float(p))
-        return _way_for(p)(_Wanted(source, before, power, mass, None))
+        return _way_for(p)(_Wanted(source, before, power, mass, far, None))
     power, centers = p.ravel(), np.empty_like(before)
     ways = [_way_for(own) for own in power.tolist()]
     for way in dict.fromkeys(ways):
         some = np.array([at for at, own in enumerate(ways) if own is way])
-        centers[some] = way(_Wanted(source, before[some], power[some], mass[some], some))
+        wanted = _Wanted(source, before[some], power[some], mass[some], far[some], some)
+        centers[some] = way(wanted)
     return centers
 
 
@@ -120,6 +132,7 @@ class _Wanted(NamedTuple):
     before: FloatArray  # (R, K, Mn)
     power: FloatArray  # (R,)
     mass: FloatArray  # (R, K, Mn)
+    far: BoolArray  # (R,)
     starts: IntArray | None  # (R,) which of the labels; None means all
 
 
@@ -130,7 +143,7 @@ def _way_for(p: float) -> Callable[[_Wanted], FloatArray]:
 
 
 def _midranges(wanted: _Wanted) -> FloatArray:
-    source, before, power, _, starts = wanted
+    source, before, power, _, _, starts = wanted
     ends = source.reduce(SlopesAt(before, power, starts))
     known = ends.low <= ends.high
     low, high = np.where(known, ends.low, before), np.where(known, ends.high, before)
@@ -139,15 +152,50 @@ def _midranges(wanted: _Wanted) -> FloatArray:
 
 def _roots(wanted: _Wanted) -> FloatArray:
     """Return the minimizers for exponents between 1 and infinity."""
-    source, before, power, _, starts = wanted
+    source, before, power, _, far, starts = wanted
     if compiled is not None and _is_small(source):
         return source.reduce(RootsOf(before, power, starts))
-    return _searched(wanted)
+    return _searched(wanted._replace(before=_steered(wanted)) if far.any() else wanted)
+
+
+def _steered(wanted: _Wanted) -> FloatArray:
+    """Return points near the minimizers, by a few steps whose slopes are rough.
+
+    Steps are Newton's, or those of the secant method where p is near 1: there the curvature at a
+    point says more about the nearest rows than about the way to the minimizer.
+    """
+    source, before, power, _, far, starts = wanted
+    p, points = power[:, None, None], before.copy()
+    going = np.broadcast_to(far[:, None, None], before.shape)
+    last, last_slope = np.full((2, *before.shape), np.nan)
+    low, high = np.full((2, *before.shape), np.nan)
+    for look in range(_ROUGH):
+        asked = np.where(going, points, np.nan)
+        slopes = source.reduce(SlopesAt(asked, power, starts, rough=True))
+        slope = slopes.slope
+        with np.errstate(all="ignore"):
+            if look == 0:
+                low, high = slopes.low, slopes.high
+                near = np.where(p < 1.5, 1e-6, 1e-5) * (high - low)
+            going = going & (low < high) & np.isfinite(slope) & (slope != 0)
+            low = np.where(going & (slope < 0), np.maximum(low, points), low)
+            high = np.where(going & (slope > 0), np.minimum(high, points), high)
+            newton = -slope / ((p - 1.0) * slopes.curvature)
+            secant = slope * (last - points) / (slope - last_slope)
+            new = points + np.where((p < 1.5) & (newton * secant > 0), secant, newton)
+            new = np.where((new > low) & (new < high), new, low / 2 + high / 2)
+        last, last_slope = np.where(going, points, last), np.where(going, slope, last_slope)
+        points = np.where(going, new, points)
+        going = going & (np.abs(points - last) > near)
+        going = going & (np.mean(going, axis=(-2, -1), keepdims=True) > 0.1)  # few can wait
+        if not going.any():
+            break
+    return points
 
 
 def _searched(wanted: _Wanted) -> FloatArray:
     """Return the minimizers by passes over the rows; either all exponents are 1 or none is."""
-    source, before, power, mass, starts = wanted
+    source, before, power, mass, _, starts = wanted
     centers = before.copy()
     going = np.arange(len(before))
     first = source.reduce(SlopesAt(centers, power, starts))
@@ -232,11 +280,14 @@ class _Search:
         """Return the next points; NaN where the minimizer is found."""
         guess = self.points.copy()
         at = np.nonzero(~self.done)
-        inside = self._guess(at)
-        low, high, here = self.low[at], self.high[at], self.points[at]
+        slopes = Slopes(*(part[at] for part in self.slopes))
         if self.for_median:
-            guess[at] = inside
+            guess[at] = self._median_guess(at, slopes)
             return np.where(self.done, np.nan, guess)
+        inside, error = _roots_of_models(
+            self.points[at], slopes, self.p[at[0], 0, 0], self.mass[at]
+        )
+        low, high, here = self.low[at], self.high[at], self.points[at]
         step = np.abs(inside - here)
         slow = step > 0.5 * self.steps[0][at]  # more than half of the step before the last one
         outside = ~((inside > low) & (inside < high))  # NaN included
@@ -245,9 +296,10 @@ class _Search:
         self.steps[0] = self.steps[1].copy()
         self.steps[1][at] = np.where(outside | slow, high - low, step)
         still = np.zeros(guess.shape, dtype=np.bool_)
-        beside = (inside > self.slopes.below[at]) & (inside < self.slopes.above[at])
+        beside = (inside > slopes.below) & (inside < slopes.above)
         smooth = np.broadcast_to(self.p >= 2, guess.shape)[at]
-        last = (step <= self.near[at]) & ~outside & (beside | smooth)
+        last = (step <= self.near[at]) & (beside | smooth)
+        last = (last | (error <= self.rest[at])) & ~outside
         still[at] = (step <= self.rest[at]) | last
         guess[at] = np.where(still[at], np.clip(inside, low, high), new)
         self._finish(guess, still)
@@ -257,18 +309,6 @@ class _Search:
         new = where & ~self.done
         np.copyto(self.found, values, where=new)
         self.done = self.done | new
-
-    def _guess(self, at: tuple[IntArray, ...]) -> FloatArray:
-        slopes = Slopes(*(part[at] for part in self.slopes))
-        if self.for_median:
-            return self._median_guess(at, slopes)
-        points, p = self.points[at], self.p[at[0], 0, 0]
-        guess = np.empty_like(points)
-        for own in np.unique(p):
-            here = p == own
-            part = Slopes(*(one[here] for one in slopes))
-            guess[here] = _root_of_model(points[here], part, float(own))
-        return guess
 
     def _look_for_median(self) -> None:
         s, points = self.slopes, self.points
@@ -303,20 +343,44 @@ class _Search:
         return guess
 
 
-def _root_of_model(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
-    """Return the roots of models of f' at the points."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        if p < 2:
-            return _beside_rows(points, slopes, p)
-        newton: FloatArray = points - slopes.slope / ((p - 1.0) * slopes.curvature)
-        return newton
+def _roots_of_models(
+    points: FloatArray, slopes: Slopes, p: FloatArray, mass: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the roots of models of f' at the points, and bounds of their errors."""
+    guess, error = np.empty_like(points), np.full(points.shape, np.inf)
+    for own in np.unique(p):
+        here = p == own
+        part = Slopes(*(one[here] for one in slopes))
+        with np.errstate(all="ignore"):
+            if own < 2:
+                guess[here], error[here] = _beside_rows(points[here], part, float(own))
+            else:
+                step, error[here] = _bent_step(part, float(own), mass[here])
+                guess[here] = points[here] + step
+    return guess, error
 
 
-def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
-    """Return the root of a model of f' for 1 < p < 2.
+def _bent_step(slopes: Slopes, p: float, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return Newton's steps for p > 2, Halley's from 3 on; and bounds of their errors from 4 on.
+
+    From there on the mean of |y - c|^(p-4) is bounded by that of |y - c|^(p-2), so that the fourth
+    derivative is known to be small.
+    """
+    step = -slopes.slope / ((p - 1.0) * slopes.curvature)
+    bend = 0.5 * (p - 2.0) * slopes.third / slopes.curvature * step
+    halley = (p >= 3) & (np.abs(bend) < 0.5)
+    step = np.where(halley, step / (1.0 + bend), step)
+    spread, size = (slopes.curvature / mass) ** (1.0 / (p - 2.0)), np.abs(step)
+    error = (p - 2.0) * (p - 3.0) / 3.0 * size**3 / spread**2 + bend**2 * size
+    return step, np.where((p >= 4) & halley & (size <= 0.01 * spread), error, np.inf)
+
+
+def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> tuple[FloatArray, FloatArray]:
+    """Return the root of a model of f' for 1 < p < 2, and a bound of its error.
 
     The model is linear, except for the rows at the point and the nearest ones on either side, whose
-    terms ``s |y - c|^(p-1)`` are kept.
+    terms ``s |y - c|^(p-1)`` are kept. Where a step is shorter than the distance to all other rows,
+    it is corrected by their third derivative, and the fourth one bounds the error.
     """
     q = p - 1.0
     right = slopes.slope < 0
@@ -350,7 +414,20 @@ def _beside_rows(points: FloatArray, slopes: Slopes, p: float) -> FloatArray:
     distance = np.where(beyond, newton, traveled(root))
     # the next row, if the distance to it is below rounding
     distance = np.where(~beyond & (end - distance <= 1e-13 * end), end, distance)
-    return np.where(right, points + distance, points - distance)
+    nearest = np.minimum(np.where(behind > 0, back, np.inf), np.where(ahead > 0, end, np.inf))
+    steep = behind * (back + distance) ** (q - 1.0) + slopes.equal * distance ** (q - 1.0)
+    steep = bend + q * (steep + ahead * np.maximum(end - distance, 0.0) ** (q - 1.0))
+    known_back, known_ahead = pull_back / back**2, pull_ahead / end**2
+    third = np.where(right, slopes.third, -slopes.third) - known_back + known_ahead
+    size = np.maximum(slopes.third_size - known_back - known_ahead, 0.0)
+    scale = 0.5 * q * (1.0 - q) * distance**2 / steep
+    change = scale * third
+    fourth = size / nearest * np.maximum(1.0 - distance / nearest, 0.0) ** (q - 3.0)  # at most
+    error = (2.0 - q) / 3.0 * scale * fourth * distance + change**2 / distance
+    close = (distance <= nearest / 2) & (np.abs(change) <= distance / 4)  # false if NaN
+    distance = np.where(close, distance + change, distance)
+    guess = np.where(right, points + distance, points - distance)
+    return guess, np.where(close, error, np.inf)
 
 
 def _illinois(
