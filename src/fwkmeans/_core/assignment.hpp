@@ -714,7 +714,7 @@ inline void assign_block(Scratch<T>& block, const Start<T>& exactly, const Start
 template <class T, class Body>
 inline void for_each_block(const Rows<T>& table, index begin, index end, Scratch<T>& block,
                            Cancel cancel, Body body) {
-    const index step = block_rows<T>(table.n_features);
+    const index step = block_rows(table);
     for (index at = begin; at < end && !cancel.poll(cancel.state); at += step) {
         const index stop = at + step < end ? at + step : end;
         stage(table, at, stop, block);
@@ -729,7 +729,7 @@ inline void for_each_block(const Rows<T>& table, index begin, index end, Scratch
 // Whether the only block is in the scratch memory since the last time.
 template <class T>
 inline bool is_packed(const Rows<T>& table, index begin, index end) {
-    return table.packed && end - begin <= block_rows<T>(table.n_features);
+    return table.packed && end - begin <= block_rows(table);
 }
 
 // Packs a block for assign_block.

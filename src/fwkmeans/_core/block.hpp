@@ -17,6 +17,12 @@ index block_rows(index n_features) {
     return (tiles > 0 ? tiles : 1) * TILE_ROWS<T>;
 }
 
+// The rows of a block of this table.
+template <class T>
+index block_rows(const Rows<T>& table) {
+    return table.whole ? round_up(table.n_rows, TILE_ROWS<T>) : block_rows<T>(table.n_features);
+}
+
 template <class T>
 struct Scratch {
     T* panels;               // (tiles, M, TILE_ROWS) transposed and shifted rows; room for M in fours
@@ -42,9 +48,10 @@ struct Scratch {
     T* lengths = nullptr;                      // (block) weighted squares of the rows, for these
     const Offsets* offsets = nullptr;          // the same
 
-    Scratch(void* memory, index n_features, index n_clusters, bool powers, bool gaps = false) {
+    Scratch(void* memory, index n_features, index n_clusters, bool powers, bool gaps = false)
+        : Scratch(memory, block_rows<T>(n_features), n_features, n_clusters, powers, gaps) {}
+    Scratch(void* memory, index block, index n_features, index n_clusters, bool powers, bool gaps) {
         std::uintptr_t cursor = reinterpret_cast<std::uintptr_t>(memory);
-        const index block = block_rows<T>(n_features);
         const auto take = [&cursor](index bytes) {
             const std::uintptr_t taken = cursor;
             cursor += std::uintptr_t(round_up(bytes, 64));
@@ -74,7 +81,7 @@ struct Scratch {
 
 template <class T>
 std::size_t scratch_bytes(const Rows<T>& table, index n_clusters, bool powers) {
-    const Scratch<T> sizes(nullptr, table.n_features, n_clusters, powers, table.gaps);
+    const Scratch<T> sizes(nullptr, block_rows(table), table.n_features, n_clusters, powers, table.gaps);
     return std::size_t(sizes.end);
 }
 

@@ -43,6 +43,7 @@ __all__ = [
     "finite",
     "first_row",
     "instruction_set",
+    "largest_share",
     "log",
     "mass_of",
     "n_segments",
@@ -60,7 +61,7 @@ __all__ = [
 
 exp, log = _kernels.exp, _kernels.log
 summarize, sum_x_log_x, to_unit = _kernels.summarize, _kernels.sum_x_log_x, _kernels.to_unit
-instruction_set = _kernels.instruction_set
+instruction_set, largest_share = _kernels.instruction_set, _kernels.largest_share
 n_segments = _kernels.n_segments
 
 # Below this many multiply-adds a second thread costs more than it saves.
@@ -283,6 +284,7 @@ def describe_alone(block: Block) -> tuple[FloatArray, Moments, Summary | FloatAr
     mass, n_rows, found = _kernels.describe_alone(
         block.rows, _block(block, block.rows.size), numbers, counts, varying
     )
+    numbers.flags.writeable = varying.flags.writeable = False
     reference, *others = numbers
     moments = Moments(mass, n_rows, *others[:5], *counts)
     summary = Summary._make((*others[5:], varying, *found)) if found[0] >= 0 else others[5]

@@ -49,6 +49,19 @@ def _sum_x_log_x(values: FloatArray) -> FloatArray:
     return total
 
 
+def largest_share(values: FloatArray) -> float:
+    """Return the largest share that one number has of the sum of its row, for numbers >= 0."""
+    if compiled is None:
+        return _largest_share(values)
+    share: float = compiled.largest_share(np.ascontiguousarray(values, dtype=np.float64))
+    return share
+
+
+def _largest_share(values: FloatArray) -> float:
+    total = values.sum(axis=1)
+    return float((values.max(axis=1)[total > 0] / total[total > 0]).max(initial=0.0))
+
+
 def to_unit(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return (R, K, M) values times a power of two for each start, and these powers.
 
@@ -72,7 +85,7 @@ def summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summa
     """Return what moments about a reference tell about the features.
 
     If the squares cancel, because the reference is an outlier, return the mean alone unless the
-    summary is wanted anyway.
+    summary is wanted anyway. The arrays of a summary cannot be written: all of a fit shares them.
     """
     if compiled is None:
         return _summarize(moments, reference, anyway=anyway)
@@ -80,6 +93,7 @@ def summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summa
     numbers, varying = np.empty((7, reference.size)), np.empty(reference.size, dtype=np.bool_)
     contiguous = map(np.ascontiguousarray, (*parts, reference))
     found = compiled.summarize(*contiguous, anyway, numbers, varying)
+    numbers.flags.writeable = varying.flags.writeable = False
     return Summary._make((*numbers, varying, *found)) if found[0] >= 0 else numbers[0]
 
 
@@ -97,15 +111,12 @@ def _summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summ
     varying, span = maximum > minimum, maximum - minimum
     varying = varying if varying.any() else np.ones_like(varying)
     n_varying = int(np.count_nonzero(varying))
+    magnitude = np.maximum(np.abs(minimum), np.abs(maximum))
+    arrays = (mean, scatter, minimum, maximum, span, magnitude, varying / float(n_varying), varying)
+    for array in arrays:
+        array.flags.writeable = False
     return Summary(
-        mean,
-        scatter,
-        minimum,
-        maximum,
-        span,
-        np.maximum(np.abs(minimum), np.abs(maximum)),
-        varying / float(n_varying),
-        varying,
+        *arrays,
         n_varying,
         (float(span.min()), float(span.max())),
         (float(scatter.min()), float(scatter.max())),

@@ -21,7 +21,8 @@ struct Rows {
     index n_categorical;
     bool gaps;     // cells may be missing
     bool stretch;  // a row's dissimilarity is then multiplied by all / observed features
-    bool packed = false;  // `accumulate` has left all of these rows in the scratch memory
+    bool whole = false;   // `accumulate` takes all of these rows as one block
+    bool packed = false;  // and has left them in the scratch memory
 };
 
 // R starts: what they assign by. weights has one row a cluster, or one row in all when shared.

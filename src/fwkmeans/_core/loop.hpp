@@ -18,6 +18,9 @@ namespace fwk {
 // the last one, takes as long as a smaller pass.
 constexpr index SHAREABLE = 20000000;
 
+// Bytes of packed rows that are kept from pass to pass.
+constexpr index WHOLE = index(1) << 19;
+
 // What all starts share.
 template <class T>
 struct Problem {
@@ -38,10 +41,17 @@ struct Problem {
     // in whole numbers, by products, or in single precision if they are in double, and threads share their passes.
     bool bounded() const {
         const index each = n_clusters * rows.n_features, race = (rule.shared ? 1 : 2) * each;  // of a row
-        const bool large = race >= 2000 || rows.n_rows * each >= SHAREABLE;
+        const bool large = race * index(sizeof(T)) >= 20000 || rows.n_rows * each >= SHAREABLE;
         const bool worthwhile = each >= 32 && rows.n_rows >= (large ? 128 : 512);
         const bool simple = !rule.has_offsets() || each >= 100;
         return (updates || worthwhile) && simple && n_clusters > 1;
+    }
+    // The rows for passes without bounds. All of them are one block, packed once for all passes, where they fit beside
+    // each other into a second cache.
+    Rows<T> plain_rows() const {
+        Rows<T> plain = rows;
+        plain.whole = n_segments == 1 && rows.n_rows * rows.n_features * index(sizeof(T)) <= WHOLE;
+        return plain;
     }
     // Whether starts run one after the other, each by all threads if its passes can be shared.
     bool is_team() const { return n_threads > 1 && n_starts < 2 * n_threads; }
@@ -69,7 +79,7 @@ class Passes {
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), n_threads_(n_threads),
           worker_(worker), cancel_of_(cancel_of),
           bytes_(((problem.bounded() ? kernels<T>().bounded_bytes(problem.rows, k_)
-                                     : kernels<T>().scratch_bytes(problem.rows, k_, false)) +
+                                     : kernels<T>().scratch_bytes(problem.plain_rows(), k_, false)) +
                   63) /
                  64 * 64),
           size_(2 * k_ + (problem.rows.gaps ? 3 : 2) * k_ * m_ + 2),
@@ -242,7 +252,7 @@ class Passes {
             own.counts = &counts_[N_COUNTS * segment];
             assign_and_sum(starts, known, own, begin, end, of(memory), worker, place);
         } else {
-            Rows<T> rows = problem_.rows;
+            Rows<T> rows = problem_.plain_rows();
             rows.packed = packed_;
             kernels<T>().accumulate(rows, begin, end, starts, 0, 1, prepared_.data(), scratch(place),
                                     known, of(memory), cancel_of_(worker));
@@ -478,7 +488,7 @@ class Loop {
         for (index j = 0; j < k_; ++j)
             for (index i = j * m_; i < (j + 1) * m_; ++i) {
                 const double step = centers_[i] - reference_[i];
-                if (step * step * mass_[j] > 0.9 * squares_[i]) return false;
+                if (step * step * mass_[j] > 0.99 * squares_[i]) return false;
             }
         return true;
     }
@@ -570,12 +580,13 @@ class Loop {
         });
         const bool lost = std::find(lost_.begin(), lost_.end(), 1) != lost_.end();
         if (lost) sum_about(moved_.data());
-        for (index i = 0; lost && i < k_ * m_; ++i) {
-            const double step = moved_[i] - reference_[i];
-            const double cancels = step * step * (observed_ ? observed_[i] : mass_[i / m_]);
-            if (cancels > 1e5 * dispersion_[i] && 1e-14 * cancels > known_[i])
-                dispersion_[i] = passes_.total().squares[i];
-        }
+        for (index j = 0; j < k_; ++j)
+            for (index i = j * m_; lost_[j] && i < (j + 1) * m_; ++i) {
+                const double step = moved_[i] - reference_[i];
+                const double cancels = step * step * (observed_ ? observed_[i] : mass_[j]);
+                if (cancels > 1e5 * dispersion_[i] && 1e-14 * cancels > known_[i])
+                    dispersion_[i] = passes_.total().squares[i];
+            }
         for (index v = 0; v < m_; ++v)
             for (index j = 0; !problem_.rule.varying[v] && j < k_; ++j) dispersion_[j * m_ + v] = 0;
         const bool finite = elementwise().settle(dispersion_.data(), known_.data(), k_ * m_);

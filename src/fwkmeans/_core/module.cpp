@@ -508,6 +508,9 @@ void sum_x_log_x(In<double> x, Out<double> out) {
     sums_x_log_x(x.data(), index(out.size()), index(x.shape(x.ndim() - 1)), out.data());
 }
 
+// x: (n, M).
+double largest_share(In<double> x) { return largest_part(x.data(), index(x.shape(0)), index(x.shape(1))); }
+
 // Adds to mass, (K).
 void add_masses(In<std::int32_t> labels, std::optional<In<double>> weights, Out<double> mass) {
     add_mass_of_rows(labels.data(), weights ? weights->data() : nullptr, index(labels.size()),
@@ -554,6 +557,7 @@ NB_MODULE(_kernels, m) {
     m.def("summarize", &fwk::summarize);
     m.def("to_unit", &fwk::to_unit);
     m.def("sum_x_log_x", &fwk::sum_x_log_x);
+    m.def("largest_share", &fwk::largest_share);
     m.def("add_masses", &fwk::add_masses, nb::arg(), nb::arg().none(), nb::arg());
     m.def("n_segments", &fwk::n_segments);
     m.def("instruction_set", fwk::name_of_instruction_set);

@@ -172,7 +172,7 @@ template <class T>
 void accumulate(const Rows<T>& table, index begin, index end, const Starts& starts, index first,
                 index last, const char* prepared, void* scratch, const LastLabels& known,
                 const Sums& out, Cancel cancel) {
-    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps);
+    Scratch<T> block(scratch, block_rows(table), starts.n_features, starts.n_clusters, starts.power, table.gaps);
     const bool known_keys = is_packed(table, begin, end);
     for_each_packed_block(table, begin, end, starts, prepared, block, cancel, [&] {
         if (!known_keys) draw_keys(table, block);

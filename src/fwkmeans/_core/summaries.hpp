@@ -63,6 +63,17 @@ inline void rows_to_unit(const double* x, index n, index m, double* out, double*
     }
 }
 
+// The largest part that one number has of the sum of its row, of n rows of m numbers >= 0.
+inline double largest_part(const double* x, index n, index m) {
+    double largest = 0;
+    for (index i = 0; i < n; ++i) {
+        double sum = 0, most = 0;
+        for (index v = i * m; v < (i + 1) * m; ++v) sum += x[v], most = std::max(most, x[v]);
+        if (sum > 0) largest = std::max(largest, most / sum);
+    }
+    return largest;
+}
+
 // Sums of x log x over each of n rows of m numbers, with 0 log 0 = 0.
 inline void sums_x_log_x(const double* x, index n, index m, double* out) {
     std::vector<double> terms(m);

@@ -155,10 +155,10 @@ class RunningStatistics:
         if self._total is None or not updates(self.source):
             return np.zeros(self._age.size, dtype=np.bool_)
         few = self._few_change(self._total)
-        # a center three standard deviations from its reference costs a digit: count all rows again
+        # a center ten standard deviations from its reference costs two digits: count all rows again
         points = self.source.layout.points(assignment.centers)
         moved = (points - self._total.reference) ** 2 * self._total.mass[..., None]
-        near = ~(moved > 0.9 * self._total.squares).any(axis=(-2, -1))
+        near = ~(moved > 0.99 * self._total.squares).any(axis=(-2, -1))
         return few & near & (self._age < _OLD)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fwkmeans._core.functions import largest_share
 from fwkmeans._support.text import count
 from fwkmeans._support.warn import warn_user
 from fwkmeans.estimators.shares import counted_weights
@@ -23,10 +24,9 @@ def warn_of_dominant_column(estimator: Any, table: Description) -> None:
     if table.n_varying < 2:
         return
     weights = counted_weights(estimator)
-    total = np.add.reduce(weights, axis=1, keepdims=True)
-    if not np.count_nonzero(weights > 0.99 * MOST * total):
+    if largest_share(weights) <= 0.99 * MOST:
         return  # the usual case
-    weights = weights / total  # columns of a space share its weight
+    weights = weights / weights.sum(axis=1, keepdims=True)  # columns of a space share its weight
     largest = weights.max(axis=1)
     where = np.flatnonzero(largest > MOST)
     if not where.size:

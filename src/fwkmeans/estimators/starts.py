@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -197,7 +198,7 @@ def _checked_centers(estimator: Any, centers: Any, table: Description) -> FloatA
             f"init gives {type(centers).__name__} of {np.ndim(centers)} dimensions; expected "
             f"centers of shape {shape}."
         )
-    finite = plain and np.count_nonzero(np.isfinite(centers)) == centers.size
+    finite = plain and math.isfinite(np.add.reduce(centers, axis=None))  # the usual case
     if table.layout.is_numeric and finite and centers.size:
         values = centers.astype(np.float64)
     elif table.layout.is_numeric:

@@ -126,8 +126,6 @@ def _finite(point: FloatArray) -> FloatArray:
 
 def _remember(description: Description, summary: Summary) -> None:
     """Let a description of numbers have what it would compute when it is asked."""
-    for array in (summary.varying, summary.span, summary.magnitude, summary.equal_weights):
-        array.flags.writeable = False
     vars(description).update(
         varying=summary.varying,
         n_varying=summary.n_varying,

@@ -203,7 +203,7 @@ def disperse(
         d = tl.where(tl.abs(residue) > 1e-13 * tl.abs(d), d - residue, d)
         gone = inside & (cancelling > 1e5 * d) & (1e-14 * cancelling > unknown)
         cancels = tl.maximum(cancels, tl.max(gone.to(tl.int32), axis=0))
-        far = tl.maximum(far, tl.max((inside & (cancelling > 0.9 * q)).to(tl.int32), axis=0))
+        far = tl.maximum(far, tl.max((inside & (cancelling > 0.99 * q)).to(tl.int32), axis=0))
         varies = tl.load(varying + v, mask=inside, other=0)
         d = tl.where((d <= unknown) | (varies == 0), 0.0, d)
         infinite = tl.where(tl.abs(d) < _INF, 0, 1)
