@@ -45,6 +45,19 @@ def test_entropies_and_units(shape):
             assert_same_bits(found, expected)
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (3, 4), (50, 200)])
+def test_largest_shares(shape):
+    spread = np.full(shape, 0.25)
+    spread[0, 0] = 1e-300 if shape[1] == 1 else 0.75 * (shape[1] - 1)  # three quarters of its row
+    assert functions.largest_share(spread) == pytest.approx(1.0 if shape[1] == 1 else 0.75)
+    single = weights(shape, 5).astype(np.float32)
+    for values in (weights(shape, 4), np.zeros(shape), single, np.asfortranarray(single)):
+        found = functions.largest_share(values)
+        expected = functions._largest_share(values.astype(np.float64))
+        assert found == pytest.approx(expected, rel=1e-13)
+        assert 0 <= found <= 1
+
+
 def test_largest_of_a_start_is_between_a_half_and_one():
     values = weights((50, 3, 6), 3) + 1e-310  # subnormal numbers keep their digits
     scaled, unit = functions.to_unit(values)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from _core.problems import make_problem
+from _core.problems import make_problem, with_gaps
 from fwkmeans._core import compiled, twin
 from fwkmeans.typing import LastLabels
 
 KERNELS = {"compiled": compiled, "twin": twin}
-PARTS = ("mass", "rows", "sums", "squares")
+PARTS = ("mass", "rows", "sums", "squares", "observed")
 
 
 def last_labels(problem, update):
@@ -28,10 +28,13 @@ def moved(problem, seed):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (37, 3, 2), (2500, 11, 7), (4100, 50, 4)])
-def test_updates_equal_a_full_count(kernels, dtype, shared, weighted, shape):
+def test_updates_equal_a_full_count(kernels, dtype, shared, weighted, missing, shape):
     kernels = KERNELS[kernels]
-    first = make_problem(0, *shape, 3, dtype=dtype, shared=shared, sample_weight=weighted)
+    options = {"dtype": dtype, "shared": shared, "sample_weight": weighted}
+    first = make_problem(0, *shape, 3, **options)
+    first = with_gaps(first, missing, np.random.default_rng(5)) if missing else first
     second = moved(first, 1)
     last = last_labels(first, False)
     before = first.accumulate(kernels, last=last)

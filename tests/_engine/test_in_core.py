@@ -174,9 +174,11 @@ def test_same_bits_where_few_wide_rows_race_in_single_precision(rule, dtype):
 @pytest.mark.parametrize(
     "rule", [UniformWeights(), EntropyWeights(), ClusterPowerWeights()], ids=repr
 )
-def test_same_bits_where_only_rows_that_change_are_summed(rule):
+@pytest.mark.parametrize("gaps", [False, True])
+def test_same_bits_where_only_rows_that_change_are_summed(rule, gaps):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(20_500, 4)) + 2.0 * rng.integers(0, 5, (20_500, 1))
+    X = with_gaps(X, rng) if gaps else X
     problem = _problem(X, rule, 6, 2)
     expected = alternate_in_python(*problem, max_iter=60, tol=1e-7)
     assert expected.n_iter.max() > 20  # full recounts in between

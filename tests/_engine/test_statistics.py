@@ -8,7 +8,7 @@ from fwkmeans import AWKMeans, EWKMeans, KMeans, WKMeans
 from fwkmeans._engine.state import assignment_of
 from fwkmeans._engine.statistics import RunningStatistics, keeps_labels
 from fwkmeans.dissimilarities import Minkowski, SquaredEuclidean
-from fwkmeans.sources import ChunkedSource, MemorySource, describe
+from fwkmeans.sources import ChunkedSource, MemorySource, describe, weigh_gaps
 from fwkmeans.weighting import UniformWeights
 
 
@@ -28,11 +28,16 @@ def assignments(source, table, n_steps, seed=0):
         centers += 0.5 * 0.6**step * rng.normal(size=centers.shape)
 
 
+@pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_books_equal_counting_anew(weighted):
+def test_books_equal_counting_anew(weighted, gaps):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(800, 5))
     source = MemorySource(X, rng.integers(0, 3, 800).astype(float) if weighted else None)
+    if gaps:
+        X[rng.random(X.shape) < 0.2] = np.nan
+        X[np.isnan(X).all(axis=1), 0] = 0.0
+        source = weigh_gaps(source)[1]
     table, _ = describe(source)
     euclid = SquaredEuclidean().bind(table)
     running = RunningStatistics(source, euclid, 3)
@@ -49,10 +54,32 @@ def test_books_equal_counting_anew(weighted):
         updates += int((running._age > 0).sum())
         np.testing.assert_array_equal(statistics.rows, whole.rows)
         np.testing.assert_array_equal(statistics.fingerprint, whole.fingerprint)
-        for part in ("mass", "sums", "squares"):
+        for part in ("mass", "sums", "squares", "observed"):
             kept, counted = getattr(statistics, part), getattr(whole, part)
             np.testing.assert_allclose(kept, counted, rtol=1e-10, atol=1e-10)
     assert updates > 60  # most of 3 x 12 + 2 x 28 counts were updates
+
+
+def test_a_feature_whose_last_cells_leave_is_counted_anew():
+    """Else what is left of their weights by rounding would divide what is left of their sums."""
+    rng = np.random.default_rng(8)
+    X = np.c_[rng.normal(size=300) + np.repeat([0.0, 10.0, 5.2], 100), np.full(300, np.nan)]
+    X[200:, 1] = rng.normal(size=100)  # only rows between both clusters have it
+    weight = rng.random(300)
+    source = weigh_gaps(MemorySource(X, weight))[1]
+    table, _ = describe(source)
+    euclid = SquaredEuclidean().bind(table)
+    weights = UniformWeights().initial(1, 2, table)
+    running = RunningStatistics(source, euclid, 1)
+    for middle in (9.0, 6.0, 0.0):  # at last these rows go to the other cluster
+        centers = np.asarray([[[middle - 9.0, 0.0], [10.0, 0.0]]])
+        assignment = assignment_of(UniformWeights(), centers, weights)
+        statistics = running.count(assignment)
+        running._total = statistics._replace(changed=np.zeros(1, dtype=np.int64))  # force an update
+    assert statistics.observed[0, 0, 1] == 0.0
+    whole = source.reduce(euclid.accumulation(assignment, statistics.reference))
+    np.testing.assert_allclose(statistics.observed, whole.observed, rtol=1e-13)
+    np.testing.assert_allclose(statistics.sums, whole.sums, rtol=1e-11)
 
 
 def test_an_emptied_cluster_leaves_nothing_behind():
@@ -115,15 +142,17 @@ def test_files_do_not_keep_labels(tmp_path):
     assert not keeps_labels(file, SquaredEuclidean())
     assert keeps_labels(memory, SquaredEuclidean())
     assert keeps_labels(file, Minkowski(3.0))  # its centers cannot do without
-    gappy = memory.with_gaps(stretch=False)
-    assert not keeps_labels(gappy, SquaredEuclidean())
+    assert keeps_labels(memory.with_gaps(stretch=False), SquaredEuclidean())
 
 
 @pytest.mark.parametrize("estimator", [KMeans, EWKMeans, WKMeans])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_fits_agree_with_and_without_books(estimator, dtype, monkeypatch):
-    X = np.random.default_rng(5).normal(size=(3000, 6)).astype(dtype)
-    options = {"init": X[:5].copy(), "tol": 0, "max_iter": 40}
+@pytest.mark.parametrize("missing", [0.0, 0.1, 0.8])
+def test_fits_agree_with_and_without_books(estimator, dtype, missing, monkeypatch):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(3000, 6)).astype(dtype)
+    options = {"init": X[:5].copy(), "tol": 0, "max_iter": 40, "missing": "ignore"}
+    X[:, 1:][rng.random((3000, 5)) < missing] = np.nan
     kept = estimator(5, **options).fit(X)
     monkeypatch.setattr(statistics_module, "_WORTHWHILE", 10**9)
     counted = estimator(5, **options).fit(X)

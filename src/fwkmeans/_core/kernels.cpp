@@ -75,7 +75,7 @@ void expect(const Rows<T>& table, const double* shift, float* most, float* squar
     }
 }
 
-// Labels of complete rows without categories by a race in float; false if that decides too few.
+// Labels of rows without categories by a race in float; false if that decides too few.
 template <class T>
 bool assign_in_single(Scratch<T>& block, Undecided<float>& open, const Start<T>& exactly,
                       const Starts& starts, const char* single, const Products* products, Parts& parts) {
@@ -107,7 +107,7 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
     const auto* by_products = reinterpret_cast<const Products*>(products);
     const TileRegisters registers(by_products && by_products->tiles);
     Parts parts = {by_products && by_products->one, by_products && by_products->both};
-    Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m), look);
+    Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m), table.gaps || look);
     open.rows.upper = nullptr;
     for_each_block(table, begin, end, block, cancel, [&] {
         if (out.known) {

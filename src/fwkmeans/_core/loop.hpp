@@ -46,11 +46,11 @@ struct Problem {
         const bool simple = !rule.has_offsets() || each >= 100;
         return (updates || worthwhile) && simple && n_clusters > 1;
     }
-    // The rows for passes without bounds. All of them are one block, packed once for all passes, where they fit beside
-    // each other into a second cache.
+    // The rows for passes without bounds: one block that is packed once for all passes, if a second cache has room for
+    // it beside the rows. (Sums of the rows that change depend on the blocks.)
     Rows<T> plain_rows() const {
         Rows<T> plain = rows;
-        plain.whole = n_segments == 1 && rows.n_rows * rows.n_features * index(sizeof(T)) <= WHOLE;
+        plain.whole = n_segments == 1 && !updates && rows.n_rows * rows.n_features * index(sizeof(T)) <= WHOLE;
         return plain;
     }
     // Whether starts run one after the other, each by all threads if its passes can be shared.
@@ -422,6 +422,7 @@ class Loop {
                 const double square = squares_[i] + part.squares[i];
                 sums_[i] = rows_[j] > 0 ? sums_[i] + part.sums[i] : 0;
                 squares_[i] = rows_[j] > 0 && square > 0 ? square : 0;
+                if (observed_) observed_[i] = rows_[j] > 0 ? observed_[i] + part.observed[i] : 0;
             }
         }
         changed_ = *part.changed;
@@ -478,6 +479,11 @@ class Loop {
             kept_squares_.assign(squares_, squares_ + k_ * m_);
             sums_ = kept_sums_.data(), squares_ = kept_squares_.data();
             peak_mass_ = mass_, peak_squares_ = kept_squares_;
+            if (observed_) {
+                kept_observed_.assign(observed_, observed_ + k_ * m_);
+                observed_ = kept_observed_.data();
+                peak_observed_ = kept_observed_;
+            }
         }
         return !passes_.cancelled();
     }
@@ -488,7 +494,7 @@ class Loop {
         for (index j = 0; j < k_; ++j)
             for (index i = j * m_; i < (j + 1) * m_; ++i) {
                 const double step = centers_[i] - reference_[i];
-                if (step * step * mass_[j] > 0.99 * squares_[i]) return false;
+                if (step * step * (observed_ ? observed_[i] : mass_[j]) > 0.99 * squares_[i]) return false;
             }
         return true;
     }
@@ -501,6 +507,9 @@ class Loop {
             for (index i = j * m_; i < (j + 1) * m_; ++i) {
                 peak_squares_[i] = std::max(peak_squares_[i], squares_[i]);
                 lost |= squares_[i] < 1e-4 * peak_squares_[i] && rows_[j] > 0;
+                if (!observed_) continue;
+                peak_observed_[i] = std::max(peak_observed_[i], observed_[i]);
+                lost |= observed_[i] < 1e-4 * peak_observed_[i] && rows_[j] > 0;
             }
         }
         return lost;
@@ -637,9 +646,9 @@ class Loop {
     Weighting weighting_, next_;
     std::vector<double> centers_, moved_, dispersion_, known_, mass_, peak_mass_, peak_squares_;
     // Of the last pass, or of all since all rows were summed if only those that change are.
-    double *sums_ = nullptr, *squares_ = nullptr;
-    const double *observed_ = nullptr, *reference_ = nullptr;
-    std::vector<double> kept_sums_, kept_squares_, kept_reference_;
+    double *sums_ = nullptr, *squares_ = nullptr, *observed_ = nullptr;  // null if no cell is missing
+    const double* reference_ = nullptr;
+    std::vector<double> kept_sums_, kept_squares_, kept_observed_, peak_observed_, kept_reference_;
     Deciding last_{};  // what decided the labels of the last pass, whose bounds we have; nothing before the first
     std::vector<double> bound_centers_, bound_weights_;
     std::vector<float> upper_, lower_;

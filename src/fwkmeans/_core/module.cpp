@@ -43,15 +43,16 @@ template <class T>
 double assign_rows(const Rows<T>& rows, const Starts& starts, int n_threads, bool summed, std::int32_t* labels) {
     const index segments = segments_of(rows.n_rows, starts);
     const std::vector<char> prepared = prepare_all<T>(starts, 1);
-    // double rows race in float, where squares decide and fit into it, and no cell is missing
+    // double rows race in float, where squares decide and fit into it
     double far = 0;
     for (index j = 0, i = 0; j < starts.n_clusters; ++j)
         for (index v = 0; v < starts.n_features; ++v, ++i)
             far = std::max(far, std::fabs(starts.centers[i] - starts.shift[v]));
-    const bool can_race = !starts.power && !starts.costs && !rows.gaps && starts.n_clusters > 1 &&
+    const bool can_race = !starts.power && !starts.costs && !starts.rescale && starts.n_clusters > 1 &&
                           fits_single(far);
-    // by products, what is left in float, and what that leaves in double
-    const Races found = Races{true, can_race, can_race}.of(starts);
+    // complete rows by products, what is left in float, and what that leaves in double
+    const bool complete = can_race && !rows.gaps;
+    const Races found = Races{true, complete, complete}.of(starts);
     const bool by_products = found.products();
     const bool races = can_race && (sizeof(T) == 8 || by_products);
     const bool same = sizeof(T) == sizeof(float);

@@ -31,11 +31,10 @@ def keeps_labels(source: Source, dissimilarity: Dissimilarity) -> bool:
 
 def updates(source: Source) -> bool:
     """Tell whether statistics are updated by the rows that change."""
-    # if cells are missing, the mass of a few cells would be lost in the rounding of the total
     # sums of wide sparse rows cost less than what an update does with (K, M) numbers
     few = source.sparse and source.n_rows < _LONG * source.layout.n_features
     cheap = source.resident or source.remembers
-    return cheap and source.n_rows >= _WORTHWHILE and not source.gaps and not few
+    return cheap and source.n_rows >= _WORTHWHILE and not few
 
 
 class RunningStatistics:
@@ -52,8 +51,8 @@ class RunningStatistics:
         self._kept: IntArray = np.arange(n_starts)  # indices of the starts among the labels kept
         self._total: Statistics | None = None
         self._last: Pass | None = None  # whose bounds of distances are in row memory
-        # largest mass and squares since the last full count
-        self._peaks: list[FloatArray] = [np.zeros((n_starts, 1, 1)), np.zeros((n_starts, 1, 1))]
+        # the largest of each of `_sizes` since the last full count
+        self._peaks: list[FloatArray] = [np.zeros((n_starts, 1, 1)) for _ in range(3)]
         self._age: IntArray = np.zeros(n_starts, dtype=np.int64)
 
     def count(self, assignment: Assignment) -> Statistics:
@@ -157,13 +156,13 @@ class RunningStatistics:
         few = self._few_change(self._total)
         # a center ten standard deviations from its reference costs two digits: count all rows again
         points = self.source.layout.points(assignment.centers)
-        moved = (points - self._total.reference) ** 2 * self._total.mass[..., None]
+        moved = (points - self._total.reference) ** 2 * self._total.observed
         near = ~(moved > 0.99 * self._total.squares).any(axis=(-2, -1))
         return few & near & (self._age < _OLD)
 
 
-def _sizes(statistics: Statistics) -> tuple[FloatArray, FloatArray]:
-    return statistics.mass[..., None], statistics.squares
+def _sizes(statistics: Statistics) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return statistics.mass[..., None], statistics.squares, statistics.observed
 
 
 def _without_residue(sums: Statistics) -> Statistics:
