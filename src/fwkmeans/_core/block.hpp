@@ -17,10 +17,11 @@ index block_rows(index n_features) {
     return (tiles > 0 ? tiles : 1) * TILE_ROWS<T>;
 }
 
-// The rows of a block of this table.
+// The rows of a block of this table. Memory for a whole table serves for blocks of the usual size as well.
 template <class T>
 index block_rows(const Rows<T>& table) {
-    return table.whole ? round_up(table.n_rows, TILE_ROWS<T>) : block_rows<T>(table.n_features);
+    const index usual = block_rows<T>(table.n_features), all = round_up(table.n_rows, TILE_ROWS<T>);
+    return table.whole && all > usual ? all : usual;
 }
 
 template <class T>
