@@ -185,6 +185,17 @@ def test_same_bits_where_only_rows_that_change_are_summed(rule, gaps):
     _assert_same(alternate(*problem, max_iter=60, tol=1e-7), expected)
 
 
+def test_same_bits_where_the_last_cells_of_a_feature_leave_a_cluster(monkeypatch):
+    monkeypatch.setattr("fwkmeans._engine.statistics._WORTHWHILE", 1)
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(400, 3))
+        X[6:, 2] = np.nan
+        problem = _problem(X[rng.permutation(400)], UniformWeights(), 6, 2, rng.random(400))
+        stop = {"max_iter": 60, "tol": 0.0}
+        _assert_same(alternate(*problem, **stop), alternate_in_python(*problem, **stop))
+
+
 @pytest.mark.thinned
 @pytest.mark.parametrize("name", ["blobs", "single", "strided", "few values", "far", "segments"])
 @pytest.mark.parametrize("gaps", [False, True])

@@ -617,6 +617,12 @@ among(
         "",
     ),
     (
+        "updates-lose-observed-cells",
+        "forgotten case",
+        "return statistics.mass[..., None], statistics.squares, statistics.observed\n",
+        "return statistics.mass[..., None], statistics.squares, statistics.mass[..., None]\n",
+    ),
+    (
         "peaks-of-other-starts",
         "stale batch",
         "self._peaks = [peak[going] for peak in self._peaks]",
@@ -2050,6 +2056,20 @@ among(
 )
 among(
     "_core/loop.hpp",
+    (
+        "core-loop-loses-observed-cells",
+        "forgotten",
+        "lost |= observed_[i] < 1e-4 * peak_observed_[i] && rows_[j] > 0;",
+        "lost |= observed_[i] < 1e-4 * peak_squares_[i] && rows_[j] < 0;",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-loop-keeps-observed-cells",
+        "dropped join",
+        "observed_[i] = rows_[j] > 0 ? observed_[i] + part.observed[i] : 0;",
+        "observed_[i] = rows_[j] > 0 ? observed_[i] : 0;",
+        "tests/_engine/test_in_core.py",
+    ),
     (
         "core-loop-moved-cluster-keeps-weights",
         "forgotten",
