@@ -30,6 +30,7 @@ from fwkmeans.typing import (
 )
 
 __all__ = [
+    "SHAREABLE",
     "accumulate_all",
     "alternate",
     "assign",
@@ -37,6 +38,7 @@ __all__ = [
     "cross_products",
     "describe",
     "describe_alone",
+    "describe_complete",
     "distances",
     "exp",
     "find_farthest",
@@ -62,7 +64,7 @@ __all__ = [
 exp, log = _kernels.exp, _kernels.log
 summarize, sum_x_log_x, to_unit = _kernels.summarize, _kernels.sum_x_log_x, _kernels.to_unit
 instruction_set, largest_share = _kernels.instruction_set, _kernels.largest_share
-n_segments = _kernels.n_segments
+n_segments, SHAREABLE = _kernels.n_segments, _kernels.SHAREABLE
 
 # Below this many multiply-adds a second thread costs more than it saves.
 _SMALL = 1 << 19
@@ -278,17 +280,30 @@ def describe_alone(block: Block) -> tuple[FloatArray, Moments, Summary | FloatAr
 
     Return this row, the moments about it, and what `fwkmeans._core.functions.summarize` says.
     """
-    n_features = block.rows.shape[1]
-    numbers, counts = np.empty((13, n_features)), np.empty((2, n_features), dtype=np.int64)
-    varying = np.empty(n_features, dtype=np.bool_)
-    mass, n_rows, found = _kernels.describe_alone(
-        block.rows, _block(block, block.rows.size), numbers, counts, varying
-    )
-    numbers.flags.writeable = varying.flags.writeable = False
-    reference, *others = numbers
+    (reference, *others), counts, varying, (mass, n_rows, _, found) = _describe_alone(block)
     moments = Moments(mass, n_rows, *others[:5], *counts)
     summary = Summary._make((*others[5:], varying, *found)) if found[0] >= 0 else others[5]
     return reference, moments, summary
+
+
+def describe_complete(block: Block) -> tuple[float, int, tuple[Any, ...]] | None:
+    """Return mass, number of rows with weight, and `Summary` of a block that has all rows.
+
+    None if a cell is missing or infinite, or if squares cancel.
+    """
+    numbers, _, varying, (mass, n_rows, n_odd, found) = _describe_alone(block)
+    return None if n_odd or found[0] < 0 else (mass, n_rows, (*numbers[6:], varying, *found))
+
+
+def _describe_alone(block: Block) -> tuple[FloatArray, IntArray, BoolArray, Any]:
+    n_features = block.rows.shape[1]
+    numbers, counts = np.empty((13, n_features)), np.empty((2, n_features), dtype=np.int64)
+    varying = np.empty(n_features, dtype=np.bool_)
+    found = _kernels.describe_alone(
+        block.rows, _block(block, block.rows.size), numbers, counts, varying
+    )
+    numbers.flags.writeable = varying.flags.writeable = False
+    return numbers, counts, varying, found
 
 
 def alternate(
@@ -319,9 +334,8 @@ def alternate(
     n_starts, n_clusters, _ = centers.shape
     n_rows = block.rows.shape[0]
     numbers = (table.scatter, table.mean, table.magnitude, table.span, initial, initial_groups)
-    parameters = np.empty((3, n_starts))
-    for row, values in zip(parameters, (rule.parameter, rule.second, guards), strict=True):
-        row[:] = values if isinstance(values, float) else np.asarray(values).ravel()
+    parameters = np.empty((3, n_starts, 1, 1))
+    parameters[0], parameters[1], parameters[2] = rule.parameter, rule.second, guards
     partition = None
     if rule.groups is not None:
         order = np.argsort(rule.groups, kind="stable")
@@ -356,7 +370,8 @@ def alternate(
     labeled = None
     if labels is not None and mass is not None and best >= 0:
         labeled = Labeled(best, labels, np.array([total]), mass)
-    return CoreOutcome._make((objective, history, n_iter, *flags, labeled))
+    converged, has_empty, given_up = flags
+    return CoreOutcome(objective, history, n_iter, converged, has_empty, given_up, labeled)
 
 
 def spread(

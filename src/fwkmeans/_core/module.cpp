@@ -1,4 +1,6 @@
 // What Python calls of the kernels; see tasks.hpp and accumulation.hpp. The end includes sparse rows.
+#include <numeric>
+
 #include "accumulation.hpp"
 #include "summaries.hpp"
 
@@ -305,7 +307,8 @@ nb::tuple summarize(In<double> sums, In<double> squares, In<double> minimum, In<
 }
 
 // The first row with weight, moments about it and what these tell: `numbers` OUT, (13, M), has this row and what
-// `describe` and `summarize` write there. There must be a row with weight.
+// `describe` and `summarize` write there. There must be a row with weight. Returns the mass and the number of the rows
+// with weight, the number of cells that are not finite, and what `summarize` returns.
 template <class T>
 nb::tuple describe_alone(Table<T> X, nb::tuple block, Out<double> numbers, Out<std::int64_t> counts, Out<bool> varying) {
     const Input<T> input(X, block);
@@ -314,7 +317,8 @@ nb::tuple describe_alone(Table<T> X, nb::tuple block, Out<double> numbers, Out<s
     find_first_row(input.rows, reference);
     const auto [mass, rows] = describe_rows(input, reference, moments, counts.data());
     const Summed summed{moments, moments + m, moments + 2 * m, moments + 3 * m, moments + 4 * m};
-    return nb::make_tuple(mass, rows, summarize_rows(summed, reference, m, false, moments + 5 * m, varying.data()));
+    const std::int64_t odd = std::accumulate(counts.data(), counts.data() + m, std::int64_t(0));
+    return nb::make_tuple(mass, rows, odd, summarize_rows(summed, reference, m, false, moments + 5 * m, varying.data()));
 }
 
 // rule: (kind, smoothing, shared, monotone, memoryless, option), see rules.hpp; parameters: (3, R) its two
@@ -561,6 +565,7 @@ NB_MODULE(_kernels, m) {
     m.def("largest_share", &fwk::largest_share);
     m.def("add_masses", &fwk::add_masses, nb::arg(), nb::arg().none(), nb::arg());
     m.def("n_segments", &fwk::n_segments);
+    m.attr("SHAREABLE") = fwk::SHAREABLE;
     m.def("instruction_set", fwk::name_of_instruction_set);
     m.def("x86_level", [](std::uint32_t leaf1_ecx, std::uint32_t leaf7_ebx,
                           std::uint32_t extended1_ecx, std::uint32_t saved_registers,

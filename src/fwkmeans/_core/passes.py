@@ -15,8 +15,6 @@ from fwkmeans.typing import (
     Block,
     BlockReduction,
     BoolArray,
-    CoreRule,
-    Description,
     Entities,
     FloatArray,
     IntArray,
@@ -170,61 +168,6 @@ class _Given(NamedTuple):
     last: LastLabels | None
     known: KnownRows | None
     left: RowMemory
-
-
-class Alternated(NamedTuple):
-    """The result of `Alternation`."""
-
-    ended: Any  # `fwkmeans.typing.CoreOutcome`
-    centers: FloatArray
-    weights: FloatArray
-    constants: FloatArray
-    group_weights: FloatArray
-
-
-class Alternation(NamedTuple):
-    """Run the whole loop of every start; all rows must be one block."""
-
-    rule: CoreRule
-    table: Description
-    centers: FloatArray  # (R, K, M) initial ones
-    weights: FloatArray  # (R, K, M)
-    constants: FloatArray  # (R, 1, 1) NaN if not known yet
-    group_weights: FloatArray  # (R, K, T)
-    guards: FloatArray  # (R, 1, 1) added to dispersions
-    initial: FloatArray  # (M,) weights of a cluster that is moved
-    initial_groups: FloatArray  # (T,)
-    max_iter: int
-    tol: float
-    updates: bool  # whether to sum only rows that change, where these are few
-    label: bool = False  # whether to label the rows by the start with the lowest objective
-
-    def on_block(self, block: Block, memory: RowMemory) -> tuple[Alternated, RowMemory]:
-        """Return how the starts ended."""
-        given = (self.centers, self.weights, self.constants.ravel(), self.group_weights)
-        own = [x.copy() for x in given]
-        ended = kernels_for(block.rows).alternate(
-            block,
-            self.rule,
-            self.table,
-            *own,
-            self.guards,
-            self.initial,
-            self.initial_groups,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            updates=self.updates,
-            label=self.label,
-        )
-        return Alternated(ended, *own), memory
-
-    def join(self, before: Alternated, after: Alternated) -> Alternated:
-        """Raise an error: what starts do on two blocks does not say what they do on both."""
-        raise TypeError("The loops of several blocks cannot be joined.")
-
-    def finish(self, whole: Alternated) -> Alternated:
-        """Return how the starts ended."""
-        return whole
 
 
 class _Farthest(NamedTuple):

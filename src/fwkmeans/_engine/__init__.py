@@ -1,12 +1,14 @@
 """The alternating loop that runs every algorithm."""
 
+from fwkmeans._engine.in_core import Alternation, in_core
 from fwkmeans._engine.loop import ARRAYS_A_PART, alternate, alternate_in_python
 from fwkmeans._engine.recipe import Recipe, bind_parts, check_recipe
 from fwkmeans._engine.state import Outcome, Run, assignment_of, first_lowest
-from fwkmeans._engine.statistics import keeps_labels
+from fwkmeans._engine.statistics import keeps_labels, updates
 
 __all__ = [
     "ARRAYS_A_PART",
+    "Alternation",
     "Outcome",
     "Recipe",
     "Run",
@@ -16,5 +18,7 @@ __all__ = [
     "bind_parts",
     "check_recipe",
     "first_lowest",
+    "in_core",
     "keeps_labels",
+    "updates",
 ]

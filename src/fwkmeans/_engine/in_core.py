@@ -9,19 +9,32 @@ from __future__ import annotations
 import functools
 import logging
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwkmeans._core.passes import Alternation
+from fwkmeans._core import kernels_for
 from fwkmeans._engine.recipe import Recipe
 from fwkmeans._engine.state import Outcome
 from fwkmeans._engine.statistics import updates
-from fwkmeans.typing import BoolArray, Description, FloatArray, Source, Weights
+from fwkmeans.typing import (
+    Block,
+    BoolArray,
+    Description,
+    FloatArray,
+    RowMemory,
+    Source,
+    WeightRuleProtocol,
+    Weights,
+)
 
 logger = logging.getLogger("fwkmeans")
 
-_KNOWN = {"constant", "guard", "group_weights"}  # what rules of the core remember
+_KNOWN = frozenset({"constant", "guard", "group_weights"})  # what rules of the core remember
+
+#: How starts ended, and those that the core has given up, if there are any: their sums overflow,
+#: and the loop in Python says how they end.
+Ended = tuple[Outcome, BoolArray | None]
 
 
 def alternate_in_core(
@@ -34,51 +47,92 @@ def alternate_in_core(
     max_iter: int,
     tol: float,
     label: bool = False,
-) -> tuple[Outcome, BoolArray] | None:
-    """Run the loop in the core; None if it does not know these parts or rows.
-
-    The second result marks the starts that the core has given up: their sums overflow, and the loop
-    in Python says how they end.
-    """
+) -> Ended | None:
+    """Run the loop in the core; None if it does not know these parts or rows."""
     one_block = source.resident and source.n_blocks == 1 and "alternate" in source.operations
     if not one_block or (source.gaps and table.rescale) or not source.layout.is_numeric:
         return None
-    dissimilarity, center, rule = map(_in_core, recipe)
-    if not (dissimilarity and center and rule) or weights.memory.keys() - _KNOWN:
+    if not in_core(recipe) or not _KNOWN.issuperset(weights.memory):
         return None
     if logger.isEnabledFor(logging.DEBUG):  # it reports every iteration of all starts
         return None
-    n_starts, n_clusters, _ = weights.values.shape
-    memory, initial = dict(weights.memory), recipe.weighting.initial(n_starts, 1, table)
-    unknown, nothing, no_guard = _absent(n_starts, n_clusters)
-    ended, moved, found, constants, groups = source.reduce(
-        Alternation(
-            rule,
+    rule = recipe.weighting
+    stop = (max_iter, tol, updates(source), label)
+    return source.reduce(Alternation(rule, table, centers, weights, *stop))
+
+
+def in_core(recipe: Recipe) -> bool:
+    """Tell whether the core knows all parts."""
+    parts: tuple[Any, ...] = recipe
+    return all(map(_may_be_in_core, map(type, parts))) and all(part.in_core for part in parts)
+
+
+class Alternation(NamedTuple):
+    """Run the whole loop of every start; all rows must be one block."""
+
+    rule: WeightRuleProtocol
+    table: Description
+    centers: FloatArray  # (R, K, M) initial ones
+    weights: Weights
+    max_iter: int
+    tol: float
+    updates: bool  # whether to sum only rows that change, where these are few
+    label: bool = False  # whether to label the rows by the start with the lowest objective
+    initial: Weights | None = None  # of a cluster that is moved, if not those of the rule
+
+    def on_block(self, block: Block, memory: RowMemory) -> tuple[Ended, RowMemory]:
+        """Return how the starts ended."""
+        rule, table, centers, weights, max_iter, tol, updates, label, initial = self
+        remembered = dict(weights.memory)
+        n_starts, n_clusters, _ = weights.values.shape
+        initial = rule.initial(n_starts, 1, table) if initial is None else initial
+        unknown, nothing, no_guard = _absent(n_starts, n_clusters)
+        moved, found = centers.copy(), weights.values.copy()
+        constants = remembered.get("constant", unknown).ravel().copy()
+        groups = remembered.get("group_weights", nothing).copy()
+        objective, history, n_iter, converged, has_empty, given_up, labeled = kernels_for(
+            block.rows
+        ).alternate(
+            block,
+            rule.in_core,  # type: ignore[attr-defined]
             table,
-            centers,
-            weights.values,
-            memory.get("constant", unknown),
-            memory.get("group_weights", nothing),
-            memory.get("guard", no_guard),
+            moved,
+            found,
+            constants,
+            groups,
+            remembered.get("guard", no_guard),
             initial.values[0, 0],
             initial.memory.get("group_weights", nothing)[0, 0],
-            max_iter,
-            tol,
-            updates(source),
-            label,
+            max_iter=max_iter,
+            tol=tol,
+            updates=updates,
+            label=label,
         )
-    )
-    if "constant" in memory or not all(map(math.isnan, constants.tolist())):
-        memory["constant"] = constants.reshape(n_starts, 1, 1)
-    if "group_weights" in memory:
-        memory["group_weights"] = groups
-    if "guard" in memory:
-        memory["guard"] = np.array(memory["guard"])
-    objective, history, n_iter, converged, has_empty, given_up, labeled = ended
-    outcome = Outcome(
-        moved, Weights(found, memory), objective, history, n_iter, converged, has_empty, labeled
-    )
-    return outcome, given_up
+        if "constant" in remembered or not all(map(math.isnan, constants.tolist())):
+            remembered["constant"] = constants.reshape(n_starts, 1, 1)
+        if "group_weights" in remembered:
+            remembered["group_weights"] = groups
+        if "guard" in remembered:
+            remembered["guard"] = np.array(remembered["guard"])
+        outcome = Outcome(
+            moved,
+            Weights(found, remembered),
+            objective,
+            history,
+            n_iter,
+            converged,
+            has_empty,
+            labeled,
+        )
+        return (outcome, given_up if any(given_up.tolist()) else None), memory
+
+    def join(self, before: Ended, after: Ended) -> Ended:
+        """Raise an error: what starts do on two blocks does not say what they do on both."""
+        raise TypeError("The loops of several blocks cannot be joined.")
+
+    def finish(self, whole: Ended) -> Ended:
+        """Return how the starts ended."""
+        return whole
 
 
 @functools.lru_cache(maxsize=16)
@@ -91,6 +145,7 @@ def _absent(n_starts: int, n_clusters: int) -> tuple[FloatArray, FloatArray, Flo
     return absent
 
 
-def _in_core(part: Any) -> Any:
-    """Return how the core knows a part; a class that derives from a known one may do otherwise."""
-    return part.in_core if "in_core" in vars(type(part)) else None
+@functools.cache
+def _may_be_in_core(kind: Any) -> bool:
+    """Tell whether the core may know a kind of part, not one that derives from a known one."""
+    return "in_core" in vars(kind)

@@ -79,11 +79,13 @@ def alternate(
     """
     stop: dict[str, Any] = {"max_iter": max_iter, "tol": tol}
     found = alternate_in_core(source, recipe, table, centers, weights, **stop, label=label)
-    if found is not None and not np.count_nonzero(found[1]):
-        return found[0]
-    if found is None or found[1].all():
+    if found is None:
         return alternate_in_python(source, recipe, table, centers, weights, **stop)
     outcome, given_up = found
+    if given_up is None:
+        return outcome
+    if given_up.all():
+        return alternate_in_python(source, recipe, table, centers, weights, **stop)
     parts, known = recipe.take(given_up), table.take(given_up)
     some = (parts, known, centers[given_up], weights.take(given_up))
     return outcome.put(given_up, alternate_in_python(source, *some, **stop))
@@ -100,7 +102,10 @@ def alternate_in_python(
     tol: float,
 ) -> Outcome:
     """Do what `alternate` does for any parts; the loop of the core (``loop.hpp``) is its twin."""
-    with source.in_place(ARRAYS_A_PART * centers.nbytes) as rows:
+    with (
+        source.in_place(ARRAYS_A_PART * centers.nbytes) as rows,
+        np.errstate(over="ignore", invalid="ignore"),  # a start that overflows ends
+    ):
         return _alternate(rows, recipe, table, centers, weights, max_iter=max_iter, tol=tol)
 
 

@@ -44,7 +44,8 @@ class Constraint(NamedTuple):
         raise InvalidParameterError(f"{who}{name}={_shown(value)}: expected {expected}.{advice}")
 
 
-_SIMPLE = frozenset({bool, float, int, str, type(None)})
+#: Types of parameters that compare by value.
+SIMPLE = frozenset({bool, float, int, str, type(None)})
 _MANY = 1000
 #: Values that have been checked, most of which will be checked again and again.
 _fine: set[tuple[Callable[[Any], bool], type, Any]] = set()
@@ -56,7 +57,7 @@ def check_parameters(part: Any, constraints: Mapping[str, Constraint]) -> None:
         value = getattr(part, name, _ABSENT)
         if value is _ABSENT:
             continue
-        simple = type(value) in _SIMPLE
+        simple = type(value) in SIMPLE
         if simple and (constraint.holds, type(value), value) in _fine:
             continue
         constraint.check(name, value, type(part).__name__)

@@ -72,7 +72,7 @@ class Layout(_Columns):
 
     def frequencies(self, centers: FloatArray) -> FloatArray:
         """Return the levels' part of centers."""
-        return centers[..., self.n_numeric :]
+        return centers[..., self.numeric.size :]
 
     def centers(self, points: FloatArray, frequencies: FloatArray) -> FloatArray:
         """Return centers from their two parts."""

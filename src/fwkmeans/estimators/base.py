@@ -47,6 +47,7 @@ from fwkmeans.estimators.inputs import (
     why_not_sparse,
 )
 from fwkmeans.estimators.notebook import html_repr
+from fwkmeans.estimators.plain_fits import check_settings, run_plainly
 from fwkmeans.estimators.searches import warn_if_searched
 from fwkmeans.estimators.spreads import warn_of_unequal_spreads
 from fwkmeans.estimators.starts import (
@@ -93,6 +94,8 @@ class BaseFeatureWeightedKMeans(
     #: Parameters as in the survey's experiments; see `as_in_survey`.
     survey_settings: ClassVar[Mapping[str, Any]] = {}
     _is_one_batch: ClassVar[bool] = True  # the best of its starts is the result
+    #: Whether `_recipe` looks at the parameters alone; a class says this for itself only.
+    _recipe_by_parameters: ClassVar[bool] = False
     n_clusters: int | None
     init: Any
     n_init: Any
@@ -156,9 +159,14 @@ class BaseFeatureWeightedKMeans(
         return self
 
     def _fit(self, X: Any, sample_weight: Any, device: Any = None) -> None:
-        self._check_parameters()
+        settings = check_settings(self)
         for name in ("_stream", "n_steps_"):  # of partial_fit
             self.__dict__.pop(name, None)
+        if settings is not None and sample_weight is None and device is None:
+            found = run_plainly(self, X, settings)
+            if found is not None:
+                self._set_run(*found)
+                return
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
             self._fit_checked(X, sample_weight, device)
         if type(X) is np.ndarray and device is None:
@@ -174,13 +182,17 @@ class BaseFeatureWeightedKMeans(
         with show_progress(self.verbose):
             problem = self._problem(given, source, table)
             run = self._best_run(problem, n_starts_of(self))
+        self._set_run(problem, run)
+
+    def _set_run(self, problem: Problem, run: Run) -> None:
+        """Set the attributes of the best start, and warn of what is odd about it."""
         if not math.isfinite(run.objective):
             raise ValueError(
                 f"{problem.recipe.weighting!r} led to an objective that is not finite. Are its "
                 "weights finite, and are the values of X below 1e150 in size? Rescale the columns, "
                 "for example with fwkmeans.preprocessing.RangeStandardizer."
             )
-        mass = self._set_fitted(source, problem.recipe, problem.table, run)
+        mass = self._set_fitted(problem.source, problem.recipe, problem.table, run)
         self._warn_of(run, mass)
         warn_of_dominant_column(self, problem.table)
 
@@ -515,14 +527,15 @@ class BaseFeatureWeightedKMeans(
                 label=batch >= n_starts,  # else only one of several batches has the best start
             )
             runs.append(outcome.best())
-            logger.info(
-                "%s: starts %d to %d of %d done, objective %.10g",
-                type(self).__name__,
-                starts.start + 1,
-                starts.stop,
-                n_starts,
-                runs[-1].objective,
-            )
+            if logger.isEnabledFor(logging.INFO):
+                logger.info(
+                    "%s: starts %d to %d of %d done, objective %.10g",
+                    type(self).__name__,
+                    starts.start + 1,
+                    starts.stop,
+                    n_starts,
+                    runs[-1].objective,
+                )
         if len(runs) == 1:
             return runs[0]
         return runs[first_lowest(np.asarray([run.objective for run in runs]))]
@@ -531,22 +544,21 @@ class BaseFeatureWeightedKMeans(
         self, source: Source, recipe: Recipe, table: Description, run: Run
     ) -> FloatArray:
         """Set the attributes; return the mass of each cluster."""
-        layout = table.layout
+        layout, dtype = table.layout, source.dtype
         self._parts, self._table, self._memory = recipe, table, run.weights.memory
         self._frequencies = layout.frequencies(run.centers)
-        points = layout.points(run.centers).astype(source.dtype)
-        self.cluster_centers_ = points
-        if not layout.is_numeric:
-            self.cluster_centers_ = np.full((len(points), layout.n_features), np.nan, source.dtype)
-            self.cluster_centers_[:, layout.numeric] = points
-        self.n_clusters_ = len(points)
+        if layout.is_numeric:
+            self.cluster_centers_ = run.centers.astype(dtype)
+        else:
+            shape = len(run.centers), layout.n_features
+            self.cluster_centers_ = np.full(shape, np.nan, dtype)
+            self.cluster_centers_[:, layout.numeric] = layout.points(run.centers)
+        self.n_clusters_ = len(run.centers)
         self.feature_weights_ = run.weights.values[0]
         self.objective_history_ = run.history
         self.n_iter_ = run.n_iter
         self.converged_ = run.converged
-        self.labels_, self.inertia_, mass = self._label(
-            source, table, recipe.weighting, run.labeled
-        )
+        self.labels_, self.inertia_, mass = self._label(source, table, recipe.weighting, run)
         if hasattr(self, "categorical_features"):
             self.category_frequencies_, self.modes_ = describe_categories(self, source)
         return mass
@@ -560,8 +572,8 @@ class BaseFeatureWeightedKMeans(
                     "objective of the circle is kept. Try other starts or parameters"
                 )
             warn_user(f"{type(self).__name__} {why}.", NotConvergedWarning)
-        n_found = int(np.count_nonzero(mass))
-        if n_found < self.n_clusters_:
+        if 0.0 in mass:
+            n_found = int(np.count_nonzero(mass))
             why = (
                 "every row equals its center in all features that have weight. There may be "
                 "duplicate rows in X, or too few features with weight"
@@ -579,10 +591,13 @@ class BaseFeatureWeightedKMeans(
         source: Source,
         table: Description,
         rule: WeightRuleProtocol,
-        labeled: Labeled | None = None,
+        run: Run | None = None,
     ) -> tuple[LabelArray, float, FloatArray]:
-        """Return labels, objective and mass of the clusters for the public centers and weights."""
-        weights = self._weights()
+        """Return labels, objective and mass of the clusters for the public centers and weights.
+
+        A run that gave them may have labeled the rows already.
+        """
+        weights, labeled = (run.weights, run.labeled) if run else (self._weights(), None)
         if labeled is None:
             assignment = self._assignment(weights)
             (plain, mass), source = source.run(self._parts.dissimilarity.labeling(assignment))

@@ -88,6 +88,8 @@ class EWKMeans(BaseFeatureWeightedKMeans):
 
     survey_settings: ClassVar = {"dispersion": "mean"}
 
+    _recipe_by_parameters = True
+
     _constraints: ClassVar = EntropyWeights._constraints
 
     def __init__(

@@ -90,6 +90,8 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
 
     survey_settings: ClassVar = {"guard": 0.0}
 
+    _recipe_by_parameters = True
+
     _constraints: ClassVar = SelfAdjustingWeights._constraints
 
     def __init__(

@@ -139,6 +139,8 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         "pattern_ties": "last",
     }
 
+    _recipe_by_parameters = True
+
     _constraints: ClassVar = {
         "p": POWER,
         "smoothing": SMOOTHING,

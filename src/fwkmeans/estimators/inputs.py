@@ -108,7 +108,7 @@ def _open_rows(
     scikit-learn's `validate_data` remembers the names and the number of the columns.
     """
     n_threads = effective_n_threads(estimator.n_jobs)
-    plain = _is_plain(X)
+    plain = is_plain(X)
     if not plain:
         if _is_outside(X):
             X = ChunkedSource(X)
@@ -129,7 +129,7 @@ def _open_rows(
     if hasattr(estimator, "categorical_features"):
         if not plain:
             X = as_table(X, estimator=estimator, input_name="X", ensure_min_samples=0)
-            plain = _is_plain(X)
+            plain = is_plain(X)
         if is_frame(X):
             refuse_empty(estimator, X)
         if reset:
@@ -143,7 +143,7 @@ def _open_rows(
         refuse_text(X, type(estimator).__name__)
     if plain and (reset or _has_columns(estimator, X.shape[1])):
         if reset:
-            _set_columns(estimator, X.shape[1])
+            set_columns(estimator, X.shape[1])
         rows = X
     elif has_objects(X):  # such as numbers and pandas' NA
         refuse_empty(estimator, X)
@@ -556,7 +556,7 @@ def _check_columns(estimator: Any, source: BlockSource, *, reset: bool) -> None:
             "column is needed."
         )
     if reset:
-        _set_columns(estimator, source.n_features, getattr(source, "names", None))
+        set_columns(estimator, source.n_features, getattr(source, "names", None))
     elif source.n_features != estimator.n_features_in_:
         raise ValueError(
             f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
@@ -564,13 +564,13 @@ def _check_columns(estimator: Any, source: BlockSource, *, reset: bool) -> None:
         )
 
 
-def _set_columns(estimator: Any, n_features: int, names: Sequence[Any] | None = None) -> None:
+def set_columns(estimator: Any, n_features: int, names: Sequence[Any] | None = None) -> None:
     """Remember the number of columns, and their names if all of them are text."""
     estimator.n_features_in_ = n_features
     if names is not None and all(isinstance(name, str) for name in names):
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
+    else:
+        vars(estimator).pop("feature_names_in_", None)
 
 
 def _has_columns(estimator: Any, n_features: int) -> bool:
@@ -579,7 +579,7 @@ def _has_columns(estimator: Any, n_features: int) -> bool:
     return same and not hasattr(estimator, "feature_names_in_")
 
 
-def _is_plain(X: Any) -> bool:
+def is_plain(X: Any) -> bool:
     """Tell whether scikit-learn's validation would return X as it is; it takes a while."""
     return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype in _PLAIN
 

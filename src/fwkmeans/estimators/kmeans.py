@@ -66,6 +66,8 @@ class KMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
+    _recipe_by_parameters = True
+
     _constraints: ClassVar = {"copy_x": BOOLEAN, "algorithm": one_of("lloyd", "elkan")}
 
     def __init__(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -157,7 +156,7 @@ def initial_centers_of(estimator: Any, problem: Problem, seeds: Seeds, starts: r
         draw = INITIALIZATIONS[init]
         return draw(problem.source, problem.n_clusters, seeds, starts, table)
     if not callable(init):
-        return _checked_centers(estimator, init, table)[None]
+        return checked_centers(estimator, init, table)[None]
     if problem.given is None:
         raise ValueError(
             "init is a callable, which needs all rows at once; this source gives them in blocks. "
@@ -166,7 +165,7 @@ def initial_centers_of(estimator: Any, problem: Problem, seeds: Seeds, starts: r
     call: Callable[..., Any] = init
     states = (check_random_state(seed) for seed in seeds.integers("centers", starts))
     drawn = (call(problem.given, estimator.n_clusters, random_state=state) for state in states)
-    return np.stack([_checked_centers(estimator, centers, table) for centers in drawn])
+    return np.stack([checked_centers(estimator, centers, table) for centers in drawn])
 
 
 def initial_weights_of(
@@ -176,15 +175,18 @@ def initial_weights_of(
     how = getattr(estimator, "weight_init", "uniform") if how is None else how
     if problem.weights is not None and isinstance(how, str) and how == "uniform":
         how = problem.weights
-    names = getattr(estimator, "feature_names_in_", None)
     rule = problem.recipe.weighting
+    if isinstance(how, str) and how == "uniform":
+        return rule.initial(len(starts), problem.n_clusters, problem.table)
+    names = getattr(estimator, "feature_names_in_", None)
     return initial_weights(how, rule, problem.n_clusters, problem.table, seeds, starts, names)
 
 
-def _checked_centers(estimator: Any, centers: Any, table: Description) -> FloatArray:
+def checked_centers(estimator: Any, centers: Any, table: Description) -> FloatArray:
     """Return centers that a user passed, or raise an error that says what is wrong with them."""
     shape = (estimator.n_clusters, estimator.n_features_in_)
-    centers = to_host(centers) if is_foreign(centers) else centers
+    if type(centers) is not np.ndarray and is_foreign(centers):
+        centers = to_host(centers)
     names = getattr(centers, "columns", None)
     expected = getattr(estimator, "feature_names_in_", None)
     if names is not None and expected is not None and list(names) != list(expected):
@@ -198,7 +200,8 @@ def _checked_centers(estimator: Any, centers: Any, table: Description) -> FloatA
             f"init gives {type(centers).__name__} of {np.ndim(centers)} dimensions; expected "
             f"centers of shape {shape}."
         )
-    finite = plain and math.isfinite(np.add.reduce(centers, axis=None))  # the usual case
+    # the usual case, without a sum, which can overflow
+    finite = plain and np.logical_and.reduce(np.isfinite(centers), axis=None)
     if table.layout.is_numeric and finite and centers.size:
         values = centers.astype(np.float64)
     elif table.layout.is_numeric:

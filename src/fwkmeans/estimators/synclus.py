@@ -21,7 +21,6 @@ from fwkmeans.typing import (
     Description,
     FloatArray,
     LabelArray,
-    Labeled,
     Source,
     WeightContext,
     WeightRuleProtocol,
@@ -276,9 +275,9 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
         source: Source,
         table: Description,
         rule: WeightRuleProtocol,
-        labeled: Labeled | None = None,
+        run: Run | None = None,
     ) -> tuple[LabelArray, float, FloatArray]:
-        labels, _, mass = super()._label(source, table, rule, labeled)
+        labels, _, mass = super()._label(source, table, rule, run)
         context, within = self._clusters(source, table)
         return labels, float(rule.objective(within, self._weights(), context)[0]), mass
 

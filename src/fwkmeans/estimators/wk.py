@@ -107,6 +107,8 @@ class WKMeans(BaseFeatureWeightedKMeans):
         "category_weight": 1.0,
     }
 
+    _recipe_by_parameters = True
+
     _constraints: ClassVar = {
         **SharedPowerWeights._constraints,
         **ClusterPowerWeights._constraints,

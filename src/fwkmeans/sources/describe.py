@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fwkmeans._core import kernels_for
 from fwkmeans._core.functions import summarize
 from fwkmeans._core.twin import Moments, Summary
+from fwkmeans._tabular.layout import Layout, numeric_layout
 from fwkmeans.typing import (
     Block,
     BlockReduction,
@@ -124,17 +125,31 @@ def _finite(point: FloatArray) -> FloatArray:
     return point if np.count_nonzero(finite) == finite.size else np.where(finite, point, 0.0)
 
 
-def _remember(description: Description, summary: Summary) -> None:
-    """Let a description of numbers have what it would compute when it is asked."""
-    vars(description).update(
-        varying=summary.varying,
-        n_varying=summary.n_varying,
-        equal_weights=summary.equal_weights,
-        span=summary.span,
-        magnitude=summary.magnitude,
-        span_range=summary.span_range,
-        scatter_range=summary.scatter_range,
-    )
+def describe_complete(block: Block) -> Description | None:
+    """Describe a block that has all rows, and numbers only, in a single step.
+
+    None if `describe` must look closer, since a cell is missing or infinite, or squares cancel, or
+    if the kernels of these rows do not know this step.
+    """
+    look = getattr(kernels_for(block.rows), "describe_complete", None)
+    found = None if look is None else look(block)
+    if found is None:
+        return None
+    mass, n_rows, summary = found
+    return _of_numbers(n_rows, mass, summary, numeric_layout(block.rows.shape[1]), block.gaps)
+
+
+def _of_numbers(
+    n_rows: int, mass: float, summary: tuple[Any, ...], layout: Layout, gaps: bool
+) -> Description:
+    """Return the description that a `Summary` gives, with what it would compute when asked."""
+    mean, scatter, minimum, maximum, *known = summary
+    description = Description(n_rows, mass, mean, scatter, minimum, maximum, layout, mean, gaps)
+    vars(description).update(zip(_KNOWN, known, strict=True))
+    return description
+
+
+_KNOWN = Summary._fields[4:]
 
 
 def describe(source: Source) -> tuple[Description, Faults]:
@@ -155,15 +170,13 @@ def describe(source: Source) -> tuple[Description, Faults]:
         moments = source.reduce(_MomentsAbout(_finite(mean)))
         summary = summarize(moments, mean, anyway=True)
         assert isinstance(summary, Summary)
-    layout, center = source.layout, summary.mean
-    mean, scatter, minimum, maximum = summary[:4]
-    if not layout.is_numeric:
-        none = np.zeros(layout.categorical.size)
-        mean, scatter, minimum, maximum = (layout.features(one, none) for one in summary[:4])
-        center = layout.centers(center, np.zeros(layout.n_levels))
+    faults, layout = _faults(moments), source.layout
+    if layout.is_numeric:
+        return _of_numbers(moments.n_rows, moments.mass, summary, layout, source.gaps), faults
+    none = np.zeros(layout.categorical.size)
+    mean, scatter, minimum, maximum = (layout.features(one, none) for one in summary[:4])
+    center = layout.centers(summary.mean, np.zeros(layout.n_levels))
     description = Description(
         moments.n_rows, moments.mass, mean, scatter, minimum, maximum, layout, center, source.gaps
     )
-    if layout.is_numeric:
-        _remember(description, summary)
-    return description, _faults(moments)
+    return description, faults

@@ -67,6 +67,14 @@ class MemorySource(BlockSource):
         self.levels = None if levels is None else _checked_levels(levels, self.layout, len(rows))
         self.gaps, self.stretch = gaps, stretch
 
+    @classmethod
+    def of_plain(cls, rows: RowArray, n_threads: int) -> Self:
+        """Return the source of a contiguous matrix, which is not looked at."""
+        source = object.__new__(cls)
+        source.rows, source.sample_weight, source.n_threads = rows, None, n_threads
+        source.layout, source.levels = numeric_layout(rows.shape[1]), None
+        return source
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -99,8 +107,11 @@ class MemorySource(BlockSource):
 
     def reduce(self, reduction: Reduction[Part, Whole]) -> Whole:
         """Return the result of a reduction; the new row memory is dropped."""
+        (block,) = self.blocks()
+        if self._memory is None and len(self.rows):  # the usual case
+            return reduction.finish(reduction.on_block(block, {})[0])
         (known,) = self._memory or ({},)
-        return reduction.finish(on_block(reduction, self.blocks()[0], known)[0])
+        return reduction.finish(on_block(reduction, block, known)[0])
 
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
         """Return the source with a function applied to the rows, which are copied."""

@@ -1,0 +1,256 @@
+"""The usual fit in few steps gives the model that the general way gives, or leaves it to that."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from fwkmeans import (
+    AWKMeans,
+    EWKMeans,
+    FGKMeans,
+    FWSAKMeans,
+    IMWKMeans,
+    KMeans,
+    WKMeans,
+)
+from fwkmeans._core import compiled
+from fwkmeans.estimators import base, plain_fits
+from fwkmeans.exceptions import InvalidParameterError
+
+pytestmark = pytest.mark.skipif(compiled is None, reason="only with the compiled core")
+
+MODELS: list[Any] = [
+    KMeans(3),
+    EWKMeans(3),
+    EWKMeans(3, gamma=0.7, dispersion="sum"),
+    EWKMeans(3, gamma=0.0),
+    WKMeans(3),
+    WKMeans(3, weights="cluster", smoothing="inside", beta=1.5),
+    WKMeans(3, guard=0.0),
+    AWKMeans(3),
+    AWKMeans(3, smoothing="refresh", beta=-1.0),
+    FWSAKMeans(3),
+    FWSAKMeans(3, safeguard=True, guard=0.0),
+    IMWKMeans(3, init="k-means++"),
+]
+
+
+def _table(seed: int, n_rows: int = 60, n_features: int = 5, dtype: Any = np.float64) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, n_features))
+    X[:, : n_features // 2] += 4 * rng.integers(0, 3, n_rows)[:, None]
+    return np.asarray(X, dtype=dtype)
+
+
+def _fitted(model: Any, X: np.ndarray, monkeypatch: pytest.MonkeyPatch, *, plain: bool) -> Any:
+    """Return a model that was fitted in few steps, or the general way."""
+    ways = []
+
+    def run(*arguments: Any) -> Any:
+        found = plain_fits.run_plainly(*arguments) if plain else None
+        ways.append(found is not None)
+        return found
+
+    with monkeypatch.context() as patched, warnings.catch_warnings():
+        patched.setattr(base, "run_plainly", run)
+        warnings.simplefilter("ignore")
+        fitted = clone(model).fit(X)
+    assert ways == [plain]
+    return fitted
+
+
+def _assert_same(one: Any, other: Any, where: str = "") -> None:
+    assert type(one) is type(other), where
+    if isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype, where
+        assert one.flags.writeable == other.flags.writeable, where
+        np.testing.assert_array_equal(one, other, where)
+    elif isinstance(one, dict):
+        assert one.keys() == other.keys(), where
+        for key in one:
+            _assert_same(one[key], other[key], f"{where}.{key}")
+    elif isinstance(one, tuple):
+        for at, (mine, its) in enumerate(zip(one, other, strict=True)):
+            _assert_same(mine, its, f"{where}[{at}]")
+    elif type(one).__module__.startswith("fwkmeans"):
+        _assert_same(vars(one), vars(other), where)
+    elif isinstance(one, float):
+        assert np.array_equal(one, other, equal_nan=True), where
+    else:
+        assert one == other, where
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("seed", range(4))
+def test_every_attribute_is_that_of_the_general_way(
+    model: Any, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = _table(seed, 40 + 30 * seed, 3 + seed, (np.float64, np.float32)[seed % 2])
+    X = np.asfortranarray(X) if seed == 2 else X
+    starts: list[dict[str, Any]] = [
+        {"init": X[:3].copy()},
+        {"init": X[5:8].astype(np.float64), "n_init": 1, "max_iter": 2},
+        {"n_init": 1, "random_state": seed},
+        {"n_init": 4, "random_state": seed, "tol": 0.0},
+        {"init": "random", "random_state": seed},
+    ]
+    for options in starts:
+        given = clone(model).set_params(**options)
+        plain = _fitted(given, X, monkeypatch, plain=True)
+        general = _fitted(given, X, monkeypatch, plain=False)
+        _assert_same(plain, general)
+        np.testing.assert_array_equal(plain.predict(X), plain.labels_)
+        assert plain.score(X) == -plain.inertia_
+        again = pickle.loads(pickle.dumps(plain))
+        np.testing.assert_array_equal(again.predict(X), plain.labels_)
+
+
+def test_small_and_equal_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.repeat([[0.0, 1.0], [5.0, 4.0]], 3, axis=0)
+    for model in (KMeans(2), EWKMeans(2), KMeans(3), EWKMeans(4), KMeans(6), AWKMeans(2)):
+        given = clone(model).set_params(random_state=0)
+        _assert_same(
+            _fitted(given, X, monkeypatch, plain=True),
+            _fitted(given, X, monkeypatch, plain=False),
+        )
+
+
+def test_starts_that_overflow_end_as_in_the_general_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = _table(0)
+    far = np.full((3, 5), 1e200)
+    far[1:] = X[:2]
+    for model in (KMeans(3, init=far), EWKMeans(3, init=far)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            ends = []
+            for plain in (True, False):
+                try:
+                    ends.append(vars(_fitted(model, X, monkeypatch, plain=plain)))
+                except ValueError as error:
+                    ends.append({"error": str(error)})
+        _assert_same(*ends)
+
+
+def _is_plain(model: Any, X: Any, monkeypatch: pytest.MonkeyPatch, **options: Any) -> bool:
+    """Tell whether a fit, which may fail, is done in few steps."""
+    ways = []
+
+    def run(*arguments: Any) -> Any:
+        found = plain_fits.run_plainly(*arguments)
+        ways.append(found is not None)
+        return found
+
+    with monkeypatch.context() as patched, warnings.catch_warnings():
+        patched.setattr(base, "run_plainly", run)
+        warnings.simplefilter("ignore")
+        try:
+            model.fit(X, **options)
+        except (TypeError, ValueError):
+            return False
+    return ways == [True]
+
+
+class _Own(KMeans):
+    pass
+
+
+def test_what_is_unusual_goes_the_general_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = _table(1)
+    assert _is_plain(KMeans(3), X, monkeypatch)
+    hole, wide, constant, huge = X.copy(), X.copy(), X.copy(), X.copy()
+    hole[3, 1] = np.nan
+    wide[:, 0] *= 1e4
+    constant[:, 2] = 1.0
+    huge *= 1e100
+    odd = np.zeros((60, 5), dtype=[("a", "i1"), ("b", "f8")])["b"]
+    odd += X
+    for Y in (
+        hole,
+        wide,
+        constant,
+        huge,
+        X[:2],
+        X[::2, ::2],
+        odd,
+        X.astype(np.int64),
+        X.astype(np.float16),
+        X.tolist(),
+        X[:, 0],
+        np.empty((0, 5)),
+        np.ma.masked_array(X),
+    ):
+        assert not _is_plain(KMeans(3), Y, monkeypatch)
+    for model in (
+        FGKMeans(3),
+        _Own(3),
+        KMeans(3, missing="ignore"),
+        KMeans(3, verbose=1),
+        KMeans(3, init="anomalous"),
+        KMeans(3, init=X[:3], n_init=2),
+        KMeans(3, init=X[:3].tolist()),
+        KMeans(3, init=X[:2].copy()),
+        KMeans(3, init=np.full((3, 5), np.nan)),
+        KMeans(3, init=lambda X, n_clusters, random_state: X[:n_clusters]),
+        KMeans(np.int64(3)),
+        EWKMeans(3, weight_init="random"),
+        EWKMeans(3, weight_init=np.ones(5)),
+        AWKMeans(3, categorical_features=[0]),
+        AWKMeans(3, missing_category="own", categorical_features=[]),
+        IMWKMeans(3, init="anomalous"),
+        WKMeans(3, zero="huang"),
+        IMWKMeans(3, p=3.0, init="k-means++"),
+    ):
+        assert not _is_plain(model, X, monkeypatch), model
+    assert not _is_plain(KMeans(3), X, monkeypatch, sample_weight=np.ones(60))
+    logger = logging.getLogger("fwkmeans")
+    monkeypatch.setattr(logger, "level", logging.INFO)
+    logger.manager._clear_cache()  # type: ignore[attr-defined]
+    try:
+        assert not _is_plain(KMeans(3), X, monkeypatch)
+    finally:
+        monkeypatch.undo()
+        logger.manager._clear_cache()  # type: ignore[attr-defined]
+
+
+def test_parameters_are_checked_again_when_their_type_or_value_changes() -> None:
+    X = _table(2)
+    KMeans(1, n_init=1).fit(X)
+    for wrong in (True, 1.0, "1", 0, None, np.nan):
+        with pytest.raises((InvalidParameterError, ValueError)):
+            KMeans(wrong, n_init=1).fit(X)
+    KMeans(2, max_iter=1, tol=0.0, n_init=1, init=X[:2], random_state=0).set_params(tol=1.0).fit(X)
+    for wrong in ({"max_iter": True}, {"tol": -1.0}, {"init": "best"}, {"random_state": -1}):
+        with pytest.raises(InvalidParameterError):
+            KMeans(2, n_init=1).set_params(**wrong).fit(X)
+        KMeans(2, n_init=1, random_state=0).fit(X)
+
+
+def test_nothing_of_an_earlier_fit_stays() -> None:
+    import pandas as pd
+
+    X = _table(3)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    mixed = frame.assign(f=pd.Categorical(["x", "y"] * 30))
+    for model, first in ((KMeans(3), frame), (AWKMeans(3), mixed), (EWKMeans(3), frame)):
+        model.set_params(random_state=0).fit(first)
+        used = model.fit(X)
+        assert not hasattr(used, "feature_names_in_")
+        _assert_same(vars(used), vars(clone(model).fit(X)))
+    streamed = KMeans(3, random_state=0).partial_fit(X).fit(X)
+    _assert_same(vars(streamed), vars(KMeans(3, random_state=0).fit(X)))
+
+
+def test_settings_are_remembered_in_small_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = _table(4)
+    monkeypatch.setattr(plain_fits, "_MANY", 3)
+    monkeypatch.setattr(plain_fits, "_checked", {})
+    for tol in (0.1, 0.2, 0.3, 0.4, 0.5):
+        assert KMeans(2, tol=tol, n_init=1, random_state=0).fit(X).n_iter_ > 0
+    assert len(plain_fits._checked) == 3
