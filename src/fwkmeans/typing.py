@@ -88,6 +88,11 @@ class Description(_Described):
         """Smallest and largest scatter of a feature."""
         return float(self.scatter.min()), float(self.scatter.max())
 
+    @cached_property
+    def total_scatter(self) -> float:
+        """Sum of the scatter of all features."""
+        return float(np.add.reduce(self.scatter))
+
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     array.flags.writeable = False

@@ -35,6 +35,7 @@ __all__ = [
     "alternate",
     "assign",
     "assign_and_accumulate",
+    "copy_finite",
     "cross_products",
     "describe",
     "describe_alone",
@@ -61,7 +62,7 @@ __all__ = [
     "to_unit",
 ]
 
-exp, log = _kernels.exp, _kernels.log
+exp, log, copy_finite = _kernels.exp, _kernels.log, _kernels.copy_finite
 summarize, sum_x_log_x, to_unit = _kernels.summarize, _kernels.sum_x_log_x, _kernels.to_unit
 instruction_set, largest_share = _kernels.instruction_set, _kernels.largest_share
 n_segments, SHAREABLE = _kernels.n_segments, _kernels.SHAREABLE

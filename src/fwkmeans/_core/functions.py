@@ -120,4 +120,13 @@ def _summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summ
         n_varying,
         (float(span.min()), float(span.max())),
         (float(scatter.min()), float(scatter.max())),
+        float(np.add.reduce(scatter)),
     )
+
+
+def copy_finite(values: FloatArray) -> FloatArray | None:
+    """Return a copy of numbers in double precision, None if one is not finite."""
+    if compiled is None or values.dtype.char not in "fd":
+        return values.astype(np.float64) if np.isfinite(values).all() else None
+    out = np.empty(values.shape)
+    return out if compiled.copy_finite(np.ascontiguousarray(values), out) else None

@@ -291,13 +291,15 @@ bool first_row(Table<T> X, nb::tuple block, Out<double> out) {
 }
 
 // numbers OUT: mean, scatter, minimum, maximum, span, magnitude, equal weights, (7, M); varying OUT: (M). Returns
-// the number of features that vary (-1 if squares cancel), and lowest and highest of span and of scatter.
+// the number of features that vary, lowest and highest of span and of scatter, and the sum of the scatter; -1 alone
+// if squares cancel.
 nb::tuple summarize_rows(const Summed& moments, const double* reference, index m, bool anyway, double* out, bool* varying) {
     const Summary summary{out, out + m, out + 2 * m, out + 3 * m, out + 4 * m, out + 5 * m, out + 6 * m, varying};
     const index n_varying = summarize_moments(moments, reference, m, anyway, summary);
-    if (n_varying < 0) return nb::make_tuple(n_varying, nb::none(), nb::none());
+    if (n_varying < 0) return nb::make_tuple(n_varying);
     const Range span = range_of(summary.span, m), scatter = range_of(summary.scatter, m);
-    return nb::make_tuple(n_varying, nb::make_tuple(span.low, span.high), nb::make_tuple(scatter.low, scatter.high));
+    return nb::make_tuple(n_varying, nb::make_tuple(span.low, span.high), nb::make_tuple(scatter.low, scatter.high),
+                          sum_of(summary.scatter, m));
 }
 
 nb::tuple summarize(In<double> sums, In<double> squares, In<double> minimum, In<double> maximum, In<double> observed,
@@ -508,6 +510,17 @@ void to_unit(In<double> x, Out<double> out, Out<double> unit) {
     rows_to_unit(x.data(), index(unit.size()), index(x.shape(1) * x.shape(2)), out.data(), unit.data());
 }
 
+// Copies numbers; false if one is not finite.
+template <class T>
+bool copy_finite(In<T> x, Out<double> out) {
+    double nothing = 0;
+    for (index i = 0; i < index(x.size()); ++i) {
+        out.data()[i] = double(x.data()[i]);
+        nothing += out.data()[i] * 0.0;  // NaN from the first on that is not finite
+    }
+    return nothing == 0;
+}
+
 // x: (..., M); out: (...).
 void sum_x_log_x(In<double> x, Out<double> out) {
     sums_x_log_x(x.data(), index(out.size()), index(x.shape(x.ndim() - 1)), out.data());
@@ -543,6 +556,7 @@ void define(nb::module_& m) {
     m.def("roots", &roots<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg());
     m.def("describe_alone", &describe_alone<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+    m.def("copy_finite", &copy_finite<T>, nb::arg().noconvert(), nb::arg());
     m.def("describe", &describe<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
 }
 

@@ -83,6 +83,7 @@ class Summary(NamedTuple):
     n_varying: int
     span_range: tuple[float, float]  # of all features
     scatter_range: tuple[float, float]
+    total_scatter: float
 
 
 class Slopes(NamedTuple):

@@ -52,7 +52,7 @@ def alternate_in_core(
     one_block = source.resident and source.n_blocks == 1 and "alternate" in source.operations
     if not one_block or (source.gaps and table.rescale) or not source.layout.is_numeric:
         return None
-    if not in_core(recipe) or not _KNOWN.issuperset(weights.memory):
+    if not is_in_core(recipe) or not _KNOWN.issuperset(weights.memory):
         return None
     if logger.isEnabledFor(logging.DEBUG):  # it reports every iteration of all starts
         return None
@@ -61,7 +61,7 @@ def alternate_in_core(
     return source.reduce(Alternation(rule, table, centers, weights, *stop))
 
 
-def in_core(recipe: Recipe) -> bool:
+def is_in_core(recipe: Recipe) -> bool:
     """Tell whether the core knows all parts."""
     parts: tuple[Any, ...] = recipe
     return all(map(_may_be_in_core, map(type, parts))) and all(part.in_core for part in parts)

@@ -572,7 +572,7 @@ class BaseFeatureWeightedKMeans(
                     "objective of the circle is kept. Try other starts or parameters"
                 )
             warn_user(f"{type(self).__name__} {why}.", NotConvergedWarning)
-        if 0.0 in mass:
+        if 0.0 in mass.tolist():
             n_found = int(np.count_nonzero(mass))
             why = (
                 "every row equals its center in all features that have weight. There may be "

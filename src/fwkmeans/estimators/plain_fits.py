@@ -25,11 +25,11 @@ from fwkmeans._engine import (
     Run,
     bind_parts,
     check_recipe,
-    in_core,
+    is_in_core,
     updates,
 )
 from fwkmeans._init import Seeds
-from fwkmeans._support.checks import RANDOM_STATE, SIMPLE
+from fwkmeans._support.checks import RANDOM_STATE, SIMPLE, check_parameters
 from fwkmeans._support.copies import copied
 from fwkmeans._support.threads import effective_n_threads
 from fwkmeans.estimators.inputs import is_plain, set_columns
@@ -100,9 +100,11 @@ def _settings_of(model: Any) -> Settings | None:
     table = describe(rows)[0]
     recipe = model._recipe(rows, table)
     check_recipe(recipe, rows)
-    observes = type(recipe.weighting).observe is not WeightRule.observe
-    if observes or not in_core(recipe):
+    rule: Any = recipe.weighting
+    usual = type(rule).observe is WeightRule.observe and type(rule).bind is WeightRule.bind
+    if not usual or not is_in_core(recipe):
         return None
+    check_parameters(rule, rule._constraints)
     return Settings(bind_parts(recipe, rows, table)[0], n_starts_of(model))
 
 
@@ -133,7 +135,7 @@ def run_plainly(model: Any, X: Any, settings: Settings) -> tuple[Problem, Run] |
     parts: tuple[Any, ...] = settings.recipe
     dissimilarity, center = copied(parts[0]), copied(parts[1])
     dissimilarity.table = center.table = table
-    rule = parts[2].bind(table, n_clusters)
+    rule = parts[2].adapted(table, n_clusters)
     problem = Problem(source, Recipe(dissimilarity, center, rule), table, n_clusters, X)
     if n_starts == 1:
         if type(model.init) is np.ndarray:

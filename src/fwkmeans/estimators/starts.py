@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
+from fwkmeans._core.functions import copy_finite
 from fwkmeans._engine import ARRAYS_A_PART, Outcome, Recipe, alternate, keeps_labels
 from fwkmeans._init import INITIALIZATIONS, Seeds, anomalous_start, initial_weights
 from fwkmeans._support.arrays import is_foreign, to_host
@@ -200,10 +201,10 @@ def checked_centers(estimator: Any, centers: Any, table: Description) -> FloatAr
             f"init gives {type(centers).__name__} of {np.ndim(centers)} dimensions; expected "
             f"centers of shape {shape}."
         )
-    # the usual case, without a sum, which can overflow
-    finite = plain and np.logical_and.reduce(np.isfinite(centers), axis=None)
-    if table.layout.is_numeric and finite and centers.size:
-        values = centers.astype(np.float64)
+    usual = plain and table.layout.is_numeric and centers.size
+    values: Any = copy_finite(centers) if usual else None
+    if values is not None:
+        pass
     elif table.layout.is_numeric:
         values = check_array(centers, dtype=np.float64, copy=True, input_name="init")
     else:

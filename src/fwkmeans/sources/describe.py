@@ -145,11 +145,12 @@ def _of_numbers(
     """Return the description that a `Summary` gives, with what it would compute when asked."""
     mean, scatter, minimum, maximum, *known = summary
     description = Description(n_rows, mass, mean, scatter, minimum, maximum, layout, mean, gaps)
-    vars(description).update(zip(_KNOWN, known, strict=True))
+    of_description = vars(description)
+    of_description["span"], of_description["magnitude"], of_description["equal_weights"] = known[:3]
+    of_description["varying"], of_description["n_varying"] = known[3:5]
+    of_description["span_range"], of_description["scatter_range"] = known[5:7]
+    of_description["total_scatter"] = known[7]
     return description
-
-
-_KNOWN = Summary._fields[4:]
 
 
 def describe(source: Source) -> tuple[Description, Faults]:

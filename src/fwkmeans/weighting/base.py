@@ -96,6 +96,10 @@ class WeightRule(BaseEstimator, ABC):
     def bind(self, table: Description, n_clusters: int) -> Self:
         """Check the parameters; return the rule with every "auto" replaced by a number."""
         check_parameters(self, self._constraints)
+        return self.adapted(table, n_clusters)
+
+    def adapted(self, table: Description, n_clusters: int) -> Self:
+        """Return the rule with every "auto" replaced by a number; its parameters are valid."""
         return self
 
     @property

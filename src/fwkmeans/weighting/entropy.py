@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from fwkmeans._core.functions import sum_x_log_x
-from fwkmeans._support.checks import at_least_zero, check_parameters, one_of
+from fwkmeans._support.checks import at_least_zero, one_of
 from fwkmeans._support.copies import copied
 from fwkmeans.typing import CoreRule, Description, FloatArray, WeightContext, Weights
 from fwkmeans.weighting.base import WeightRule
@@ -57,12 +57,11 @@ class EntropyWeights(WeightRule):
         """The rule as the compiled core knows it."""
         return CoreRule(1, 0, False, True, True, self.dispersion == "mean", self.gamma)
 
-    def bind(self, table: Description, n_clusters: int) -> Self:
+    def adapted(self, table: Description, n_clusters: int) -> Self:
         """Return the rule with gamma as a number."""
-        check_parameters(self, self._constraints)
         if isinstance(self.gamma, str) and self.gamma == "auto":
             parts = 2.0 * table.mass if self.dispersion == "mean" else n_clusters
-            gamma = float(np.add.reduce(table.scatter) / (parts * table.n_varying))
+            gamma = table.total_scatter / (parts * table.n_varying)
             bound = copied(self)
             bound.gamma = gamma
             return bound

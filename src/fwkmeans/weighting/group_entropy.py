@@ -78,12 +78,11 @@ class GroupEntropyWeights(WeightRule):
         mean = self.dispersion == "mean"
         return CoreRule(5, 0, False, True, False, mean, self.eta, self.lam, self.groups)
 
-    def bind(self, table: Description, n_clusters: int) -> Self:
+    def adapted(self, table: Description, n_clusters: int) -> Self:
         """Return the rule with its groups and both strengths as numbers."""
-        super().bind(table, n_clusters)
         groups = check_groups(self._groups(table), table.varying.size)
         parts = 2.0 * table.mass if self.dispersion == "mean" else n_clusters
-        scatter = table.scatter.sum() / parts
+        scatter = table.total_scatter / parts
         n_groups = len(np.unique(groups[table.varying]))
         automatic = {"lam": scatter / n_groups, "eta": scatter / table.n_varying}
         bound = copied(self)

@@ -108,9 +108,8 @@ class SharedPowerWeights(WeightRule):
         """The rule as the compiled core knows it; without Huang's zeros."""
         return CoreRule(2, 0, True, True, True, False, self.beta) if self.zero == "share" else None
 
-    def bind(self, table: Description, n_clusters: int) -> Self:
-        """Check the parameters."""
-        super().bind(table, n_clusters)
+    def adapted(self, table: Description, n_clusters: int) -> Self:
+        """Return the rule, unless powers of its weights underflow on this table."""
         _check_size(self.beta, table, type(self).__name__)
         return self
 
@@ -204,9 +203,8 @@ class ClusterPowerWeights(WeightRule):
         kind = 1 + ("frozen", "refresh", "inside").index(self.smoothing) if word else 0
         return CoreRule(3, kind, False, self.monotone, True, False, self.beta)
 
-    def bind(self, table: Description, n_clusters: int) -> Self:
-        """Check the parameters."""
-        super().bind(table, n_clusters)
+    def adapted(self, table: Description, n_clusters: int) -> Self:
+        """Return the rule, unless powers of its weights underflow on this table."""
         _check_size(self.beta, table, type(self).__name__)
         return self
 

@@ -85,7 +85,7 @@ def guard_of(guard: Any, table: Description, n_parts: int = 1) -> Any:
     where P is 1 for weights that all clusters share and K for weights of each cluster, because a
     cluster has one K-th of the rows on average.
     """
-    return np.multiply(guard, table.scatter.sum() / (n_parts * table.n_varying))
+    return np.multiply(guard, table.total_scatter / (n_parts * table.n_varying))
 
 
 def _power_formula(dispersion: FloatArray, beta: FloatArray, table: Description) -> FloatArray:
