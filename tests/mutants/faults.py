@@ -1772,6 +1772,66 @@ among(
     ),
 )
 among(
+    "estimators/plain_fits.py",
+    (
+        "settings-without-types",
+        "forgotten case",
+        "key = (kind, values, types, is_array or init)",
+        "key = (kind, values, is_array or init)",
+        "tests/estimators/test_plain_fits.py",
+    ),
+    (
+        "settings-of-any-start",
+        "forgotten case",
+        "key = (kind, values, types, is_array or init)",
+        "key = (kind, values, types, is_array)",
+        "tests/estimators/test_plain_fits.py",
+    ),
+    (
+        "settings-of-a-base",
+        "forgotten case",
+        'vars(type(model)).get("_recipe_by_parameters", False)',
+        "model._recipe_by_parameters",
+        "tests/estimators/test_plain_fits.py",
+    ),
+    (
+        "plain-parts-of-another-table",
+        "stale",
+        "    dissimilarity.table = center.table = table\n",
+        "",
+        "tests/estimators/test_plain_fits.py",
+    ),
+    (
+        "plain-unequal-spreads",
+        "forgotten case",
+        "if widest > MOST * narrowest or not (",
+        "if not (",
+        "tests/estimators/test_plain_fits.py tests/estimators",
+    ),
+    (
+        "plain-columns-of-another-fit",
+        "stale",
+        "    set_columns(model, X.shape[1])\n",
+        "    model.n_features_in_ = X.shape[1]\n",
+        "tests/estimators/test_plain_fits.py",
+    ),
+    (
+        "plain-strided-rows",
+        "forgotten case",
+        "if not (flags.aligned and flags.forc):",
+        "if not flags.aligned:",
+        "tests/estimators/test_plain_fits.py",
+    ),
+    (
+        "plain-starts-given-up",
+        "forgotten case",
+        "        if given_up is None:\n            return problem, outcome.best()\n",
+        "        return problem, outcome.best()\n",
+        "tests/estimators/test_plain_fits.py",
+    ),
+)
+
+among(
     "estimators/inputs.py",
     (
         "view-makes-no-gaps",

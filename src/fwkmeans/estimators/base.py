@@ -306,7 +306,7 @@ class BaseFeatureWeightedKMeans(
         labels : ndarray of shape (n_samples,)
             Number of the cluster of each row; the lowest on ties.
         """
-        check_is_fitted(self)
+        self._check_is_fitted()
         if is_dask(X):
             later: LabelArray = self._compute_later("predict", X)
             return later
@@ -337,7 +337,7 @@ class BaseFeatureWeightedKMeans(
         distances : ndarray of shape (n_samples, n_clusters)
             Square root of the weighted dissimilarity (the p-th root for Minkowski dissimilarities).
         """
-        check_is_fitted(self)
+        self._check_is_fitted()
         if is_dask(X):
             return self._compute_later("transform", X, self.n_clusters_)
         source = self._rows_of(X, device)
@@ -372,7 +372,7 @@ class BaseFeatureWeightedKMeans(
         score : float
             On the rows of `fit` this is ``-inertia_``.
         """
-        check_is_fitted(self)
+        self._check_is_fitted()
         warn_if_searched()
         with np.errstate(over="ignore", invalid="ignore"):
             given = self._opened(X, sample_weight, reset=False, device=device)
@@ -395,6 +395,10 @@ class BaseFeatureWeightedKMeans(
         return int(self.cluster_centers_.shape[0])
 
     # ---- before the fit -------------------------------------------------------------------------
+
+    def _check_is_fitted(self) -> None:
+        if "cluster_centers_" not in vars(self):  # scikit-learn looks at tags, which takes long
+            check_is_fitted(self)
 
     def _opened(self, X: Any, sample_weight: Any, *, reset: bool, device: Any = None) -> Input:
         """Return the rows that a user passed, and remember the codes of their categories."""

@@ -35,7 +35,8 @@ from fwkmeans._support.threads import effective_n_threads
 from fwkmeans.estimators.inputs import is_plain, set_columns
 from fwkmeans.estimators.spreads import MOST
 from fwkmeans.estimators.starts import Problem, checked_centers, is_anomalous, n_starts_of
-from fwkmeans.sources import MemorySource, describe, describe_complete
+from fwkmeans.sources import MemorySource, describe
+from fwkmeans.sources.describe import describe_complete
 from fwkmeans.weighting import WeightRule
 
 __all__ = ["Settings", "check_settings", "run_plainly"]

@@ -3,13 +3,7 @@
 from fwkmeans._tabular.readers.arrays import open_npy
 from fwkmeans.sources.base import BlockSource, join_in_tree, on_block
 from fwkmeans.sources.chunks import BLOCK_BYTES, MEMORY, ChunkedSource
-from fwkmeans.sources.describe import (
-    Faults,
-    count_faults,
-    describe,
-    describe_complete,
-    observed_mass,
-)
+from fwkmeans.sources.describe import Faults, count_faults, describe, observed_mass
 from fwkmeans.sources.device import DeviceSource, StreamedSource
 from fwkmeans.sources.entities import centers_of, count_present, indicators, rows_at
 from fwkmeans.sources.gaps import count_observed, weigh_gaps
@@ -31,7 +25,6 @@ __all__ = [
     "count_observed",
     "count_present",
     "describe",
-    "describe_complete",
     "indicators",
     "join_in_tree",
     "observed_mass",
