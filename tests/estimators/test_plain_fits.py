@@ -124,9 +124,14 @@ def test_small_and_equal_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_starts_that_overflow_end_as_in_the_general_way(monkeypatch: pytest.MonkeyPatch) -> None:
     X = _table(0)
-    far = np.full((3, 5), 1e200)
-    far[1:] = X[:2]
-    for model in (KMeans(3, init=far), EWKMeans(3, init=far)):
+    all_far = np.full((3, 5), 1e200)
+    one_far = np.concatenate([all_far[:1], X[:2]])
+    for model in (
+        KMeans(3, init=one_far),
+        KMeans(3, init=all_far),
+        EWKMeans(3, init=one_far),
+        EWKMeans(3, init=all_far),
+    ):
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)
             ends = []
@@ -136,6 +141,20 @@ def test_starts_that_overflow_end_as_in_the_general_way(monkeypatch: pytest.Monk
                 except ValueError as error:
                     ends.append({"error": str(error)})
         _assert_same(*ends)
+
+
+def test_a_start_that_the_core_gives_up_runs_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = _table(5)
+    expected = KMeans(3, init=X[:3].copy()).fit(X)
+    kernel = compiled.alternate
+
+    def give_up(*arguments: Any, **options: Any) -> Any:
+        ended = kernel(*arguments, **options)
+        return ended._replace(objective=np.zeros(1), given_up=np.ones(1, dtype=np.bool_))
+
+    monkeypatch.setattr(compiled, "alternate", give_up)
+    found = KMeans(3, init=X[:3].copy()).fit(X)
+    _assert_same(vars(found), vars(expected))
 
 
 def _is_plain(model: Any, X: Any, monkeypatch: pytest.MonkeyPatch, **options: Any) -> bool:
