@@ -73,6 +73,5 @@ def uses_one_thread(n_rows: int, n_features: int, n_clusters: int) -> bool:
     """Tell whether the loop of a single start takes one thread, however many there are."""
     if compiled is None:
         return True
-    work = n_rows * n_features * n_clusters
-    one_segment = compiled.n_segments(n_rows, n_clusters, n_features) == 1
-    return bool(one_segment and work < compiled.SHAREABLE)
+    shared = n_rows * n_features * n_clusters >= compiled.SHAREABLE
+    return not shared and n_rows < 2 * compiled.SEGMENT

@@ -30,6 +30,7 @@ from fwkmeans.typing import (
 )
 
 __all__ = [
+    "SEGMENT",
     "SHAREABLE",
     "accumulate_all",
     "alternate",
@@ -65,7 +66,7 @@ __all__ = [
 exp, log, copy_finite = _kernels.exp, _kernels.log, _kernels.copy_finite
 summarize, sum_x_log_x, to_unit = _kernels.summarize, _kernels.sum_x_log_x, _kernels.to_unit
 instruction_set, largest_share = _kernels.instruction_set, _kernels.largest_share
-n_segments, SHAREABLE = _kernels.n_segments, _kernels.SHAREABLE
+n_segments, SEGMENT, SHAREABLE = _kernels.n_segments, _kernels.SEGMENT, _kernels.SHAREABLE
 
 # Below this many multiply-adds a second thread costs more than it saves.
 _SMALL = 1 << 19

@@ -580,6 +580,7 @@ NB_MODULE(_kernels, m) {
     m.def("add_masses", &fwk::add_masses, nb::arg(), nb::arg().none(), nb::arg());
     m.def("n_segments", &fwk::n_segments);
     m.attr("SHAREABLE") = fwk::SHAREABLE;
+    m.attr("SEGMENT") = fwk::SEGMENT;
     m.def("instruction_set", fwk::name_of_instruction_set);
     m.def("x86_level", [](std::uint32_t leaf1_ecx, std::uint32_t leaf7_ebx,
                           std::uint32_t extended1_ecx, std::uint32_t saved_registers,

@@ -30,10 +30,12 @@ using Known = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::device::cpu>;  //
 
 // ---- segments, tasks, interruption --------------------------------------------------------------
 
+constexpr index SEGMENT = 1024;  // rows, at least, where there are several segments
+
 // At most 64; fewer where their sums would not fit into a cache, one where not into 64 MiB.
 index n_segments(index n_rows, index n_clusters, index n_features) {
     const index bytes = 16 * n_clusters * std::max<index>(1, n_features);
-    const index by_rows = std::min<index>(n_rows / 1024, 64);
+    const index by_rows = std::min<index>(n_rows / SEGMENT, 64);
     const index by_cache = std::max<index>(16, (index(4) << 20) / bytes);
     const index by_memory = (index(64) << 20) / bytes;
     return std::max<index>(1, std::min({by_rows, by_cache, by_memory}));
