@@ -288,13 +288,15 @@ def describe_alone(block: Block) -> tuple[FloatArray, Moments, Summary | FloatAr
     return reference, moments, summary
 
 
-def describe_complete(block: Block) -> tuple[float, int, tuple[Any, ...]] | None:
+def describe_complete(block: Block) -> tuple[float, int, Summary] | None:
     """Return mass, number of rows with weight, and `Summary` of a block that has all rows.
 
     None if a cell is missing or infinite, or if squares cancel.
     """
     numbers, _, varying, (mass, n_rows, n_odd, found) = _describe_alone(block)
-    return None if n_odd or found[0] < 0 else (mass, n_rows, (*numbers[6:], varying, *found))
+    if n_odd or found[0] < 0:
+        return None
+    return mass, n_rows, Summary._make((*numbers[6:], varying, *found))
 
 
 def _describe_alone(block: Block) -> tuple[FloatArray, IntArray, BoolArray, Any]:

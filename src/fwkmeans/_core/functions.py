@@ -17,6 +17,8 @@ from fwkmeans._core import compiled
 from fwkmeans._core.twin import Moments, Summary
 from fwkmeans.typing import FloatArray
 
+_PLAIN = (np.dtype(np.float64), np.dtype(np.float32))  # in the byte order of the machine
+
 
 def exp(values: Any) -> FloatArray:
     """Return the exponential of each number."""
@@ -126,7 +128,7 @@ def _summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summ
 
 def copy_finite(values: FloatArray) -> FloatArray | None:
     """Return a copy of numbers in double precision, None if one is not finite."""
-    if compiled is None or values.dtype.char not in "fd":
+    if compiled is None or values.dtype not in _PLAIN:
         return values.astype(np.float64) if np.isfinite(values).all() else None
     out = np.empty(values.shape)
     return out if compiled.copy_finite(np.ascontiguousarray(values), out) else None

@@ -102,10 +102,7 @@ def alternate_in_python(
     tol: float,
 ) -> Outcome:
     """Do what `alternate` does for any parts; the loop of the core (``loop.hpp``) is its twin."""
-    with (
-        source.in_place(ARRAYS_A_PART * centers.nbytes) as rows,
-        np.errstate(over="ignore", invalid="ignore"),  # a start that overflows ends
-    ):
+    with source.in_place(ARRAYS_A_PART * centers.nbytes) as rows:
         return _alternate(rows, recipe, table, centers, weights, max_iter=max_iter, tol=tol)
 
 

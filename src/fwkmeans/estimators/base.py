@@ -94,8 +94,9 @@ class BaseFeatureWeightedKMeans(
     #: Parameters as in the survey's experiments; see `as_in_survey`.
     survey_settings: ClassVar[Mapping[str, Any]] = {}
     _is_one_batch: ClassVar[bool] = True  # the best of its starts is the result
-    #: Whether `_recipe` looks at the parameters alone; a class says this for itself only.
-    _recipe_by_parameters: ClassVar[bool] = False
+    #: Whether usual fits may be done in few steps (`plain_fits`): `_recipe` looks at the parameters
+    #: alone, and of all steps only `_set_fitted` is its own. A class says so for itself only.
+    _fits_plainly: ClassVar[bool] = False
     n_clusters: int | None
     init: Any
     n_init: Any
@@ -162,13 +163,14 @@ class BaseFeatureWeightedKMeans(
         settings = check_settings(self)
         for name in ("_stream", "n_steps_"):  # of partial_fit
             self.__dict__.pop(name, None)
-        if settings is not None and sample_weight is None and device is None:
-            found = run_plainly(self, X, settings)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
+            found = None
+            if settings is not None and sample_weight is None and device is None:
+                found = run_plainly(self, X, settings)
             if found is not None:
                 self._set_run(*found)
-                return
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
-            self._fit_checked(X, sample_weight, device)
+            else:
+                self._fit_checked(X, sample_weight, device)
         if type(X) is np.ndarray and device is None:
             return  # all is NumPy's
         for name, value in vars(self).items():

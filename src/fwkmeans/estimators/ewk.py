@@ -88,7 +88,7 @@ class EWKMeans(BaseFeatureWeightedKMeans):
 
     survey_settings: ClassVar = {"dispersion": "mean"}
 
-    _recipe_by_parameters = True
+    _fits_plainly = True
 
     _constraints: ClassVar = EntropyWeights._constraints
 

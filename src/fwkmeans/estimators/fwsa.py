@@ -90,7 +90,7 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
 
     survey_settings: ClassVar = {"guard": 0.0}
 
-    _recipe_by_parameters = True
+    _fits_plainly = True
 
     _constraints: ClassVar = SelfAdjustingWeights._constraints
 

@@ -139,7 +139,7 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         "pattern_ties": "last",
     }
 
-    _recipe_by_parameters = True
+    _fits_plainly = True
 
     _constraints: ClassVar = {
         "p": POWER,

@@ -66,7 +66,7 @@ class KMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
-    _recipe_by_parameters = True
+    _fits_plainly = True
 
     _constraints: ClassVar = {"copy_x": BOOLEAN, "algorithm": one_of("lloyd", "elkan")}
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import math
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ from fwkmeans._engine import (
     updates,
 )
 from fwkmeans._init import Seeds
-from fwkmeans._support.checks import RANDOM_STATE, SIMPLE, check_parameters
+from fwkmeans._support.checks import SIMPLE, check_parameters
 from fwkmeans._support.copies import copied
 from fwkmeans._support.threads import effective_n_threads
 from fwkmeans.estimators.inputs import is_plain, set_columns
@@ -59,40 +60,56 @@ _checked: dict[Any, Settings | None] = {}
 
 def check_settings(model: Any) -> Settings | None:
     """Check the parameters of a model; return what they decide, None if its fit is not usual."""
-    kind: Any = type(model)
-    init = getattr(model, "init", None)
-    values = _parameters_of(kind)(model)
-    types = tuple(map(type, values))
-    is_array = type(init) is np.ndarray
-    if not SIMPLE.issuperset(types) or not (is_array or type(init) is str):
-        model._check_parameters()
-        return None
-    if model.random_state is not None:
-        RANDOM_STATE.check("random_state", model.random_state, kind.__name__)
-    key = (kind, values, types, is_array or init)
-    if key in _checked:
-        return _checked[key]
+    key = _key_of(model) if "_fits_plainly" in vars(type(model)) else None
+    if key is not None and key in _checked:
+        return _checked[key]  # they have been checked
     model._check_parameters()
-    settings = _settings_of(model)
-    if len(_checked) < _MANY:
-        _checked[key] = settings
+    if key is None:
+        return None
+    if len(_checked) >= _MANY:
+        _checked.clear()
+    _checked[key] = settings = _settings_of(model)
     return settings
+
+
+def _key_of(model: Any) -> tuple[Any, ...] | None:
+    """Return what tells the settings of a model from others; None if they are not simple."""
+    kind: Any = type(model)
+    try:
+        values, init = _parameters_of(kind)(model), model.init
+        seed, verbose = model.random_state, model.verbose
+    except AttributeError:  # such as a model that was saved before a parameter existed
+        return None
+    types = tuple(map(type, values))
+    given = type(init) is np.ndarray
+    # other seeds move on with each draw
+    fixed = seed is None or (type(seed) is int and 0 <= seed < 2**32)
+    silent = type(verbose) in (int, bool) and not verbose
+    simple = SIMPLE.issuperset(types) and (given or type(init) is str)
+    if not (fixed and silent and simple):
+        return None
+    signs = _signs(values) if 0.0 in values else None
+    return kind, values, types, given or init, signs
+
+
+def _signs(values: tuple[Any, ...]) -> tuple[float, ...]:
+    """Return the signs of all floats: 0.0 and -0.0 are equal."""
+    return tuple(math.copysign(1.0, value) for value in values if type(value) is float)
 
 
 @functools.cache
 def _parameters_of(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
-    """Return what gives all parameters of a model but two that hardly ever repeat."""
-    names = inspect.signature(kind).parameters.keys() - {"init", "random_state"}
+    """Return what gives all parameters but those that differ from fit to fit, or are never set."""
+    names = inspect.signature(kind).parameters.keys() - {"init", "random_state", "verbose"}
     return attrgetter(*sorted(names))
 
 
 def _settings_of(model: Any) -> Settings | None:
     """Return what the parameters of a model decide, which are valid and simple."""
-    own = vars(type(model)).get("_recipe_by_parameters", False)  # of this class, not of a base
     no_gaps = getattr(model, "missing", "error") == "error"
     by_dtype = getattr(model, "categorical_features", None) in (None, "from_dtype")
     uniform = getattr(model, "weight_init", "uniform") == "uniform"
-    usual = own and no_gaps and by_dtype and uniform and not model.verbose
+    usual = no_gaps and by_dtype and uniform
     if not usual or model.n_clusters is None or is_anomalous(model):
         return None
     if type(model.init) is np.ndarray and model.n_init not in ("auto", 1):
@@ -137,16 +154,18 @@ def run_plainly(model: Any, X: Any, settings: Settings) -> tuple[Problem, Run] |
     dissimilarity, center = copied(parts[0]), copied(parts[1])
     dissimilarity.table = center.table = table
     rule = parts[2].adapted(table, n_clusters)
+    rule = copied(rule) if rule is parts[2] else rule  # models share nothing that can be changed
     problem = Problem(source, Recipe(dissimilarity, center, rule), table, n_clusters, X)
-    if n_starts == 1:
-        if type(model.init) is np.ndarray:
-            centers = checked_centers(model, model.init, table)[None]
-        else:
-            centers = model._initial_centers(problem, Seeds(model.random_state), range(1))
-        weights = rule.initial(1, n_clusters, table)
-        stop = (int(model.max_iter), model.tol, updates(source), True)
-        loop = Alternation(rule, table, centers, weights, *stop, initial=weights)
-        (outcome, given_up), _ = loop.on_block(block, {})
-        if given_up is None:
-            return problem, outcome.best()
-    return problem, model._best_run(problem, n_starts)
+    if n_starts > 1:
+        return problem, model._best_run(problem, n_starts)
+    if type(model.init) is np.ndarray:
+        centers = checked_centers(model, model.init, table)[None]
+    else:
+        centers = model._initial_centers(problem, Seeds(model.random_state), range(1))
+    weights = rule.initial(1, n_clusters, table)
+    stop = (int(model.max_iter), model.tol)
+    loop = Alternation(rule, table, centers, weights, *stop, updates(source), True, initial=weights)
+    (outcome, given_up), _ = loop.on_block(block, {})
+    if given_up is not None:
+        outcome = problem.alternate(centers, weights, max_iter=stop[0], tol=stop[1])
+    return problem, outcome.best()

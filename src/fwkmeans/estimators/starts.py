@@ -201,14 +201,13 @@ def checked_centers(estimator: Any, centers: Any, table: Description) -> FloatAr
             f"init gives {type(centers).__name__} of {np.ndim(centers)} dimensions; expected "
             f"centers of shape {shape}."
         )
-    usual = plain and table.layout.is_numeric and centers.size
-    values: Any = copy_finite(centers) if usual else None
-    if values is not None:
-        pass
-    elif table.layout.is_numeric:
-        values = check_array(centers, dtype=np.float64, copy=True, input_name="init")
-    else:
+    values: Any = None
+    if not table.layout.is_numeric:
         values = as_table(centers, input_name="init")
+    elif plain and centers.size:
+        values = copy_finite(centers)  # the usual case
+    if values is None:
+        values = check_array(centers, dtype=np.float64, copy=True, input_name="init")
     if values.shape != shape:
         raise ValueError(
             f"The shape of the initial centers {values.shape} does not match the number of "

@@ -107,7 +107,7 @@ class WKMeans(BaseFeatureWeightedKMeans):
         "category_weight": 1.0,
     }
 
-    _recipe_by_parameters = True
+    _fits_plainly = True
 
     _constraints: ClassVar = {
         **SharedPowerWeights._constraints,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -140,16 +140,16 @@ def describe_complete(block: Block) -> Description | None:
 
 
 def _of_numbers(
-    n_rows: int, mass: float, summary: tuple[Any, ...], layout: Layout, gaps: bool
+    n_rows: int, mass: float, summary: Summary, layout: Layout, gaps: bool
 ) -> Description:
-    """Return the description that a `Summary` gives, with what it would compute when asked."""
-    mean, scatter, minimum, maximum, *known = summary
+    """Return the description of numbers, with what it would compute when asked."""
+    mean, scatter, minimum, maximum = summary[:4]
     description = Description(n_rows, mass, mean, scatter, minimum, maximum, layout, mean, gaps)
-    of_description = vars(description)
-    of_description["span"], of_description["magnitude"], of_description["equal_weights"] = known[:3]
-    of_description["varying"], of_description["n_varying"] = known[3:5]
-    of_description["span_range"], of_description["scatter_range"] = known[5:7]
-    of_description["total_scatter"] = known[7]
+    known = vars(description)
+    known["varying"], known["n_varying"] = summary.varying, summary.n_varying
+    known["equal_weights"], known["total_scatter"] = summary.equal_weights, summary.total_scatter
+    known["span"], known["magnitude"] = summary.span, summary.magnitude
+    known["span_range"], known["scatter_range"] = summary.span_range, summary.scatter_range
     return description
 
 
