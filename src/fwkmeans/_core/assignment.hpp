@@ -710,11 +710,10 @@ inline void assign_block(Scratch<T>& block, const Start<T>& exactly, const Start
     if (exactly.rescale) divide_anew(block, exactly);
 }
 
-// Calls body() for each block of rows [begin, end).
+// Calls body() for each block of rows [begin, end), of which each but the last has `step`.
 template <class T, class Body>
-inline void for_each_block(const Rows<T>& table, index begin, index end, Scratch<T>& block,
+inline void for_each_block(const Rows<T>& table, index begin, index end, index step, Scratch<T>& block,
                            Cancel cancel, Body body) {
-    const index step = block_rows(table);
     for (index at = begin; at < end && !cancel.poll(cancel.state); at += step) {
         const index stop = at + step < end ? at + step : end;
         stage(table, at, stop, block);
@@ -725,11 +724,34 @@ inline void for_each_block(const Rows<T>& table, index begin, index end, Scratch
         body();
     }
 }
+template <class T, class Body>
+inline void for_each_block(const Rows<T>& table, index begin, index end, Scratch<T>& block,
+                           Cancel cancel, Body body) {
+    for_each_block(table, begin, end, block_rows<T>(table.n_features), block, cancel, body);
+}
 
-// Whether the only block is in the scratch memory since the last time.
+// Labels and keys of all rows, which are packed in F, for the only start; returns how many the race could not decide.
+template <class T, class F>
+index assign_packed(const Rows<T>& table, Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
+                    const char* prepared) {
+    const PackedRows<F> packed(table.packed, table.n_rows, table.n_features, table.gaps);
+    Scratch<F> racing(nullptr, table.n_features, starts.n_clusters, false);
+    racing.n_rows = table.n_rows;
+    racing.panels = packed.panels;
+    racing.norms = packed.norms;
+    racing.holes = packed.holes;
+    racing.labels = block.labels;
+    racing.levels = nullptr;
+    block.keys = packed.keys;
+    const auto nearest = [&](index i) { return exactly.nearest(block.row(i), nullptr); };
+    if (starts.expanded) return race_block<F, true>(racing, starts, prepared, 0, nearest);
+    return race_block<F, false>(racing, starts, prepared, 0, nearest);
+}
 template <class T>
-inline bool is_packed(const Rows<T>& table, index begin, index end) {
-    return table.packed && end - begin <= block_rows(table);
+index assign_packed(const Rows<T>& table, Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
+                    const char* prepared) {
+    return table.single ? assign_packed<T, float>(table, block, exactly, starts, prepared)
+                        : assign_packed<T, T>(table, block, exactly, starts, prepared);
 }
 
 // Packs a block for assign_block.
@@ -746,9 +768,8 @@ inline void pack_block(const Rows<T>& table, const Starts& starts, const char* p
 template <class T, class Body>
 inline void for_each_packed_block(const Rows<T>& table, index begin, index end, const Starts& starts,
                                   const char* prepared, Scratch<T>& block, Cancel cancel, Body body) {
-    const bool there = is_packed(table, begin, end);
     for_each_block(table, begin, end, block, cancel, [&] {
-        if (!there) pack_block(table, starts, prepared, block);
+        pack_block(table, starts, prepared, block);
         body();
     });
 }

@@ -92,7 +92,8 @@ bool assign_in_single(Scratch<T>& block, Undecided<float>& open, const Start<T>&
     return doubtful <= block.n_rows / 8;
 }
 
-// `single`: prepared by the kernels of float, null if not; its scratch is that of bounded passes.
+// `single`: prepared by the kernels of float, null if not; its scratch is that of bounded passes. Rows that are packed
+// race as they are packed.
 // `products`: what is raced before, null if nothing.
 template <class T>
 void assign(const Rows<T>& table, index begin, index end, const Starts& starts, const char* prepared,
@@ -100,7 +101,9 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
     if (out.known) single = products = nullptr;
     const Start<T> exactly(table, starts, 0);
     const bool look = out.odd && !out.known;
-    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps || look);
+    Scratch<T> block = table.packed
+                           ? scratch_of_packed(scratch, table, starts.n_clusters)
+                           : Scratch<T>(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps || look);
     const bool largest = exactly.p == __builtin_inf();
     double objective = 0;
     const index m = starts.n_features;
@@ -109,8 +112,11 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
     Parts parts = {by_products && by_products->one, by_products && by_products->both};
     Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m), table.gaps || look);
     open.rows.upper = nullptr;
-    for_each_block(table, begin, end, block, cancel, [&] {
-        if (out.known) {
+    const index step = table.packed ? end - begin : block_rows<T>(m);
+    for_each_block(table, begin, end, step, block, cancel, [&] {
+        if (table.packed) {
+            assign_packed(table, block, exactly, starts, table.single ? single : prepared);
+        } else if (out.known) {
             __builtin_memcpy(block.labels, out.labels + (block.first - begin), std::size_t(block.n_rows) * 4);
         } else if (single) {
             if (!assign_in_single(block, open, exactly, starts, single, by_products, parts)) single = nullptr;
@@ -327,7 +333,7 @@ void observed(const Rows<T>& table, index begin, index end, void* scratch, std::
 
 template <class T>
 constexpr Kernels<T> table_of() {
-    return {FWK_NAME,     prepared_bytes<T>, prepare<T>,   scratch_bytes<T>, accumulate<T>,
+    return {FWK_NAME,     prepared_bytes<T>, prepare<T>,   scratch_bytes<T>, packed_bytes<T>, pack_rows<T>, accumulate<T>,
             bounded_bytes<T>, accumulate_bounded<T>, sum_clusters<T>, products_bytes, prepare_products, expect<T>,
             farthest<T>,  farthest_bounded<T>, assign<T>,         distances<T>, slopes<T>,        powers<T>,
             roots_bytes,  roots<T>,          describe<T>,  finite<T>, observed<T>, seeding_rows,     pack_for_seeding,

@@ -21,8 +21,8 @@ struct Rows {
     index n_categorical;
     bool gaps;     // cells may be missing
     bool stretch;  // a row's dissimilarity is then multiplied by all / observed features
-    bool whole = false;   // `accumulate` takes all of these rows as one block
-    bool packed = false;  // and has left them in the scratch memory
+    const void* packed = nullptr;  // what `pack` wrote: `accumulate` and `assign` take all rows as one block; null: none
+    bool single = false;           // whether that is in single precision
 };
 
 // R starts: what they assign by. weights has one row a cluster, or one row in all when shared.
@@ -163,8 +163,13 @@ struct Kernels {
     std::size_t (*prepared_bytes)(const Starts&);  // one start
     void (*prepare)(const Starts&, index start, void* prepared);
     std::size_t (*scratch_bytes)(const Rows<T>&, index n_clusters, bool powers);
-    void (*accumulate)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
-                       const char* prepared, void* scratch, const LastLabels&, const Sums&, Cancel);
+    // All rows for passes without bounds and for final labels, in single precision if the rows say so.
+    std::size_t (*packed_bytes)(const Rows<T>&);
+    void (*pack)(const Rows<T>&, const double* shift, void* packed);
+    // Rows that are packed in single precision race there, by what the kernels of float have prepared. Returns how
+    // many this could not decide.
+    index (*accumulate)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
+                        const char* prepared, void* scratch, const LastLabels&, const Sums&, Cancel);
     // The same for one start of squares without offsets, whose last labels and bounds are known: rows
     // whose bounds decide are not read, unless all are summed. fingerprint is the change of it. Without
     // `sums`, nothing is summed.

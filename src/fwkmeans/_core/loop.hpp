@@ -4,6 +4,7 @@
 #pragma once
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 
 #include "dispatch.hpp"
@@ -46,12 +47,13 @@ struct Problem {
         const bool simple = !rule.has_offsets() || each >= 100;
         return (updates || worthwhile) && simple && n_clusters > 1;
     }
-    // The rows for passes without bounds: one block that is packed once for all passes, if a second cache has room for
-    // it beside the rows. (Sums of the rows that change depend on the blocks.)
-    Rows<T> plain_rows() const {
-        Rows<T> plain = rows;
-        plain.whole = n_segments == 1 && !updates && rows.n_rows * rows.n_features * index(sizeof(T)) <= WHOLE;
-        return plain;
+    // Whether rows in double precision can race in single.
+    bool fits_single() const { return Races::first<T>(span, rows.n_features, rows.gaps).single; }
+    // Whether all rows are packed once, for passes without bounds and the final labels, if a second cache has room for
+    // that beside them. (Sums of the rows that change depend on the blocks.)
+    bool packs() const {
+        const index each = fits_single() ? sizeof(float) : sizeof(T), bytes = rows.n_rows * rows.n_features * each;
+        return n_segments == 1 && !updates && n_clusters > 1 && rows.column_stride == 1 && !bounded() && bytes <= WHOLE;
     }
     // Whether starts run one after the other, each by all threads if its passes can be shared.
     bool is_team() const { return n_threads > 1 && n_starts < 2 * n_threads; }
@@ -79,7 +81,7 @@ class Passes {
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), n_threads_(n_threads),
           worker_(worker), cancel_of_(cancel_of),
           bytes_(((problem.bounded() ? kernels<T>().bounded_bytes(problem.rows, k_)
-                                     : kernels<T>().scratch_bytes(problem.plain_rows(), k_, false)) +
+                                     : kernels<T>().scratch_bytes(problem.rows, k_, false)) +
                   63) /
                  64 * 64),
           size_(2 * k_ + (problem.rows.gaps ? 3 : 2) * k_ * m_ + 2),
@@ -91,8 +93,8 @@ class Passes {
     // Sums of the rows (or of those that change); the labels are replaced if they are kept.
     // With bounds the fingerprint is the change of it.
     void accumulate(const Starts& starts, std::int32_t* labels, bool update, const Bounds* bounds = nullptr) {
-        const Races none{}, possible = races.of(starts);
-        prepare(starts, !bounds ? none : bounds->upper ? possible : Races{possible.single, false, false});
+        const Races possible = races.of(starts), single{possible.single && (bounds || problem_.rows.single), false, false};
+        prepare(starts, bounds && bounds->upper ? possible : single);
         std::fill(counts_.begin(), counts_.end(), 0);
         const unsigned char flag = update;
         const LastLabels known{labels, problem_.rows.n_rows, &flag};
@@ -122,7 +124,6 @@ class Passes {
     std::int64_t farthest(const Starts& starts, const unsigned char* eligible, double& distance,
                           const std::int32_t* labels, const Bounds* bounds) {
         if (!bounds) prepare(starts, Races{});
-        packed_ = false;
         std::vector<double> distances(problem_.n_segments, 0.0);
         std::vector<std::int64_t> rows(problem_.n_segments, -1);
         const auto search = [&](index segment, int worker, int place) {
@@ -252,11 +253,11 @@ class Passes {
             own.counts = &counts_[N_COUNTS * segment];
             assign_and_sum(starts, known, own, begin, end, of(memory), worker, place);
         } else {
-            Rows<T> rows = problem_.plain_rows();
-            rows.packed = packed_;
-            kernels<T>().accumulate(rows, begin, end, starts, 0, 1, prepared_.data(), scratch(place),
-                                    known, of(memory), cancel_of_(worker));
-            if (problem_.n_segments == 1) packed_ = true;  // several would use the same memory
+            Rows<T> rows = problem_.rows;
+            if (rows.single && !races.single) rows.packed = nullptr;
+            counts_[N_COUNTS * segment + DOUBTFUL] +=
+                kernels<T>().accumulate(rows, begin, end, starts, 0, 1, prepared_.data(), scratch(place), known,
+                                        of(memory), cancel_of_(worker));
         }
     }
     void assign_and_sum(const Starts& starts, const LastLabels& known, const Bounds& bounds, index begin,
@@ -287,7 +288,6 @@ class Passes {
     SomeRows some_rows_;
     std::vector<std::int64_t> counts_;  // (parts, N_COUNTS)
     std::vector<std::int32_t> order_, position_;  // rows by their labels, and where clusters begin
-    bool packed_ = false;  // whether all rows are in the scratch memory
 };
 
 // Runs starts one after the other; its memory serves them all.
@@ -387,8 +387,7 @@ class Loop {
     }
 
     Starts starts_of(const double* reference) const {
-        // such passes need half of the arithmetic; packed rows of other passes have no norms
-        const bool shared = rule_.n_own() != k_ || k_ == 1 || (problem_.bounded() && equal_weights());
+        const bool shared = rule_.n_own() != k_ || k_ == 1 || equal_weights();  // needs half of the arithmetic
         return {1,
                 k_,
                 m_,
@@ -437,6 +436,7 @@ class Loop {
         if (!problem_.bounded()) {
             passes_.accumulate(starts, problem_.updates ? labels_.data() : nullptr, update);
             fingerprint_ = *passes_.total().fingerprint;
+            passes_.choose_races();
         } else {
             const Bounds bounds = moved_bounds();
             passes_.accumulate(starts, labels_.data(), update, &bounds);
@@ -712,17 +712,34 @@ std::vector<T> contiguous_rows(const Problem<T>& problem) {
     return copy;
 }
 
+// A problem whose rows lie as passes want them: contiguous if they are few, and packed once if that serves all passes.
+template <class T>
+class Laid {
+   public:
+    Problem<T> problem;
+    explicit Laid(const Problem<T>& given) : problem(given), contiguous_(contiguous_rows(given)) {
+        Rows<T>& rows = problem.rows;
+        if (!contiguous_.empty())
+            rows.data = contiguous_.data(), rows.row_stride = rows.n_features, rows.column_stride = 1;
+        if (!problem.packs()) return;
+        rows.single = problem.fits_single();
+        packed_.emplace(kernels<T>().packed_bytes(rows));
+        kernels<T>().pack(rows, problem.shift, packed_->data());
+        rows.packed = packed_->data();
+    }
+    Laid(const Laid&) = delete;  // `problem` points into it
+
+   private:
+    std::vector<T> contiguous_;
+    std::optional<Lent> packed_;
+};
+
 // Runs all starts: side by side if there are enough of them, else one after the other by a team.
 // centers and weights (R, K, M), constants (R), groups (R, K, groups) are replaced by the results.
 template <class T>
-std::vector<Ended> run_starts(const Problem<T>& given,
+std::vector<Ended> run_starts(const Problem<T>& problem,
                               const typename Passes<T>::CancelOf& cancel_of, double* centers,
                               double* weights, double* constants, double* groups) {
-    const std::vector<T> contiguous = contiguous_rows(given);
-    Problem<T> problem = given;
-    if (!contiguous.empty())
-        problem.rows.data = contiguous.data(), problem.rows.row_stride = problem.rows.n_features,
-        problem.rows.column_stride = 1;
     const int n_threads = problem.n_threads;
     const index r = problem.n_starts, size = problem.n_clusters * problem.rows.n_features;
     const index of_groups = problem.n_clusters * problem.rule.n_groups;

@@ -40,7 +40,7 @@ void farthest(Table<T> X, nb::tuple block, nb::tuple assigning, In<std::uint8_t>
 // Writes the labels of the only start, (n). Returns the objective; if it is not wanted, zero, or NaN if some
 // cell may not be a finite number.
 template <class T>
-double assign_rows(const Rows<T>& rows, const Starts& starts, int n_threads, bool summed, std::int32_t* labels) {
+double assign_rows(Rows<T> rows, const Starts& starts, int n_threads, bool summed, std::int32_t* labels) {
     const index segments = segments_of(rows.n_rows, starts);
     const std::vector<char> prepared = prepare_all<T>(starts, 1);
     // double rows race in float, where squares decide and fit into it
@@ -50,8 +50,9 @@ double assign_rows(const Rows<T>& rows, const Starts& starts, int n_threads, boo
             far = std::max(far, std::fabs(starts.centers[i] - starts.shift[v]));
     const bool can_race = !starts.power && !starts.costs && !starts.rescale && starts.n_clusters > 1 &&
                           fits_single(far);
+    if (rows.single && !can_race) rows.packed = nullptr;
     // complete rows by products, what is left in float, and what that leaves in double
-    const bool complete = can_race && !rows.gaps;
+    const bool complete = can_race && !rows.gaps && !rows.packed;
     const Races found = Races{true, complete, complete}.of(starts);
     const bool by_products = found.products();
     const bool races = can_race && (sizeof(T) == 8 || by_products);
@@ -78,7 +79,7 @@ double assign_rows(const Rows<T>& rows, const Starts& starts, int n_threads, boo
     // rows of a single segment are assigned in pieces, and then summed in their order
     const index pieces = segments > 1 ? 1 : std::min<index>(2 * n_threads, rows.n_rows / 64);
     const index work = rows.n_rows * starts.n_clusters * starts.n_features;
-    const bool apart = n_threads > 1 && pieces > 1 && work >= SHAREABLE;
+    const bool apart = n_threads > 1 && pieces > 1 && work >= SHAREABLE && !rows.packed;
     if (apart)
         for_each_task(1, pieces, rows.n_rows, n_threads,
                       [&](index, index, index, index begin, index end, int worker, Cancel cancel) {
@@ -360,10 +361,12 @@ nb::tuple alternate(
         input.n_threads};
     Interruption interruption(input.n_threads);
     const typename Passes<T>::CancelOf cancel_of = [&](int worker) { return interruption.of(worker); };
+    std::optional<Laid<T>> laid;
     std::vector<Ended> ended;
     {
         const nb::gil_scoped_release release;
-        ended = run_starts(problem, cancel_of, centers.data(), weights.data(),
+        laid.emplace(problem);
+        ended = run_starts(laid->problem, cancel_of, centers.data(), weights.data(),
                            constants.data(), groups.data());
     }
     if (interruption.interrupted()) throw nb::python_error();
@@ -387,7 +390,7 @@ nb::tuple alternate(
         const index size = k * input.rows.n_features;
         const Final end(problem, best, centers.data() + best * size, weights.data() + best * size,
                         constants.data()[best], groups.data() + best * k * problem.rule.n_groups);
-        total = end.weighting.scale * assign_rows(input.rows, end.starts, label_threads, true, labels->data());
+        total = end.weighting.scale * assign_rows(laid->problem.rows, end.starts, label_threads, true, labels->data());
         std::fill_n(mass->data(), k, 0.0);
         add_mass_of_rows(labels->data(), input.rows.sample_weight, input.rows.n_rows, k, mass->data());
     }

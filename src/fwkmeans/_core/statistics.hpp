@@ -168,34 +168,45 @@ void accumulate_block(Scratch<T>& block, const double* sample_weight, const Star
         for (index i = 0; i < n; ++i) last[i] = block.labels[i];
 }
 
+// Sums a block that has its labels, and their fingerprint.
 template <class T>
-void accumulate(const Rows<T>& table, index begin, index end, const Starts& starts, index first,
-                index last, const char* prepared, void* scratch, const LastLabels& known,
-                const Sums& out, Cancel cancel) {
-    Scratch<T> block(scratch, block_rows(table), starts.n_features, starts.n_clusters, starts.power, table.gaps);
-    const bool known_keys = is_packed(table, begin, end);
+void accumulate_block(const Rows<T>& table, Scratch<T>& block, const Starts& starts, index start,
+                      const LastLabels& known, const Sums& out) {
+    std::uint64_t fingerprint = 0;
+    for (index i = 0; i < block.n_rows; ++i) fingerprint += block.keys[i] * std::uint64_t(block.labels[i] + 1);
+    out.fingerprint[start] += fingerprint;
+    const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
+    std::int32_t* labels = known.labels ? known.labels + start * known.stride + block.first : nullptr;
+    const bool update = labels && known.update[start];
+    if (out.observed)
+        accumulate_block<T, Cells::gaps>(block, s, starts, start, labels, update, out);
+    else if (s)
+        accumulate_block<T, Cells::weighted>(block, s, starts, start, labels, update, out);
+    else
+        accumulate_block<T, Cells::plain>(block, s, starts, start, labels, update, out);
+}
+
+template <class T>
+index accumulate(const Rows<T>& table, index begin, index end, const Starts& starts, index first,
+                 index last, const char* prepared, void* scratch, const LastLabels& known,
+                 const Sums& out, Cancel cancel) {
+    if (table.packed) {
+        Scratch<T> block = scratch_of_packed(scratch, table, starts.n_clusters);
+        stage(table, begin, end, block);
+        const index doubtful = assign_packed(table, block, Start<T>(table, starts, first), starts, prepared);
+        accumulate_block(table, block, starts, first, known, out);
+        return doubtful;
+    }
+    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps);
     for_each_packed_block(table, begin, end, starts, prepared, block, cancel, [&] {
-        if (!known_keys) draw_keys(table, block);
-        const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
+        draw_keys(table, block);
         for (index start = first; start < last; ++start) {
-            const Start<T> exactly(table, starts, start);
-            assign_block(block, exactly, starts, start, prepared);
+            assign_block(block, Start<T>(table, starts, start), starts, start, prepared);
             block.ahead = nullptr;  // asked for once
-            std::uint64_t fingerprint = 0;
-            for (index i = 0; i < block.n_rows; ++i)
-                fingerprint += block.keys[i] * std::uint64_t(block.labels[i] + 1);
-            out.fingerprint[start] += fingerprint;
-            std::int32_t* labels =
-                known.labels ? known.labels + start * known.stride + block.first : nullptr;
-            const bool update = labels && known.update[start];
-            if (out.observed)
-                accumulate_block<T, Cells::gaps>(block, s, starts, start, labels, update, out);
-            else if (s)
-                accumulate_block<T, Cells::weighted>(block, s, starts, start, labels, update, out);
-            else
-                accumulate_block<T, Cells::plain>(block, s, starts, start, labels, update, out);
+            accumulate_block(table, block, starts, start, known, out);
         }
     });
+    return 0;
 }
 
 // ---- about points of known clusters -------------------------------------------------------------
