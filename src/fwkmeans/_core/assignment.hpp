@@ -334,13 +334,16 @@ struct Start {
                 if (GAPS) t = y == y ? t : D{};
                 sums[r] = sums[r] + load<D>(weight[r] + v) * (t * t);
             }
-        for (int r = 0; r < N; ++r) {
-            double tail = 0;
-            for (index w = v; w < m; ++w) {
-                const double y = double(load<T>(row[r] + w)), t = !GAPS || y == y ? y - center[r][w] : 0;
-                tail = tail + weight[r][w] * (t * t);
+        double tails[N] = {};
+        for (; v < m; ++v)
+            for (int r = 0; r < N; ++r) {
+                const double y = double(load<T>(row[r] + v)), t = !GAPS || y == y ? y - center[r][v] : 0;
+                tails[r] = tails[r] + weight[r][v] * (t * t);
             }
-            d[r] = ((sums[r][0] + sums[r][2]) + (sums[r][1] + sums[r][3])) + tail;
+        for (int r = 0; r < N; ++r) {
+            double lanes[4];  // of a vector in memory they would keep all of its sums there
+            store(lanes, sums[r]);
+            d[r] = ((lanes[0] + lanes[2]) + (lanes[1] + lanes[3])) + tails[r];
         }
     }
     // use(i, d) for each of n rows row(i) and their clusters cluster(i).

@@ -60,7 +60,7 @@ struct Scratch {
         keys = reinterpret_cast<std::uint64_t*>(take(block * 8));
         labels = reinterpret_cast<std::int32_t*>(take(block * 4));
         chosen = reinterpret_cast<std::int32_t*>(take(block * 4));
-        order = reinterpret_cast<std::int32_t*>(take(block * 4));
+        order = reinterpret_cast<std::int32_t*>(take((block + WIDTH<float>) * 4));  // see sort_by_few_labels
         position = reinterpret_cast<std::int32_t*>(take((n_clusters + 1) * 4));
         const std::uintptr_t marks = take(packed / TILE_ROWS<T>);
         holes = gaps ? reinterpret_cast<unsigned char*>(marks) : nullptr;

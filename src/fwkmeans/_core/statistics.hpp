@@ -6,9 +6,26 @@ namespace fwk {
 namespace FWK_ISA {
 namespace {
 
+// Puts rows 0..n-1 into the order of their labels, a cluster at a time: faster for a few clusters, where sixteen rows
+// are looked at together. The order must have room for a vector more.
+constexpr index FEW_LABELS = BYTES == 64 ? 8 : 0;
+inline void sort_by_few_labels(std::int32_t* order, std::int32_t* position, index k, const std::int32_t* labels, index n) {
+    constexpr int L = WIDTH<float>;
+    index at = 0;
+    for (index j = 0; j < k; ++j) {
+        position[j] = std::int32_t(at);
+        index i = 0;
+        for (; i + L <= n; i += L)
+            at = append<L>(order, at, i, load<Vector<std::int32_t, L>>(labels + i) == std::int32_t(j));
+        for (; i < n; ++i) at = append<1>(order, at, i, load<Vector<std::int32_t, 1>>(labels + i) == std::int32_t(j));
+    }
+    position[k] = std::int32_t(n);
+}
+
 // Puts rows 0..n-1, or the n chosen ones, into the order of their labels.
 template <class T>
 void sort_by_label(Scratch<T>& block, index k, const std::int32_t* labels, index n, bool chosen) {
+    if (!chosen && k <= FEW_LABELS) return sort_by_few_labels(block.order, block.position, k, labels, n);
     const auto row = [&](index p) { return chosen ? index(block.chosen[p]) : p; };
     for (index j = 0; j <= k; ++j) block.position[j] = 0;
     for (index p = 0; p < n; ++p) ++block.position[labels[row(p)] + 1];
@@ -30,24 +47,34 @@ inline double weight_of(const double* sample_weight, index i) {
     return C == Cells::weighted || sample_weight ? sample_weight[i] : 1;
 }
 
-// N vectors of L features from v on, of one cluster's rows, with the sums held in registers.
+// Stores the lanes from `done` on: those before belong to features that somebody else sums.
+template <class D>
+inline void store_from(int done, double* to, D sum) {
+    if (done == 0) return store(to, sum);
+    for (int j = done; j < int(sizeof(D) / sizeof(double)); ++j) to[j] = sum[j];
+}
+
+// N vectors of L features from v on, of one cluster's rows, with the sums held in registers. The last vector ends with
+// the last feature at most, and may overlap others.
 template <class T, int L, int N, Cells C, bool REMOVE>
 inline void add_rows(const Scratch<T>& block, const double* sample_weight, index begin, index end,
-                     index v, const double* reference, double* sums, double* squares,
+                     index v, index m, const double* reference, double* sums, double* squares,
                      double* observed) {
     using D = Vector<double, L>;
     D origin[N], sum[N], square[N], mass[N];
+    const index wanted = v + (N - 1) * L, last = wanted + L <= m ? wanted : m - L;
+    const auto at = [&](int c) { return c < N - 1 ? v + c * L : last; };
     for (int c = 0; c < N; ++c) {
-        origin[c] = load<D>(reference + v + c * L);
-        sum[c] = load<D>(sums + v + c * L);
-        square[c] = load<D>(squares + v + c * L);
-        if (C == Cells::gaps) mass[c] = load<D>(observed + v + c * L);
+        origin[c] = load<D>(reference + at(c));
+        sum[c] = load<D>(sums + at(c));
+        square[c] = load<D>(squares + at(c));
+        if (C == Cells::gaps) mass[c] = load<D>(observed + at(c));
     }
     for (index p = begin; p < end; ++p) {
         const index i = block.order[p];
-        const T* row = block.rows + i * block.row_stride + v;
+        const T* row = block.rows + i * block.row_stride;
         for (int c = 0; c < N; ++c) {
-            const D y = load_wide<T, L>(row + c * L);
+            const D y = load_wide<T, L>(row + at(c));
             D t = y - origin[c];
             if (C == Cells::gaps && BYTES == 64 && !REMOVE) {  // additions under a mask cost nothing more
                 const auto there = y == y;
@@ -70,9 +97,26 @@ inline void add_rows(const Scratch<T>& block, const double* sample_weight, index
         }
     }
     for (int c = 0; c < N; ++c) {
-        store(sums + v + c * L, sum[c]);
-        store(squares + v + c * L, square[c]);
-        if (C == Cells::gaps) store(observed + v + c * L, mass[c]);
+        const int done = N == 1 ? int(v - last) : 0;  // what overlaps a vector of the same call is the same
+        store_from(done, sums + at(c), sum[c]);
+        store_from(done, squares + at(c), square[c]);
+        if (C == Cells::gaps) store_from(done, observed + at(c), mass[c]);
+    }
+}
+template <class T, int L, Cells C, bool REMOVE>
+inline void add_all_features(const Scratch<T>& block, const double* sample_weight, index begin, index end, index m,
+                             const double* reference, double* sums, double* squares, double* observed) {
+    if constexpr (L > 1)
+        if (m < L)
+            return add_all_features<T, L / 2, C, REMOVE>(block, sample_weight, begin, end, m, reference, sums, squares,
+                                                         observed);
+    for (index v = 0; v < m; v += 4 * L) {
+        const index left = (m - v + L - 1) / L;
+        const auto add = left >= 4   ? add_rows<T, L, 4, C, REMOVE>
+                         : left == 3 ? add_rows<T, L, 3, C, REMOVE>
+                         : left == 2 ? add_rows<T, L, 2, C, REMOVE>
+                                     : add_rows<T, L, 1, C, REMOVE>;
+        add(block, sample_weight, begin, end, v, m, reference, sums, squares, observed);
     }
 }
 
@@ -124,18 +168,7 @@ void accumulate_sorted(const Scratch<T>& block, const double* sample_weight, con
         if (out.counts)
             count_categories<T, REMOVE>(block, sample_weight, begin, end,
                                         out.counts + at * starts.n_levels);
-        index v = 0;
-#define FWK_ADD(LANES, VECTORS)                                                            \
-    for (; v + (LANES) * (VECTORS) <= m; v += (LANES) * (VECTORS))                         \
-    add_rows<T, LANES, VECTORS, C, REMOVE>(block, sample_weight, begin, end, v, reference, \
-                                           sums, squares, observed)
-        FWK_ADD(L, 4);
-        FWK_ADD(L, 2);
-        FWK_ADD(L, 1);
-        if (L > 4) FWK_ADD(4, 1);
-        if (L > 2) FWK_ADD(2, 1);
-        FWK_ADD(1, 1);
-#undef FWK_ADD
+        add_all_features<T, L, C, REMOVE>(block, sample_weight, begin, end, m, reference, sums, squares, observed);
     }
 }
 
@@ -210,13 +243,6 @@ index accumulate(const Rows<T>& table, index begin, index end, const Starts& sta
 }
 
 // ---- about points of known clusters -------------------------------------------------------------
-
-// Stores the lanes from `done` on: those before belong to features that somebody else sums.
-template <class D>
-inline void store_from(int done, double* to, D sum) {
-    if (done == 0) return store(to, sum);
-    for (int j = done; j < int(sizeof(D) / sizeof(double)); ++j) to[j] = sum[j];
-}
 
 template <int L>
 inline bool all_missing(Vector<double, L> point) {
