@@ -346,6 +346,56 @@ struct Start {
             d[r] = ((lanes[0] + lanes[2]) + (lanes[1] + lanes[3])) + tails[r];
         }
     }
+    // The same bits for N rows of one cluster, two of them in one vector.
+    template <int N, bool GAPS>
+    void squares_of_cluster(const T* const* row, index cluster, double* d) const {
+        using D = Vector<double, 8>;
+        const double *center = centers + cluster * m, *weight = weights + cluster * weight_stride;
+        D sums[N / 2] = {};
+        index v = 0;
+        for (; v + 4 <= m; v += 4) {
+            const auto c = load<Vector<double, 4>>(center + v), w = load<Vector<double, 4>>(weight + v);
+            const D both_centers = join<double, 4>(c, c), both_weights = join<double, 4>(w, w);
+            for (int r = 0; r < N / 2; ++r) {
+                using Cells = Vector<T, 4>;
+                const D y = widened<T, 8>(join<T, 4>(load<Cells>(row[2 * r] + v), load<Cells>(row[2 * r + 1] + v)));
+                D t = y - both_centers;
+                if (GAPS) t = y == y ? t : D{};
+                sums[r] = sums[r] + both_weights * (t * t);
+            }
+        }
+        double tails[N] = {}, lanes[4 * N];
+        for (; v < m; ++v)
+            for (int r = 0; r < N; ++r) {
+                const double y = double(load<T>(row[r] + v)), t = !GAPS || y == y ? y - center[v] : 0;
+                tails[r] = tails[r] + weight[v] * (t * t);
+            }
+        for (int r = 0; r < N / 2; ++r) store(lanes + 8 * r, sums[r]);
+        for (int r = 0; r < N; ++r) {
+            const double* l = lanes + 4 * r;
+            d[r] = ((l[0] + l[2]) + (l[1] + l[3])) + tails[r];
+        }
+    }
+    template <int N>
+    void squares_of_cluster(const Scratch<T>& block, index first, index last, index cluster) const {
+        const T* rows[N];
+        double d[N];
+        for (int r = 0; r < N; ++r) rows[r] = block.row(block.order[first + r < last ? first + r : first]);
+        if (gaps)
+            squares_of_cluster<N, true>(rows, cluster, d);
+        else
+            squares_of_cluster<N, false>(rows, cluster, d);
+        for (int r = 0; r < N && first + r < last; ++r) block.distances[block.order[first + r]] = d[r];
+    }
+    // block.distances of all rows, which are sorted by their labels.
+    void squares_of_sorted(const Scratch<T>& block) const {
+        for (index j = 0; j < k; ++j) {
+            const index end = block.position[j + 1];
+            index p = block.position[j];
+            for (; p + 4 < end; p += 8) squares_of_cluster<8>(block, p, end, j);
+            if (p < end) squares_of_cluster<4>(block, p, end, j);
+        }
+    }
     // use(i, d) for each of n rows row(i) and their clusters cluster(i).
     template <class Row, class Cluster, class Use>
     void squares(index n, Row row, Cluster cluster, Use use) const {

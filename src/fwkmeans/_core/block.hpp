@@ -27,6 +27,7 @@ struct Scratch {
     double* wide;            // (panels of WIDE rows, M, WIDE) transposed rows, for powers
     double* lookups;         // (K in whole vectors, TILE_ROWS) costs of the categories of some rows
     std::uint64_t* keys;     // (block) random key of each row, 0 for rows without weight
+    double* distances;       // (block) exact dissimilarities to own centers
     std::int32_t* labels;    // (block)
     std::int32_t* chosen;    // (block) rows whose label has changed
     std::int32_t* order;     // (block) rows sorted by label
@@ -58,6 +59,7 @@ struct Scratch {
         wide = reinterpret_cast<double*>(take(powers ? packed * n_features * 8 : 0));
         lookups = reinterpret_cast<double*>(take(round_up(n_clusters, WIDE) * TILE_ROWS<T> * 8));
         keys = reinterpret_cast<std::uint64_t*>(take(block * 8));
+        distances = reinterpret_cast<double*>(take(block * 8));
         labels = reinterpret_cast<std::int32_t*>(take(block * 4));
         chosen = reinterpret_cast<std::int32_t*>(take(block * 4));
         order = reinterpret_cast<std::int32_t*>(take((block + WIDTH<float>) * 4));  // see sort_by_few_labels
@@ -217,13 +219,17 @@ template <class T>
 void measure_rows(Scratch<T>& block, index m) {
     for (index i = 0; i < block.n_rows; i += TILE_ROWS<T>) {
         const T* panel = block.panels + i * m;
-        V<T> norm[ROW_VECTORS] = {};
-        for (index v = 0; v < m; ++v)
+        V<T> norm[2][ROW_VECTORS] = {};  // of every other feature: sums would wait for themselves
+        const auto add = [&](index v, int part) {
             for (int r = 0; r < ROW_VECTORS; ++r) {
                 const V<T> y = load<V<T>>(panel + v * TILE_ROWS<T> + r * WIDTH<T>);
-                norm[r] += y * y;
+                norm[part][r] += y * y;
             }
-        for (int r = 0; r < ROW_VECTORS; ++r) store(block.norms + i + r * WIDTH<T>, norm[r]);
+        };
+        index v = 0;
+        for (; v + 2 <= m; v += 2) add(v, 0), add(v + 1, 1);
+        if (v < m) add(v, 0);
+        for (int r = 0; r < ROW_VECTORS; ++r) store(block.norms + i + r * WIDTH<T>, norm[0][r] + norm[1][r]);
     }
 }
 

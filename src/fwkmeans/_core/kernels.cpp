@@ -137,7 +137,14 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
         };
         const auto row = [&](index i) { return block.row(i); };
         const auto label = [&](index i) { return block.labels[i]; };
-        if (exactly.p == 2 && !exactly.costs) return exactly.squares(block.n_rows, row, label, add);
+        const bool squared = exactly.p == 2 && !exactly.costs;
+        if (squared && block.n_rows >= 8 * exactly.k) {  // several rows of a cluster share its numbers
+            sort_by_label(block, exactly.k, block.labels, block.n_rows, false);
+            exactly.squares_of_sorted(block);
+            for (index i = 0; i < block.n_rows; ++i) add(i, block.distances[i]);
+            return;
+        }
+        if (squared) return exactly.squares(block.n_rows, row, label, add);
         for (index i = 0; i < block.n_rows; ++i) add(i, exactly(row(i), block.levels_of(i), label(i)));
     });
     if (out.objective) *out.objective = objective;

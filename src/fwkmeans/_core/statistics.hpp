@@ -57,7 +57,7 @@ inline void store_from(int done, double* to, D sum) {
 // N vectors of L features from v on, of one cluster's rows, with the sums held in registers. The last vector ends with
 // the last feature at most, and may overlap others.
 template <class T, int L, int N, Cells C, bool REMOVE>
-inline void add_rows(const Scratch<T>& block, const double* sample_weight, index begin, index end,
+void add_rows(const Scratch<T>& block, const double* sample_weight, index begin, index end,
                      index v, index m, const double* reference, double* sums, double* squares,
                      double* observed) {
     using D = Vector<double, L>;
@@ -103,6 +103,16 @@ inline void add_rows(const Scratch<T>& block, const double* sample_weight, index
         if (C == Cells::gaps) store_from(done, observed + at(c), mass[c]);
     }
 }
+// The same for N vectors, or as many as are left.
+template <class T, int L, int N, Cells C, bool REMOVE>
+inline void add_vectors(index left, const Scratch<T>& block, const double* sample_weight, index begin, index end, index v,
+                        index m, const double* reference, double* sums, double* squares, double* observed) {
+    if constexpr (N > 1)
+        if (left < N)
+            return add_vectors<T, L, N - 1, C, REMOVE>(left, block, sample_weight, begin, end, v, m, reference, sums,
+                                                       squares, observed);
+    add_rows<T, L, N, C, REMOVE>(block, sample_weight, begin, end, v, m, reference, sums, squares, observed);
+}
 template <class T, int L, Cells C, bool REMOVE>
 inline void add_all_features(const Scratch<T>& block, const double* sample_weight, index begin, index end, index m,
                              const double* reference, double* sums, double* squares, double* observed) {
@@ -110,14 +120,10 @@ inline void add_all_features(const Scratch<T>& block, const double* sample_weigh
         if (m < L)
             return add_all_features<T, L / 2, C, REMOVE>(block, sample_weight, begin, end, m, reference, sums, squares,
                                                          observed);
-    for (index v = 0; v < m; v += 4 * L) {
-        const index left = (m - v + L - 1) / L;
-        const auto add = left >= 4   ? add_rows<T, L, 4, C, REMOVE>
-                         : left == 3 ? add_rows<T, L, 3, C, REMOVE>
-                         : left == 2 ? add_rows<T, L, 2, C, REMOVE>
-                                     : add_rows<T, L, 1, C, REMOVE>;
-        add(block, sample_weight, begin, end, v, m, reference, sums, squares, observed);
-    }
+    constexpr int MOST = BYTES == 64 && L == WIDTH<double> && C != Cells::gaps ? 8 : 4;  // that fit into registers
+    for (index v = 0; v < m; v += MOST * L)
+        add_vectors<T, L, MOST, C, REMOVE>((m - v + L - 1) / L, block, sample_weight, begin, end, v, m, reference, sums,
+                                           squares, observed);
 }
 
 template <class T, bool REMOVE>
