@@ -114,10 +114,10 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
     open.rows.upper = nullptr;
     const index step = table.packed ? end - begin : block_rows<T>(m);
     for_each_block(table, begin, end, step, block, cancel, [&] {
-        if (table.packed) {
-            assign_packed(table, block, exactly, starts, table.single ? single : prepared);
-        } else if (out.known) {
+        if (out.known) {
             __builtin_memcpy(block.labels, out.labels + (block.first - begin), std::size_t(block.n_rows) * 4);
+        } else if (table.packed) {
+            assign_packed(table, block, exactly, starts, table.single ? single : prepared);
         } else if (single) {
             if (!assign_in_single(block, open, exactly, starts, single, by_products, parts)) single = nullptr;
         } else {

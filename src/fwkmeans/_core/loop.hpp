@@ -101,7 +101,7 @@ class Passes {
         if (bounds && !update && problem_.n_segments == 1 && problem_.rows.column_stride == 1) {
             *total().fingerprint = 0;
             *total().changed = 0;
-            if (bounds->upper) assign_pieces(starts, known, *bounds);
+            if (bounds->upper) assign_pieces(starts, known, *bounds, n_pieces_);
             return sum_clusters(starts, labels);
         }
         if (n_threads_ == 1) {
@@ -117,6 +117,15 @@ class Passes {
         std::copy(parts_.begin(), parts_.begin() + size_, total_.begin());
         for (index segment = 1; segment < problem_.n_segments; ++segment)
             add(parts_.data() + segment * size_);
+    }
+
+    // Replaces the labels, and the bounds that are known of them.
+    void assign(const Starts& starts, std::int32_t* labels, const Bounds& bounds) {
+        prepare(starts, races.of(starts));
+        const unsigned char flag = false;
+        *total().fingerprint = 0;
+        *total().changed = 0;
+        assign_pieces(starts, {labels, problem_.rows.n_rows, &flag}, bounds, std::max(n_pieces_, problem_.n_segments));
     }
 
     // The row farthest from its own center, among eligible clusters; -1 if there is none. If the last pass
@@ -195,17 +204,17 @@ class Passes {
         });
     }
 
-    // Labels and bounds of the only segment.
-    void assign_pieces(const Starts& starts, const LastLabels& known, const Bounds& bounds) {
+    // Labels and bounds of all rows, without sums.
+    void assign_pieces(const Starts& starts, const LastLabels& known, const Bounds& bounds, index n_pieces) {
         struct Changes {
             std::uint64_t fingerprint = 0;
             std::int64_t changed = 0;
         };
-        std::vector<Changes> changes(n_pieces_);
+        std::vector<Changes> changes(n_pieces);
         const auto assign = [&](index piece, int worker, int place) {
             const index tiles = (problem_.rows.n_rows + PIECE - 1) / PIECE;
-            const index begin = tiles * piece / n_pieces_ * PIECE,
-                        end = std::min(problem_.rows.n_rows, tiles * (piece + 1) / n_pieces_ * PIECE);
+            const index begin = tiles * piece / n_pieces * PIECE,
+                        end = std::min(problem_.rows.n_rows, tiles * (piece + 1) / n_pieces * PIECE);
             Bounds own = bounds;
             own.counts = &counts_[N_COUNTS * piece];
             Sums none{};
@@ -214,9 +223,9 @@ class Passes {
             assign_and_sum(starts, known, own, begin, end, none, worker, place);
         };
         if (n_threads_ == 1)
-            assign(0, worker_, 0);
+            for (index piece = 0; piece < n_pieces; ++piece) assign(piece, worker_, 0);
         else
-            Pool::of_this_process().run(n_pieces_, n_threads_,
+            Pool::of_this_process().run(n_pieces, n_threads_,
                                         [&](index piece, int worker) { assign(piece, worker, worker); });
         for (const Changes& part : changes) {
             *total().fingerprint += part.fingerprint;
@@ -290,6 +299,30 @@ class Passes {
     std::vector<std::int32_t> order_, position_;  // rows by their labels, and where clusters begin
 };
 
+// How rows are labeled by a start that has ended: by its public centers, which have the type of the rows, and its
+// weights (_engine/state.py, assignment_of).
+struct Final {
+    Weighting weighting;
+    std::vector<double> centers;
+    Starts starts;
+
+    template <class T>
+    Final(const Problem<T>& problem, index start, const double* ended, const double* weights, double constant,
+          const double* groups) {
+        const index k = problem.n_clusters, m = problem.rows.n_features;
+        RuleOfStart rule(problem.rule, k, m, Team{1});
+        weighting.set(weights, k * m, constant, groups, k * problem.rule.n_groups);
+        rule.set_start(start);
+        rule.set_effective(weighting);
+        for (index i = 0; i < k * m; ++i) centers.push_back(double(T(ended[i])));
+        const bool shared = rule.n_own() != k || k == 1;
+        starts = {1, k, m, shared, centers.data(), weighting.effective.data(), weighting.offsets.data(),
+                  centers.data(), problem.shift, nullptr, nullptr, 0, 0, nullptr, false,
+                  shared && !problem.rows.gaps};
+    }
+    Final(const Final&) = delete;  // `starts` points into it
+};
+
 // Runs starts one after the other; its memory serves them all.
 template <class T>
 class Loop {
@@ -339,7 +372,24 @@ class Loop {
         std::copy(weighting_.values.begin(), weighting_.values.end(), weights);
         std::copy(weighting_.groups.begin(), weighting_.groups.end(), groups);
         if (weighting_.has_constant) *constant = weighting_.constant;
+        if (problem_.bounded() && last_.centers) start_ = start, objective_ = ended.objective;
         return ended;
+    }
+
+    // Labels rows by what has moved since the last pass of a start: most of them keep their label unread. False if its
+    // bounds are not known any more, or never were; the labels are then those of no start.
+    bool label(index start, const Final& by, std::int32_t* labels) {
+        if (start != start_ && start != kept_.start) return false;
+        const bool is_last = start == start_;
+        const Deciding before = is_last ? last_ : Deciding{kept_.centers.data(), kept_.weights.data(), last_.n_own, nullptr};
+        const double* offsets = problem_.rule.has_offsets() ? by.starts.offsets : nullptr;
+        const Deciding now{by.starts.centers, by.starts.weights, rule_.n_own(), offsets};
+        const std::vector<std::int32_t>& known = is_last ? labels_ : kept_.labels;
+        std::copy(known.begin(), known.end(), labels);
+        std::vector<float> &upper = is_last ? upper_ : kept_.upper, &lower = is_last ? lower_ : kept_.lower;
+        passes_.assign(by.starts, labels, moves_.from(&before, now, upper.data(), lower.data(), unit_));
+        start_ = kept_.start = -1;  // the bounds are those of the final centers
+        return true;
     }
 
    private:
@@ -363,6 +413,7 @@ class Loop {
 
     void begin(index start, const double* centers, const double* weights, double constant,
                const double* groups) {
+        keep_best();
         centers_.assign(centers, centers + k_ * m_);
         weighting_.set(weights, k_ * m_, constant, groups, k_ * problem_.rule.n_groups);
         rule_.set_start(start);
@@ -376,6 +427,22 @@ class Loop {
         prints_.clear();
         has_print_ = has_total_ = false;
         age_ = 0;
+    }
+
+    // Keeps what is known of the labels of the start before, if no other one was better.
+    void keep_best() {
+        if (start_ >= 0 && objective_ < kept_.objective) {
+            kept_.start = start_;
+            kept_.objective = objective_;
+            kept_.centers.assign(last_.centers, last_.centers + k_ * m_);
+            kept_.weights.assign(last_.weights, last_.weights + last_.n_own * m_);
+            for (auto* vectors : {&kept_.upper, &kept_.lower}) vectors->resize(upper_.size());
+            kept_.labels.resize(labels_.size());
+            kept_.upper.swap(upper_);
+            kept_.lower.swap(lower_);
+            kept_.labels.swap(labels_);
+        }
+        start_ = -1;
     }
 
     // Whether all clusters have the same weights, as in the first pass of most starts.
@@ -663,30 +730,15 @@ class Loop {
     std::int64_t changed_ = 0;
     bool has_print_ = false, has_total_ = false;
     int age_ = 0;
-};
-
-// How rows are labeled by a start that has ended: by its public centers, which have the type of the rows, and its
-// weights (_engine/state.py, assignment_of).
-struct Final {
-    Weighting weighting;
-    std::vector<double> centers;
-    Starts starts;
-
-    template <class T>
-    Final(const Problem<T>& problem, index start, const double* ended, const double* weights, double constant,
-          const double* groups) {
-        const index k = problem.n_clusters, m = problem.rows.n_features;
-        RuleOfStart rule(problem.rule, k, m, Team{1});
-        weighting.set(weights, k * m, constant, groups, k * problem.rule.n_groups);
-        rule.set_start(start);
-        rule.set_effective(weighting);
-        for (index i = 0; i < k * m; ++i) centers.push_back(double(T(ended[i])));
-        const bool shared = rule.n_own() != k || k == 1;
-        starts = {1, k, m, shared, centers.data(), weighting.effective.data(), weighting.offsets.data(),
-                  centers.data(), problem.shift, nullptr, nullptr, 0, 0, nullptr, false,
-                  shared && !problem.rows.gaps};
-    }
-    Final(const Final&) = delete;  // `starts` points into it
+    index start_ = -1;  // the start that has ended last, and its objective; -1 if it has left no bounds
+    double objective_ = 0;
+    struct {
+        index start = -1;
+        double objective = INF;
+        std::vector<std::int32_t> labels;
+        std::vector<float> upper, lower;
+        std::vector<double> centers, weights;  // that decided the labels
+    } kept_;                                   // the same, and what it had left, of the best start before
 };
 
 // The first of the starts whose objective is the lowest up to rounding (_engine/state.py); -1 if all were given up.
@@ -734,12 +786,16 @@ class Laid {
     std::optional<Lent> packed_;
 };
 
+template <class T>
+using Loops = std::vector<std::unique_ptr<Loop<T>>>;
+
 // Runs all starts: side by side if there are enough of them, else one after the other by a team.
-// centers and weights (R, K, M), constants (R), groups (R, K, groups) are replaced by the results.
+// centers and weights (R, K, M), constants (R), groups (R, K, groups) are replaced by the results. The loops that
+// have run them are added to `loops`.
 template <class T>
 std::vector<Ended> run_starts(const Problem<T>& problem,
                               const typename Passes<T>::CancelOf& cancel_of, double* centers,
-                              double* weights, double* constants, double* groups) {
+                              double* weights, double* constants, double* groups, Loops<T>& loops) {
     const int n_threads = problem.n_threads;
     const index r = problem.n_starts, size = problem.n_clusters * problem.rows.n_features;
     const index of_groups = problem.n_clusters * problem.rule.n_groups;
@@ -749,11 +805,11 @@ std::vector<Ended> run_starts(const Problem<T>& problem,
                                 groups + start * of_groups);
     };
     if (n_threads == 1 || (problem.is_team() && problem.shareable())) {
-        Loop<T> loop(problem, problem.shareable() ? n_threads : 1, 0, cancel_of);
-        for (index start = 0; start < r; ++start) run(loop, start);
+        loops.emplace_back(new Loop<T>(problem, problem.shareable() ? n_threads : 1, 0, cancel_of));
+        for (index start = 0; start < r; ++start) run(*loops[0], start);
         return ended;
     }
-    std::vector<std::unique_ptr<Loop<T>>> loops;  // made before threads start: none of them may throw
+    // made before threads start: none of them may throw
     for (int worker = 0; worker < std::min<index>(n_threads, r); ++worker)
         loops.emplace_back(new Loop<T>(problem, 1, worker, cancel_of));
     Pool::of_this_process().run(r, n_threads, [&](index start, int worker) { run(*loops[worker], start); });

@@ -2,6 +2,8 @@
 #include "accumulation.hpp"
 #include "summaries.hpp"
 
+#include <numeric>
+
 namespace fwk {
 namespace {
 
@@ -35,6 +37,20 @@ void farthest(Table<T> X, nb::tuple block, nb::tuple assigning, In<std::uint8_t>
                 row.data()[start] = part_row[segment * r + start];
             }
     }
+}
+
+// The sum of the dissimilarities of rows to their own centers: of segments, in their order.
+template <class T>
+double sum_rows(const Rows<T>& rows, const Starts& starts, int n_threads, std::int32_t* labels) {
+    const index segments = segments_of(rows.n_rows, starts);
+    std::vector<double> parts(segments, 0.0);
+    Scratch scratch(n_threads, kernels<T>().scratch_bytes(rows, starts.n_clusters, false));
+    for_each_task(1, segments, rows.n_rows, n_threads,
+                  [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
+                      kernels<T>().assign(rows, begin, end, starts, nullptr, nullptr, nullptr, scratch.of(worker),
+                                          {labels + begin, &parts[segment], true}, cancel);
+                  });
+    return std::accumulate(parts.begin(), parts.end(), 0.0);
 }
 
 // Writes the labels of the only start, (n). Returns the objective; if it is not wanted, zero, or NaN if some
@@ -363,11 +379,24 @@ nb::tuple alternate(
     const typename Passes<T>::CancelOf cancel_of = [&](int worker) { return interruption.of(worker); };
     std::optional<Laid<T>> laid;
     std::vector<Ended> ended;
+    Loops<T> loops;
+    std::optional<Final> end;
+    index best = -1;
+    bool labeled = false;
     {
         const nb::gil_scoped_release release;
         laid.emplace(problem);
         ended = run_starts(laid->problem, cancel_of, centers.data(), weights.data(),
-                           constants.data(), groups.data());
+                           constants.data(), groups.data(), loops);
+        if (labels) best = first_lowest(ended);
+        if (best >= 0) {
+            const index size = k * input.rows.n_features;
+            end.emplace(problem, best, centers.data() + best * size, weights.data() + best * size,
+                        constants.data()[best], groups.data() + best * k * problem.rule.n_groups);
+        }
+        for (std::size_t i = 0; best >= 0 && !labeled && i < loops.size(); ++i)
+            labeled = loops[i]->label(best, *end, labels->data());
+        loops.clear();
     }
     if (interruption.interrupted()) throw nb::python_error();
     std::size_t longest = 0;
@@ -384,13 +413,12 @@ nb::tuple alternate(
         flags.data()[r + start] = run.has_empty;
         flags.data()[2 * r + start] = run.given_up;
     }
-    const index best = labels ? first_lowest(ended) : -1;
     double total = 0;
     if (best >= 0) {
-        const index size = k * input.rows.n_features;
-        const Final end(problem, best, centers.data() + best * size, weights.data() + best * size,
-                        constants.data()[best], groups.data() + best * k * problem.rule.n_groups);
-        total = end.weighting.scale * assign_rows(laid->problem.rows, end.starts, label_threads, true, labels->data());
+        const Rows<T>& rows = laid->problem.rows;
+        total = labeled ? sum_rows(rows, end->starts, label_threads, labels->data())
+                        : assign_rows(rows, end->starts, label_threads, true, labels->data());
+        total *= end->weighting.scale;
         std::fill_n(mass->data(), k, 0.0);
         add_mass_of_rows(labels->data(), input.rows.sample_weight, input.rows.n_rows, k, mass->data());
     }
