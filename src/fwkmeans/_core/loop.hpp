@@ -38,27 +38,30 @@ struct Problem {
     bool updates;  // sum only the rows that change, where few do
     int n_threads;
 
-    // Whether bounds tell which rows keep their label: a small race is faster than bounds. Only with them rows race
-    // in whole numbers, by products, or in single precision if they are in double, and threads share their passes.
-    bool bounded() const {
-        const index each = n_clusters * rows.n_features, race = (rule.shared ? 1 : 2) * each;  // of a row
-        const bool large = race * index(sizeof(T)) >= 20000 || rows.n_rows * each >= SHAREABLE;
-        const bool worthwhile = each >= 32 && rows.n_rows >= (large ? 128 : 512);
-        const bool simple = !rule.has_offsets() || each >= 100;
-        return (updates || worthwhile) && simple && n_clusters > 1;
-    }
+    // Whether bounds tell which rows keep their label. Only with them rows race in whole numbers or by products, those in
+    // double race in single where they are not packed once, and threads share their passes.
+    bool bounded = false;
+
     // Whether rows in double precision can race in single.
     bool fits_single() const { return Races::first<T>(span, rows.n_features, rows.gaps).single; }
-    // Whether all rows are packed once, for passes without bounds and the final labels, if a second cache has room for
-    // that beside them. (Sums of the rows that change depend on the blocks.)
-    bool packs() const {
+    // Whether all rows can be packed once for all passes and the final labels: a second cache must have room for that
+    // beside them. (Sums of the rows that change depend on the blocks.)
+    bool packable() const {
         const index each = fits_single() ? sizeof(float) : sizeof(T), bytes = rows.n_rows * rows.n_features * each;
-        return n_segments == 1 && !updates && n_clusters > 1 && rows.column_stride == 1 && !bounded() && bytes <= WHOLE;
+        return n_segments == 1 && !updates && n_clusters > 1 && bytes <= WHOLE;
+    }
+    // Whether bounds pay: a small race is faster than bounds, most of all from rows that are packed.
+    bool gains_by_bounds() const {
+        const index each = n_clusters * rows.n_features, race = (rule.shared ? 1 : 2) * each;  // of a row
+        const bool large = race >= 5000 || rows.n_rows * each >= SHAREABLE;
+        const bool worthwhile = each >= 32 && (large ? rows.n_rows >= 128 : rows.n_rows >= 512 && !packable());
+        const bool simple = !rule.has_offsets() || each >= 100;
+        return (updates || worthwhile) && simple && n_clusters > 1;
     }
     // Whether starts run one after the other, each by all threads if its passes can be shared.
     bool is_team() const { return n_threads > 1 && n_starts < 2 * n_threads; }
     bool shareable() const {
-        return n_segments > 1 || (bounded() && rows.n_rows * n_clusters * rows.n_features >= SHAREABLE);
+        return n_segments > 1 || (bounded && rows.n_rows * n_clusters * rows.n_features >= SHAREABLE);
     }
 };
 
@@ -80,7 +83,7 @@ class Passes {
     Passes(const Problem<T>& problem, int n_threads, int worker, const CancelOf& cancel_of)
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), n_threads_(n_threads),
           worker_(worker), cancel_of_(cancel_of),
-          bytes_(((problem.bounded() ? kernels<T>().bounded_bytes(problem.rows, k_)
+          bytes_(((problem.bounded ? kernels<T>().bounded_bytes(problem.rows, k_)
                                      : kernels<T>().scratch_bytes(problem.rows, k_, false)) +
                   63) /
                  64 * 64),
@@ -204,6 +207,28 @@ class Passes {
         });
     }
 
+    // Memory for rows that race in whole numbers in this pass and the next ones; null if they are too many. What is packed
+    // does not depend on centers, but with shared weights it has lengths of rows.
+    const Kept* keep_words(const Starts& starts) {
+        const index n = (problem_.rows.n_rows + PIECE - 1) / PIECE * PIECE;
+        const index bytes = n * kernels<T>().kept_words(starts) * index(sizeof(std::uint32_t));
+        if (problem_.n_segments > 1 || problem_.updates || bytes > WHOLE) return nullptr;
+        const double* weights = starts.weights;
+        const bool same = kept_.words && kept_expanded_ == starts.expanded &&
+                          (!starts.expanded || std::equal(kept_weights_.begin(), kept_weights_.end(), weights));
+        if (same) return &kept_;
+        kept_expanded_ = starts.expanded;
+        kept_weights_.assign(weights, weights + (starts.expanded ? m_ : 0));
+        kept_memory_.reset();
+        kept_memory_.emplace(bytes + n * (2 * sizeof(float) + 1));
+        kept_.words = reinterpret_cast<std::uint32_t*>(kept_memory_->data());
+        kept_.norms = reinterpret_cast<float*>(kept_memory_->data() + bytes);
+        kept_.lengths = kept_.norms + n;
+        kept_.there = reinterpret_cast<unsigned char*>(kept_.lengths + n);
+        std::fill_n(kept_.there, n, 0);
+        return &kept_;
+    }
+
     // Labels and bounds of all rows, without sums.
     void assign_pieces(const Starts& starts, const LastLabels& known, const Bounds& bounds, index n_pieces) {
         struct Changes {
@@ -211,12 +236,14 @@ class Passes {
             std::int64_t changed = 0;
         };
         std::vector<Changes> changes(n_pieces);
+        const Kept* kept = races.of(starts).whole ? keep_words(starts) : nullptr;
         const auto assign = [&](index piece, int worker, int place) {
             const index tiles = (problem_.rows.n_rows + PIECE - 1) / PIECE;
             const index begin = tiles * piece / n_pieces * PIECE,
                         end = std::min(problem_.rows.n_rows, tiles * (piece + 1) / n_pieces * PIECE);
             Bounds own = bounds;
             own.counts = &counts_[N_COUNTS * piece];
+            own.kept = kept;
             Sums none{};
             none.fingerprint = &changes[piece].fingerprint;
             none.changed = &changes[piece].changed;
@@ -295,6 +322,10 @@ class Passes {
     std::vector<double> parts_, total_;
     std::vector<char> prepared_products_;
     SomeRows some_rows_;
+    std::optional<Lent> kept_memory_;
+    Kept kept_{};
+    bool kept_expanded_ = false;
+    std::vector<double> kept_weights_;
     std::vector<std::int64_t> counts_;  // (parts, N_COUNTS)
     std::vector<std::int32_t> order_, position_;  // rows by their labels, and where clusters begin
 };
@@ -331,8 +362,8 @@ class Loop {
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), passes_(problem, n_threads, worker, cancel_of),
           team_{n_threads}, rule_(problem.rule, k_, m_, team_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_),
           mass_(k_), peak_mass_(k_), moves_(k_, m_), rows_(k_), lost_(k_) {
-        if (problem.updates || problem.bounded()) labels_.resize(problem.rows.n_rows);
-        if (!problem.bounded()) return;
+        if (problem.updates || problem.bounded) labels_.resize(problem.rows.n_rows);
+        if (!problem.bounded) return;
         upper_.resize(problem.rows.n_rows);
         lower_.resize(problem.rows.n_rows);
         unit_ = unit_of(problem.span, m_);
@@ -372,7 +403,7 @@ class Loop {
         std::copy(weighting_.values.begin(), weighting_.values.end(), weights);
         std::copy(weighting_.groups.begin(), weighting_.groups.end(), groups);
         if (weighting_.has_constant) *constant = weighting_.constant;
-        if (problem_.bounded() && last_.centers) start_ = start, objective_ = ended.objective;
+        if (problem_.bounded && last_.centers) start_ = start, objective_ = ended.objective;
         return ended;
     }
 
@@ -500,7 +531,7 @@ class Loop {
     // Assigns rows and sums all of them or those that change, about the reference.
     Sums pass(bool update) {
         const Starts starts = starts_of(reference_);
-        if (!problem_.bounded()) {
+        if (!problem_.bounded) {
             passes_.accumulate(starts, problem_.updates ? labels_.data() : nullptr, update);
             fingerprint_ = *passes_.total().fingerprint;
             passes_.choose_races();
@@ -518,7 +549,7 @@ class Loop {
     // Sums all rows about another reference; labels stay.
     void sum_about(const double* reference) {
         const Bounds none{};
-        if (problem_.bounded())
+        if (problem_.bounded)
             passes_.accumulate(starts_of(reference), labels_.data(), false, &none);
         else
             passes_.accumulate(starts_of(reference), nullptr, false);
@@ -597,7 +628,7 @@ class Loop {
             bounds.upper = upper_.data();
             bounds.unit = unit_;
             const std::int64_t far = passes_.farthest(starts_of(centers_.data()), several.data(), distance,
-                                                      labels_.data(), problem_.bounded() ? &bounds : nullptr);
+                                                      labels_.data(), problem_.bounded ? &bounds : nullptr);
             if (passes_.cancelled()) return false;
             std::vector<double> row(m_);
             const T* cells = problem_.rows.data +
@@ -773,7 +804,8 @@ class Laid {
         Rows<T>& rows = problem.rows;
         if (!contiguous_.empty())
             rows.data = contiguous_.data(), rows.row_stride = rows.n_features, rows.column_stride = 1;
-        if (!problem.packs()) return;
+        problem.bounded = problem.gains_by_bounds();
+        if (problem.bounded || !problem.packable() || rows.column_stride != 1) return;
         rows.single = problem.fits_single();
         packed_.emplace(kernels<T>().packed_bytes(rows));
         kernels<T>().pack(rows, problem.shift, packed_->data());
