@@ -88,9 +88,10 @@ class Passes {
                   63) /
                  64 * 64),
           size_(2 * k_ + (problem.rows.gaps ? 3 : 2) * k_ * m_ + 2),
-          n_parts_(n_threads > 1 ? problem.n_segments : 1),
+          n_parts_(n_threads > 1 ? problem.n_segments : problem.n_segments > 1),
           n_pieces_(n_threads > 1 ? std::min<index>(2 * n_threads, (problem.rows.n_rows + PIECE - 1) / PIECE) : 1),
-          scratch_(bytes_ * n_threads), parts_(size_ * n_parts_), total_(size_),
+          scratch_(bytes_ * n_threads + size_ * (1 + n_parts_) * sizeof(double)),
+          total_(reinterpret_cast<double*>(scratch_.data() + bytes_ * n_threads)), parts_(total_ + size_),
           counts_(N_COUNTS * std::max(problem.n_segments, n_pieces_)) {}
 
     // Sums of the rows (or of those that change); the labels are replaced if they are kept.
@@ -109,17 +110,17 @@ class Passes {
         }
         if (n_threads_ == 1) {
             for (index segment = 0; segment < problem_.n_segments; ++segment) {
-                sum_segment(starts, known, bounds, segment, segment ? parts_.data() : total_.data(), worker_, 0);
-                if (segment) add(parts_.data());
+                sum_segment(starts, known, bounds, segment, segment ? parts_ : total_, worker_, 0);
+                if (segment) add(parts_);
             }
             return;
         }
         Pool::of_this_process().run(problem_.n_segments, n_threads_, [&](index segment, int worker) {
-            sum_segment(starts, known, bounds, segment, parts_.data() + segment * size_, worker, worker);
+            sum_segment(starts, known, bounds, segment, parts_ + segment * size_, worker, worker);
         });
-        std::copy(parts_.begin(), parts_.begin() + size_, total_.begin());
+        std::copy(parts_, parts_ + size_, total_);
         for (index segment = 1; segment < problem_.n_segments; ++segment)
-            add(parts_.data() + segment * size_);
+            add(parts_ + segment * size_);
     }
 
     // Replaces the labels, and the bounds that are known of them.
@@ -169,7 +170,7 @@ class Passes {
         races = races.after(sums, problem_.rows.n_rows);
     }
 
-    Sums total() { return of(total_.data()); }
+    Sums total() { return of(total_); }
     bool cancelled() {
         const Cancel cancel = cancel_of_(worker_);
         return cancel.poll(cancel.state);
@@ -303,7 +304,7 @@ class Passes {
                                         scratch(place), known, bounds, out, cancel_of_(worker));
     }
     void add(double* memory) {
-        const Sums part = of(memory), sum = of(total_.data());
+        const Sums part = of(memory), sum = of(total_);
         for (index j = 0; j < k_; ++j) sum.mass[j] += part.mass[j], sum.rows[j] += part.rows[j];
         for (index i = 0; i < size_ - 2 - 2 * k_; ++i) sum.sums[i] += part.sums[i];  // and what follows
         *sum.fingerprint += *part.fingerprint;
@@ -318,8 +319,8 @@ class Passes {
     std::size_t bytes_;
     index size_, n_parts_, n_pieces_;
     Lent scratch_;
+    double *total_, *parts_;  // in the same memory
     std::vector<char> prepared_;
-    std::vector<double> parts_, total_;
     std::vector<char> prepared_products_;
     SomeRows some_rows_;
     std::optional<Lent> kept_memory_;

@@ -58,7 +58,6 @@ double sum_rows(const Rows<T>& rows, const Starts& starts, int n_threads, std::i
 template <class T>
 double assign_rows(Rows<T> rows, const Starts& starts, int n_threads, bool summed, std::int32_t* labels) {
     const index segments = segments_of(rows.n_rows, starts);
-    const std::vector<char> prepared = prepare_all<T>(starts, 1);
     // double rows race in float, where squares decide and fit into it
     double far = 0;
     for (index j = 0, i = 0; j < starts.n_clusters; ++j)
@@ -67,6 +66,8 @@ double assign_rows(Rows<T> rows, const Starts& starts, int n_threads, bool summe
     const bool can_race = !starts.power && !starts.costs && !starts.rescale && starts.n_clusters > 1 &&
                           fits_single(far);
     if (rows.single && !can_race) rows.packed = nullptr;
+    const bool only_single = rows.packed && rows.single;
+    const std::vector<char> prepared = only_single ? std::vector<char>() : prepare_all<T>(starts, 1);
     // complete rows by products, what is left in float, and what that leaves in double
     const bool complete = can_race && !rows.gaps && !rows.packed;
     const Races found = Races{true, complete, complete}.of(starts);
