@@ -141,7 +141,8 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
         if (squared && block.n_rows >= 8 * exactly.k) {  // several rows of a cluster share its numbers
             sort_by_label(block, exactly.k, block.labels, block.n_rows, false);
             exactly.squares_of_sorted(block);
-            for (index i = 0; i < block.n_rows; ++i) add(i, block.distances[i]);
+            for (index i = 0; i < block.n_rows; ++i)
+                if (weight(i) > 0) objective += weight(i) * (block.distances[i] + exactly.offsets[block.labels[i]]);
             return;
         }
         if (squared) return exactly.squares(block.n_rows, row, label, add);
