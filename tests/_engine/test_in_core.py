@@ -165,8 +165,22 @@ def test_same_bits_where_few_wide_rows_race_in_single_precision(rule, dtype):
     rng = np.random.default_rng(6)
     X = rng.normal(size=(150, 120)) + 3.0 * rng.integers(0, 3, (150, 120))
     X[::10] = X[1::10]  # ties: rows that are their own center
-    problem = _problem(X.astype(dtype), rule, 35, 2)
+    problem = _problem(X.astype(dtype), rule, 45, 2)
     stop = {"max_iter": 15, "tol": 1e-7}
+    assert alternate_in_core(*problem, **stop) is not None
+    _assert_same(alternate(*problem, **stop), alternate_in_python(*problem, **stop))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_kept_for_races_have_lengths_in_the_weights_of_the_start(dtype):
+    rng = np.random.default_rng(0)
+    X = 0.3 * rng.normal(size=(400, 420)) + rng.integers(0, 3, (6, 420))[rng.integers(0, 6, 400)]
+    *problem, weights = _problem(X.astype(dtype), SharedPowerWeights(beta=1.5), 14, 2)
+    values = weights.values.copy()
+    values[0] = 1e-4 / 420
+    values[0, :, :2] = 0.4999  # the next start has equal weights
+    problem.append(weights._replace(values=values / values.sum(axis=-1, keepdims=True)))
+    stop = {"max_iter": 8, "tol": 0.0}
     assert alternate_in_core(*problem, **stop) is not None
     _assert_same(alternate(*problem, **stop), alternate_in_python(*problem, **stop))
 
@@ -212,12 +226,47 @@ def test_the_core_labels_rows_as_a_pass_does(rule, gaps, name):
     if run.labeled is None:  # the core has given up a start, maybe the best
         assert alternate_in_core(*problem, **stop)[1].any()
         return
-    public = run.centers.astype(X.dtype).astype(np.float64)
+    _assert_labeled(run, source, recipe, X.dtype)
+
+
+def _assert_labeled(run, source, recipe, dtype):
+    public = run.centers.astype(dtype).astype(np.float64)
     assignment = assignment_of(recipe.weighting, public[None], run.weights)
     (total, mass), labeled = source.run(recipe.dissimilarity.labeling(assignment))
     np.testing.assert_array_equal(run.labeled.labels, labeled.gather("labels", axis=1)[0])
     np.testing.assert_array_equal(run.labeled.total, assignment.scale * total)
     np.testing.assert_array_equal(run.labeled.mass, mass)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        UniformWeights(),
+        EntropyWeights(gamma=0.5, dispersion="mean"),
+        SharedPowerWeights(beta=1.5),
+        ClusterPowerWeights(smoothing="inside"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("shape", [(330, 130), (3000, 9)])  # one segment and several
+def test_final_labels_by_bounds_are_those_of_a_pass(shape, rule, dtype):
+    """Centers have moved since the last pass, and the best start may be any of them."""
+    rng = np.random.default_rng(10)
+    X = rng.normal(size=shape) + rng.integers(0, 3, shape)
+    X[::10] = X[1::10]  # ties
+    problem = _problem(X.astype(dtype), rule, 40, 4, rng.integers(0, 3, len(X)).astype(np.float64))
+    _, recipe, table, centers, weights = problem
+    stop = {"max_iter": 3, "tol": 0.0}
+    expected = alternate_in_python(*problem, **stop)
+    best = int(expected.objective.argmin())
+    for place, n_threads in ((0, 1), (1, 1), (3, 1), (0, 2), (2, 2)):
+        source = MemorySource(X.astype(dtype), problem[0].sample_weight, n_threads)
+        order = np.roll(np.arange(4), place - best)
+        moved = (source, recipe, table, centers[order], weights.take(order))
+        outcome = alternate(*moved, **stop, label=True)
+        np.testing.assert_array_equal(outcome.centers, expected.centers[order])
+        _assert_labeled(outcome.best(), source, recipe, dtype)
 
 
 @pytest.mark.parametrize("n_starts", [1, 12])  # a team for one start; starts side by side
@@ -270,12 +319,14 @@ def test_same_bits_where_threads_share_a_small_wide_table(rule, kind):
     ],
     ids=repr,
 )
-@pytest.mark.parametrize("n_rows", [600, 5000])  # one segment and several
-def test_same_bits_where_clusters_are_empty_and_bounds_find_rows_for_them(
-    n_rows, rule, weighted, dtype
+@pytest.mark.parametrize(
+    ("n_rows", "n_features"), [(600, 30), (600, 380), (5000, 30)]
+)  # packed; by bounds, in one segment and in several
+def test_same_bits_where_clusters_are_empty_and_rows_are_found_for_them(
+    n_rows, n_features, rule, weighted, dtype
 ):
     rng = np.random.default_rng(9)
-    X = rng.normal(size=(n_rows, 30)) + 6.0 * rng.integers(0, 3, (n_rows, 30))
+    X = rng.normal(size=(n_rows, n_features)) + 6.0 * rng.integers(0, 3, (n_rows, n_features))
     X[n_rows // 2 :] = X[: n_rows - n_rows // 2]  # as far as another row
     weight = rng.random(n_rows) * (np.arange(n_rows) % 3 > 0) if weighted else None
     problem = list(_problem(X.astype(dtype), rule, 14, 1, weight, 2))

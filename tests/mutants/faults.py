@@ -2172,6 +2172,47 @@ among(
         "if (start && !ended[start].given_up && ended[start].objective <= lowest",
         "tests/_engine/test_in_core.py",
     ),
+    (
+        "final-labels-by-bounds-of-other-centers",
+        "stale",
+        "kept_.centers.assign(last_.centers, last_.centers + k_ * m_);",
+        "kept_.centers.assign(centers_.begin(), centers_.end());",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "final-labels-without-rounded-centers",
+        "forgotten",
+        "const Deciding now{by.starts.centers, by.starts.weights, rule_.n_own(), offsets};",
+        "const Deciding now{before.centers, before.weights, rule_.n_own(), offsets};",
+        "tests/_engine/test_in_core.py",
+    ),
+    (  # a processor without VNNI cannot notice it
+        "kept-words-of-other-weights",
+        "stale",
+        "(!starts.expanded || std::equal(kept_weights_.begin(), kept_weights_.end(), weights));",
+        "true;",
+        "tests/_engine/test_in_core.py",
+    ),
+)
+among(
+    "_core/block.hpp",
+    (
+        "packed-rows-without-shift",
+        "forgotten",
+        "packed.shift[v] = F(shift[v]);",
+        "packed.shift[v] = F(0 * shift[v]);",
+        "tests/_engine/test_in_core.py",
+    ),
+)
+among(
+    "_core/statistics.hpp",
+    (
+        "sums-of-overlapping-features-twice",
+        "forgotten case",
+        "const int done = N == 1 ? int(v - last) : 0;",
+        "const int done = 0;",
+        "tests/_core/test_kernels.py",
+    ),
 )
 among(
     "_core/products.hpp",  # a processor without tile registers cannot notice these

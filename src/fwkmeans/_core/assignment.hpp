@@ -334,13 +334,66 @@ struct Start {
                 if (GAPS) t = y == y ? t : D{};
                 sums[r] = sums[r] + load<D>(weight[r] + v) * (t * t);
             }
-        for (int r = 0; r < N; ++r) {
-            double tail = 0;
-            for (index w = v; w < m; ++w) {
-                const double y = double(load<T>(row[r] + w)), t = !GAPS || y == y ? y - center[r][w] : 0;
-                tail = tail + weight[r][w] * (t * t);
+        double tails[N] = {};
+        for (; v < m; ++v)
+            for (int r = 0; r < N; ++r) {
+                const double y = double(load<T>(row[r] + v)), t = !GAPS || y == y ? y - center[r][v] : 0;
+                tails[r] = tails[r] + weight[r][v] * (t * t);
             }
-            d[r] = ((sums[r][0] + sums[r][2]) + (sums[r][1] + sums[r][3])) + tail;
+        for (int r = 0; r < N; ++r) {
+            double lanes[4];  // of a vector in memory they would keep all of its sums there
+            store(lanes, sums[r]);
+            d[r] = ((lanes[0] + lanes[2]) + (lanes[1] + lanes[3])) + tails[r];
+        }
+    }
+    // The same bits for N rows of one cluster, two of them in one vector.
+    template <int N, bool GAPS>
+    void squares_of_cluster(const T* const* row, index cluster, double* d) const {
+        using D = Vector<double, 8>;
+        const double *center = centers + cluster * m, *weight = weights + cluster * weight_stride;
+        D sums[N / 2] = {};
+        index v = 0;
+        for (; v + 4 <= m; v += 4) {
+            const auto c = load<Vector<double, 4>>(center + v), w = load<Vector<double, 4>>(weight + v);
+            const D both_centers = join<double, 4>(c, c), both_weights = join<double, 4>(w, w);
+            for (int r = 0; r < N / 2; ++r) {
+                using Cells = Vector<T, 4>;
+                const D y = widened<T, 8>(join<T, 4>(load<Cells>(row[2 * r] + v), load<Cells>(row[2 * r + 1] + v)));
+                D t = y - both_centers;
+                if (GAPS) t = y == y ? t : D{};
+                sums[r] = sums[r] + both_weights * (t * t);
+            }
+        }
+        double tails[N] = {}, lanes[4 * N];
+        for (; v < m; ++v)
+            for (int r = 0; r < N; ++r) {
+                const double y = double(load<T>(row[r] + v)), t = !GAPS || y == y ? y - center[v] : 0;
+                tails[r] = tails[r] + weight[v] * (t * t);
+            }
+        for (int r = 0; r < N / 2; ++r) store(lanes + 8 * r, sums[r]);
+        for (int r = 0; r < N; ++r) {
+            const double* l = lanes + 4 * r;
+            d[r] = ((l[0] + l[2]) + (l[1] + l[3])) + tails[r];
+        }
+    }
+    template <int N>
+    void squares_of_cluster(const Scratch<T>& block, index first, index last, index cluster) const {
+        const T* rows[N];
+        double d[N];
+        for (int r = 0; r < N; ++r) rows[r] = block.row(block.order[first + r < last ? first + r : first]);
+        if (gaps)
+            squares_of_cluster<N, true>(rows, cluster, d);
+        else
+            squares_of_cluster<N, false>(rows, cluster, d);
+        for (int r = 0; r < N && first + r < last; ++r) block.distances[block.order[first + r]] = d[r];
+    }
+    // block.distances of all rows, which are sorted by their labels.
+    void squares_of_sorted(const Scratch<T>& block) const {
+        for (index j = 0; j < k; ++j) {
+            const index end = block.position[j + 1];
+            index p = block.position[j];
+            for (; p + 4 < end; p += 8) squares_of_cluster<8>(block, p, end, j);
+            if (p < end) squares_of_cluster<4>(block, p, end, j);
         }
     }
     // use(i, d) for each of n rows row(i) and their clusters cluster(i).
@@ -710,11 +763,10 @@ inline void assign_block(Scratch<T>& block, const Start<T>& exactly, const Start
     if (exactly.rescale) divide_anew(block, exactly);
 }
 
-// Calls body() for each block of rows [begin, end).
+// Calls body() for each block of rows [begin, end), of which each but the last has `step`.
 template <class T, class Body>
-inline void for_each_block(const Rows<T>& table, index begin, index end, Scratch<T>& block,
+inline void for_each_block(const Rows<T>& table, index begin, index end, index step, Scratch<T>& block,
                            Cancel cancel, Body body) {
-    const index step = block_rows(table);
     for (index at = begin; at < end && !cancel.poll(cancel.state); at += step) {
         const index stop = at + step < end ? at + step : end;
         stage(table, at, stop, block);
@@ -725,11 +777,34 @@ inline void for_each_block(const Rows<T>& table, index begin, index end, Scratch
         body();
     }
 }
+template <class T, class Body>
+inline void for_each_block(const Rows<T>& table, index begin, index end, Scratch<T>& block,
+                           Cancel cancel, Body body) {
+    for_each_block(table, begin, end, block_rows<T>(table.n_features), block, cancel, body);
+}
 
-// Whether the only block is in the scratch memory since the last time.
+// Labels and keys of all rows, which are packed in F, for the only start; returns how many the race could not decide.
+template <class T, class F>
+index assign_packed(const Rows<T>& table, Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
+                    const char* prepared) {
+    const PackedRows<F> packed(table.packed, table.n_rows, table.n_features, table.gaps);
+    Scratch<F> racing(nullptr, table.n_features, starts.n_clusters, false);
+    racing.n_rows = table.n_rows;
+    racing.panels = packed.panels;
+    racing.norms = packed.norms;
+    racing.holes = packed.holes;
+    racing.labels = block.labels;
+    racing.levels = nullptr;
+    block.keys = packed.keys;
+    const auto nearest = [&](index i) { return exactly.nearest(block.row(i), nullptr); };
+    if (starts.expanded) return race_block<F, true>(racing, starts, prepared, 0, nearest);
+    return race_block<F, false>(racing, starts, prepared, 0, nearest);
+}
 template <class T>
-inline bool is_packed(const Rows<T>& table, index begin, index end) {
-    return table.packed && end - begin <= block_rows(table);
+index assign_packed(const Rows<T>& table, Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
+                    const char* prepared) {
+    return table.single ? assign_packed<T, float>(table, block, exactly, starts, prepared)
+                        : assign_packed<T, T>(table, block, exactly, starts, prepared);
 }
 
 // Packs a block for assign_block.
@@ -746,9 +821,8 @@ inline void pack_block(const Rows<T>& table, const Starts& starts, const char* p
 template <class T, class Body>
 inline void for_each_packed_block(const Rows<T>& table, index begin, index end, const Starts& starts,
                                   const char* prepared, Scratch<T>& block, Cancel cancel, Body body) {
-    const bool there = is_packed(table, begin, end);
     for_each_block(table, begin, end, block, cancel, [&] {
-        if (!there) pack_block(table, starts, prepared, block);
+        pack_block(table, starts, prepared, block);
         body();
     });
 }

@@ -17,13 +17,6 @@ index block_rows(index n_features) {
     return (tiles > 0 ? tiles : 1) * TILE_ROWS<T>;
 }
 
-// The rows of a block of this table. Memory for a whole table serves for blocks of the usual size as well.
-template <class T>
-index block_rows(const Rows<T>& table) {
-    const index usual = block_rows<T>(table.n_features), all = round_up(table.n_rows, TILE_ROWS<T>);
-    return table.whole && all > usual ? all : usual;
-}
-
 template <class T>
 struct Scratch {
     T* panels;               // (tiles, M, TILE_ROWS) transposed and shifted rows; room for M in fours
@@ -34,6 +27,7 @@ struct Scratch {
     double* wide;            // (panels of WIDE rows, M, WIDE) transposed rows, for powers
     double* lookups;         // (K in whole vectors, TILE_ROWS) costs of the categories of some rows
     std::uint64_t* keys;     // (block) random key of each row, 0 for rows without weight
+    double* distances;       // (block) exact dissimilarities to own centers
     std::int32_t* labels;    // (block)
     std::int32_t* chosen;    // (block) rows whose label has changed
     std::int32_t* order;     // (block) rows sorted by label
@@ -48,27 +42,30 @@ struct Scratch {
     float *upper = nullptr, *lower = nullptr;  // (block) bounds that an assignment leaves, if wanted
     T* lengths = nullptr;                      // (block) weighted squares of the rows, for these
     const Offsets* offsets = nullptr;          // the same
+    Kept kept = {};                            // of this block, if all of its rows race in whole numbers
 
     Scratch(void* memory, index n_features, index n_clusters, bool powers, bool gaps = false)
-        : Scratch(memory, block_rows<T>(n_features), n_features, n_clusters, powers, gaps) {}
-    Scratch(void* memory, index block, index n_features, index n_clusters, bool powers, bool gaps) {
+        : Scratch(memory, block_rows<T>(n_features), block_rows<T>(n_features), n_features, n_clusters, powers, gaps) {}
+    // `block` rows, of which only so many are packed in here.
+    Scratch(void* memory, index block, index packed, index n_features, index n_clusters, bool powers, bool gaps) {
         std::uintptr_t cursor = reinterpret_cast<std::uintptr_t>(memory);
         const auto take = [&cursor](index bytes) {
             const std::uintptr_t taken = cursor;
             cursor += std::uintptr_t(round_up(bytes, 64));
             return taken;
         };
-        panels = reinterpret_cast<T*>(take(block * round_up(n_features, 4) * sizeof(T)));
-        norms = reinterpret_cast<T*>(take(block * sizeof(T)));
-        staged = reinterpret_cast<T*>(take(block * n_features * sizeof(T)));
-        wide = reinterpret_cast<double*>(take(powers ? block * n_features * 8 : 0));
+        panels = reinterpret_cast<T*>(take(packed * round_up(n_features, 4) * sizeof(T)));
+        norms = reinterpret_cast<T*>(take(packed * sizeof(T)));
+        staged = reinterpret_cast<T*>(take(packed * n_features * sizeof(T)));
+        wide = reinterpret_cast<double*>(take(powers ? packed * n_features * 8 : 0));
         lookups = reinterpret_cast<double*>(take(round_up(n_clusters, WIDE) * TILE_ROWS<T> * 8));
         keys = reinterpret_cast<std::uint64_t*>(take(block * 8));
+        distances = reinterpret_cast<double*>(take(block * 8));
         labels = reinterpret_cast<std::int32_t*>(take(block * 4));
         chosen = reinterpret_cast<std::int32_t*>(take(block * 4));
-        order = reinterpret_cast<std::int32_t*>(take(block * 4));
+        order = reinterpret_cast<std::int32_t*>(take((block + WIDTH<float>) * 4));  // see sort_by_few_labels
         position = reinterpret_cast<std::int32_t*>(take((n_clusters + 1) * 4));
-        const std::uintptr_t marks = take(block / TILE_ROWS<T>);
+        const std::uintptr_t marks = take(packed / TILE_ROWS<T>);
         holes = gaps ? reinterpret_cast<unsigned char*>(marks) : nullptr;
         end = cursor;
     }
@@ -80,10 +77,17 @@ struct Scratch {
     }
 };
 
+// Scratch memory for a table that is packed elsewhere: one block, for which nothing is packed in here.
+template <class T>
+Scratch<T> scratch_of_packed(void* memory, const Rows<T>& table, index n_clusters) {
+    return {memory, round_up(table.n_rows, TILE_ROWS<T>), 0, table.n_features, n_clusters, false, table.gaps};
+}
+
 template <class T>
 std::size_t scratch_bytes(const Rows<T>& table, index n_clusters, bool powers) {
-    const Scratch<T> sizes(nullptr, block_rows(table), table.n_features, n_clusters, powers, table.gaps);
-    return std::size_t(sizes.end);
+    const Scratch<T> usual(nullptr, table.n_features, n_clusters, powers, table.gaps);
+    const std::uintptr_t packed = table.packed ? scratch_of_packed(nullptr, table, n_clusters).end : 0;
+    return std::size_t(usual.end > packed ? usual.end : packed);
 }
 
 // Points `rows` at the block's rows with contiguous columns, copying only if the table has others.
@@ -216,13 +220,17 @@ template <class T>
 void measure_rows(Scratch<T>& block, index m) {
     for (index i = 0; i < block.n_rows; i += TILE_ROWS<T>) {
         const T* panel = block.panels + i * m;
-        V<T> norm[ROW_VECTORS] = {};
-        for (index v = 0; v < m; ++v)
+        V<T> norm[2][ROW_VECTORS] = {};  // of every other feature: sums would wait for themselves
+        const auto add = [&](index v, int part) {
             for (int r = 0; r < ROW_VECTORS; ++r) {
                 const V<T> y = load<V<T>>(panel + v * TILE_ROWS<T> + r * WIDTH<T>);
-                norm[r] += y * y;
+                norm[part][r] += y * y;
             }
-        for (int r = 0; r < ROW_VECTORS; ++r) store(block.norms + i + r * WIDTH<T>, norm[r]);
+        };
+        index v = 0;
+        for (; v + 2 <= m; v += 2) add(v, 0), add(v + 1, 1);
+        if (v < m) add(v, 0);
+        for (int r = 0; r < ROW_VECTORS; ++r) store(block.norms + i + r * WIDTH<T>, norm[0][r] + norm[1][r]);
     }
 }
 
@@ -280,6 +288,67 @@ void pack(Scratch<F>& block, index m, const F* shift, Row row) {
 template <class T>
 void pack(Scratch<T>& block, index m, const T* shift) {
     pack<T>(block, m, shift, [&](index i) { return block.row(i); });
+}
+
+// ---- all rows of a table, packed in F for many passes -------------------------------------------
+
+template <class F>
+struct PackedRows {
+    F *panels, *norms, *shift;
+    std::uint64_t* keys;
+    unsigned char* holes;
+    std::uintptr_t end;
+
+    PackedRows(const void* memory, index n_rows, index m, bool gaps) {
+        std::uintptr_t cursor = reinterpret_cast<std::uintptr_t>(memory);
+        const auto take = [&cursor](index bytes) {
+            const std::uintptr_t taken = cursor;
+            cursor += std::uintptr_t(round_up(bytes, 64));
+            return taken;
+        };
+        const index n = round_up(n_rows, TILE_ROWS<F>);
+        panels = reinterpret_cast<F*>(take(n * m * index(sizeof(F))));
+        norms = reinterpret_cast<F*>(take(n * index(sizeof(F))));
+        shift = reinterpret_cast<F*>(take(m * index(sizeof(F))));
+        keys = reinterpret_cast<std::uint64_t*>(take(n * 8));
+        const std::uintptr_t marks = take(n / TILE_ROWS<F>);
+        holes = gaps ? reinterpret_cast<unsigned char*>(marks) : nullptr;
+        end = cursor;
+    }
+};
+
+template <class T, class F>
+void pack_rows(const Rows<T>& table, const double* shift, void* memory) {
+    const index m = table.n_features;
+    const PackedRows<F> packed(memory, table.n_rows, m, table.gaps);
+    for (index v = 0; v < m; ++v) packed.shift[v] = F(shift[v]);
+    Scratch<T> rows(nullptr, m, 1, false);
+    stage(table, 0, table.n_rows, rows);
+    rows.keys = packed.keys;
+    draw_keys(table, rows);
+    Scratch<F> block(nullptr, m, 1, false);
+    block.n_rows = table.n_rows;
+    block.panels = packed.panels;
+    block.norms = packed.norms;
+    block.holes = packed.holes;
+    // asks for the rows of the next tile: there are more of them than a processor foresees
+    const index ahead = table.n_rows - TILE_ROWS<F>;
+    block.ahead = ahead > 0 ? reinterpret_cast<const char*>(rows.row(TILE_ROWS<F>)) : nullptr;
+    block.ahead_bytes = ahead * table.row_stride * index(sizeof(T));
+    pack<T>(block, m, packed.shift, [&](index i) { return rows.row(i); });
+    measure_rows(block, m);
+}
+template <class T>
+void pack_rows(const Rows<T>& table, const double* shift, void* memory) {
+    return table.single ? pack_rows<T, float>(table, shift, memory) : pack_rows<T, T>(table, shift, memory);
+}
+
+template <class T>
+std::size_t packed_bytes(const Rows<T>& table) {
+    const index n = table.n_rows, m = table.n_features;
+    const std::uintptr_t end = table.single ? PackedRows<float>(nullptr, n, m, table.gaps).end
+                                            : PackedRows<T>(nullptr, n, m, table.gaps).end;
+    return std::size_t(end);
 }
 
 }  // namespace

@@ -299,13 +299,23 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
     const TileRegisters registers(by_products && by_products->tiles);
     Parts parts = {by_products && by_products->one, by_products && by_products->both};
     std::int64_t counts[N_COUNTS] = {};
-    for_each_block(table, begin, end, block, cancel, [&] {
+    const index usual = block_rows<T>(m), tiles = usual / TILE_ROWS<float>;
+    const index step = bounds.kept && tiles > 0 ? tiles * TILE_ROWS<float> : usual;
+    for_each_block(table, begin, end, step, block, cancel, [&] {
         std::int32_t* labels = known.labels + block.first;
         const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
         if (bounds.upper && bounds.placed >= 0) bound_placed(block, exactly, bounds, labels);
-        const index n_open =
+        index n_open =
             bounds.upper ? move_bounds(bounds, k, block.first, block.n_rows, labels, open.places) : 0;
         index n_changed = 0;
+        open.rows.kept = {};
+        if (bounds.kept && products && 2 * n_open > block.n_rows && block.first % TILE_ROWS<float> == 0) {
+            // to pack the others takes longer than to race all
+            const Kept& all = *bounds.kept;
+            open.rows.kept = {all.words + block.first * by_products->whole.words, all.norms + block.first,
+                              all.lengths + block.first, all.there + block.first};
+            for (n_open = 0; n_open < block.n_rows; ++n_open) open.places[n_open] = std::int32_t(n_open);
+        }
         if (n_open > 0) {
             if constexpr (sizeof(F) == sizeof(float))
                 if (products)

@@ -92,7 +92,8 @@ bool assign_in_single(Scratch<T>& block, Undecided<float>& open, const Start<T>&
     return doubtful <= block.n_rows / 8;
 }
 
-// `single`: prepared by the kernels of float, null if not; its scratch is that of bounded passes.
+// `single`: prepared by the kernels of float, null if not; its scratch is that of bounded passes. Rows that are packed
+// race as they are packed.
 // `products`: what is raced before, null if nothing.
 template <class T>
 void assign(const Rows<T>& table, index begin, index end, const Starts& starts, const char* prepared,
@@ -100,7 +101,9 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
     if (out.known) single = products = nullptr;
     const Start<T> exactly(table, starts, 0);
     const bool look = out.odd && !out.known;
-    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps || look);
+    Scratch<T> block = table.packed
+                           ? scratch_of_packed(scratch, table, starts.n_clusters)
+                           : Scratch<T>(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps || look);
     const bool largest = exactly.p == __builtin_inf();
     double objective = 0;
     const index m = starts.n_features;
@@ -109,9 +112,12 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
     Parts parts = {by_products && by_products->one, by_products && by_products->both};
     Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m), table.gaps || look);
     open.rows.upper = nullptr;
-    for_each_block(table, begin, end, block, cancel, [&] {
+    const index step = table.packed ? end - begin : block_rows<T>(m);
+    for_each_block(table, begin, end, step, block, cancel, [&] {
         if (out.known) {
             __builtin_memcpy(block.labels, out.labels + (block.first - begin), std::size_t(block.n_rows) * 4);
+        } else if (table.packed) {
+            assign_packed(table, block, exactly, starts, table.single ? single : prepared);
         } else if (single) {
             if (!assign_in_single(block, open, exactly, starts, single, by_products, parts)) single = nullptr;
         } else {
@@ -131,7 +137,15 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
         };
         const auto row = [&](index i) { return block.row(i); };
         const auto label = [&](index i) { return block.labels[i]; };
-        if (exactly.p == 2 && !exactly.costs) return exactly.squares(block.n_rows, row, label, add);
+        const bool squared = exactly.p == 2 && !exactly.costs;
+        if (squared && block.n_rows >= 8 * exactly.k) {  // several rows of a cluster share its numbers
+            sort_by_label(block, exactly.k, block.labels, block.n_rows, false);
+            exactly.squares_of_sorted(block);
+            for (index i = 0; i < block.n_rows; ++i)
+                if (weight(i) > 0) objective += weight(i) * (block.distances[i] + exactly.offsets[block.labels[i]]);
+            return;
+        }
+        if (squared) return exactly.squares(block.n_rows, row, label, add);
         for (index i = 0; i < block.n_rows; ++i) add(i, exactly(row(i), block.levels_of(i), label(i)));
     });
     if (out.objective) *out.objective = objective;
@@ -188,40 +202,55 @@ void describe_features(const Scratch<T>& block, const double* sample_weight, ind
     }
 }
 
-// The same for N vectors of features at once of rows without weights, if all cells are finite; false if one is not, and
-// nothing is written then.
+// The same for N vectors of features at once of rows without weights, if all cells are finite; false if one is not, or
+// squares overflow, and nothing is written then. The last vector ends with the last feature at most, and may overlap
+// others.
 template <class T, int L, int N>
-bool describe_finite(const Scratch<T>& block, index v, const double* reference, const Moments& out) {
+bool describe_finite(const Scratch<T>& block, index v, index m, const double* reference, const Moments& out) {
     using D = Vector<double, L>;
-    D origin[N], sum[N], square[N], minimum[N], maximum[N], nothing = {};
+    D origin[N], sum[N], square[N], observed[N], minimum[N], maximum[N], nothing = {};
+    const index wanted = v + (N - 1) * L, last = wanted + L <= m ? wanted : m - L;
+    const auto at = [&](int c) { return c < N - 1 ? v + c * L : last; };
     for (int c = 0; c < N; ++c) {
-        origin[c] = load<D>(reference + v + c * L);
-        sum[c] = load<D>(out.sums + v + c * L);
-        square[c] = load<D>(out.squares + v + c * L);
-        minimum[c] = load<D>(out.minimum + v + c * L);
-        maximum[c] = load<D>(out.maximum + v + c * L);
+        origin[c] = load<D>(reference + at(c));
+        sum[c] = load<D>(out.sums + at(c));
+        square[c] = load<D>(out.squares + at(c));
+        observed[c] = load<D>(out.observed + at(c)) + double(block.n_rows);
+        minimum[c] = load<D>(out.minimum + at(c));
+        maximum[c] = load<D>(out.maximum + at(c));
     }
     for (index i = 0; i < block.n_rows; ++i) {
-        const T* row = block.rows + i * block.row_stride + v;
+        const T* row = block.rows + i * block.row_stride;
         for (int c = 0; c < N; ++c) {
-            const D y = load_wide<T, L>(row + c * L), t = y - origin[c];
-            nothing += y * 0.0;  // NaN from the first cell on that is not finite
+            const D y = load_wide<T, L>(row + at(c)), t = y - origin[c];
             sum[c] += t;
             square[c] += t * t;
             minimum[c] = y < minimum[c] ? y : minimum[c];
             maximum[c] = y > maximum[c] ? y : maximum[c];
         }
     }
+    for (int c = 0; c < N; ++c) nothing += square[c] * 0.0;  // NaN where a cell was not finite
     for (int j = 0; j < L; ++j)
         if (!(nothing[j] == 0)) return false;
     for (int c = 0; c < N; ++c) {
-        store(out.sums + v + c * L, sum[c]);
-        store(out.squares + v + c * L, square[c]);
-        store(out.minimum + v + c * L, minimum[c]);
-        store(out.maximum + v + c * L, maximum[c]);
-        store(out.observed + v + c * L, load<D>(out.observed + v + c * L) + double(block.n_rows));
+        const int done = N == 1 ? int(v - last) : 0;  // what overlaps a vector of the same call is the same
+        store_from(done, out.sums + at(c), sum[c]);
+        store_from(done, out.squares + at(c), square[c]);
+        store_from(done, out.minimum + at(c), minimum[c]);
+        store_from(done, out.maximum + at(c), maximum[c]);
+        store_from(done, out.observed + at(c), observed[c]);
     }
     return true;
+}
+// The features from v on, in N vectors or as many as are left.
+template <class T, int L, int N>
+bool describe_rest(const Scratch<T>& block, index v, index m, const double* reference, const Moments& out) {
+    if constexpr (N > 1)
+        if (v + (N - 1) * L >= m) return describe_rest<T, L, N - 1>(block, v, m, reference, out);
+    fetch_ahead(block, v, m, m);
+    for (index u = v; u < m; ++u)
+        if (out.nonfinite[u] > 0) return false;
+    return describe_finite<T, L, N>(block, v, m, reference, out);
 }
 
 // Vectors of L features from v on, N at a time.
@@ -232,7 +261,7 @@ void describe_features(const Scratch<T>& block, const double* sample_weight, ind
         fetch_ahead(block, v, v + L * N, m);
         std::int64_t known = 0;  // where cells were not finite before, others will not be
         for (int j = 0; j < L * N; ++j) known += out.nonfinite[v + j];
-        if (!WEIGHTED && known == 0 && describe_finite<T, L, N>(block, v, reference, out)) continue;
+        if (!WEIGHTED && known == 0 && describe_finite<T, L, N>(block, v, m, reference, out)) continue;
         for (int c = 0; c < N; ++c)
             describe_features<T, L, WEIGHTED>(block, sample_weight, v + c * L, reference, out);
     }
@@ -244,6 +273,7 @@ void describe_block(const Scratch<T>& block, const double* sample_weight, index 
     constexpr int L = WIDTH<double>;
     index v = 0;
     describe_features<T, L, 4, WEIGHTED>(block, sample_weight, v, m, reference, out);
+    if (v == m || (!WEIGHTED && m >= L && describe_rest<T, L, 4>(block, v, m, reference, out))) return;
     describe_features<T, L, 1, WEIGHTED>(block, sample_weight, v, m, reference, out);
     if (L > 4) describe_features<T, 4, 1, WEIGHTED>(block, sample_weight, v, m, reference, out);
     if (L > 2) describe_features<T, 2, 1, WEIGHTED>(block, sample_weight, v, m, reference, out);
@@ -327,8 +357,8 @@ void observed(const Rows<T>& table, index begin, index end, void* scratch, std::
 
 template <class T>
 constexpr Kernels<T> table_of() {
-    return {FWK_NAME,     prepared_bytes<T>, prepare<T>,   scratch_bytes<T>, accumulate<T>,
-            bounded_bytes<T>, accumulate_bounded<T>, sum_clusters<T>, products_bytes, prepare_products, expect<T>,
+    return {FWK_NAME,     prepared_bytes<T>, prepare<T>,   scratch_bytes<T>, packed_bytes<T>, pack_rows<T>, accumulate<T>,
+            bounded_bytes<T>, accumulate_bounded<T>, sum_clusters<T>, products_bytes, n_words, prepare_products, expect<T>,
             farthest<T>,  farthest_bounded<T>, assign<T>,         distances<T>, slopes<T>,        powers<T>,
             roots_bytes,  roots<T>,          describe<T>,  finite<T>, observed<T>, seeding_rows,     pack_for_seeding,
             nearest_candidates};

@@ -21,8 +21,8 @@ struct Rows {
     index n_categorical;
     bool gaps;     // cells may be missing
     bool stretch;  // a row's dissimilarity is then multiplied by all / observed features
-    bool whole = false;   // `accumulate` takes all of these rows as one block
-    bool packed = false;  // and has left them in the scratch memory
+    const void* packed = nullptr;  // what `pack` wrote: `accumulate` and `assign` take all rows as one block; null: none
+    bool single = false;           // whether that is in single precision
 };
 
 // R starts: what they assign by. weights has one row a cluster, or one row in all when shared.
@@ -66,6 +66,14 @@ struct Offsets {
 // race could.
 enum Counts { BY_ONE, AFTER_ONE, AFTER_BOTH, DOUBTFUL, N_COUNTS };
 
+// Rows that race in whole numbers in one pass after the other, as they are packed (whole.hpp): tile by tile, with all
+// rows of the table. Some pass has packed the blocks that are there.
+struct Kept {
+    std::uint32_t* words;
+    float *norms, *lengths;  // (n_rows)
+    unsigned char* there;    // (n_rows), at the first row of a block
+};
+
 // What is known of each row's distances since the last pass, in float and times `unit`, a power of two
 // that makes distances about one: not above `upper` to the own center, not below `lower` to any other.
 // Weights and centers have changed since: an upper bound times grow, plus add, and a lower one times
@@ -77,6 +85,7 @@ struct Bounds {
     const Offsets* offsets;  // null: none
     std::int64_t* counts;    // (N_COUNTS) are added to
     index placed = -1;       // the cluster that a row has become the center of, of which bounds know nothing
+    const Kept* kept = nullptr;  // null: rows are packed anew
 };
 
 // Sums over one segment of rows for all starts; each pointer has leading axis R.
@@ -163,8 +172,13 @@ struct Kernels {
     std::size_t (*prepared_bytes)(const Starts&);  // one start
     void (*prepare)(const Starts&, index start, void* prepared);
     std::size_t (*scratch_bytes)(const Rows<T>&, index n_clusters, bool powers);
-    void (*accumulate)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
-                       const char* prepared, void* scratch, const LastLabels&, const Sums&, Cancel);
+    // All rows for passes without bounds and for final labels, in single precision if the rows say so.
+    std::size_t (*packed_bytes)(const Rows<T>&);
+    void (*pack)(const Rows<T>&, const double* shift, void* packed);
+    // Rows that are packed in single precision race there, by what the kernels of float have prepared. Returns how
+    // many this could not decide.
+    index (*accumulate)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
+                        const char* prepared, void* scratch, const LastLabels&, const Sums&, Cancel);
     // The same for one start of squares without offsets, whose last labels and bounds are known: rows
     // whose bounds decide are not read, unless all are summed. fingerprint is the change of it. Without
     // `sums`, nothing is summed.
@@ -180,6 +194,8 @@ struct Kernels {
                          index first, index last, const Sums&);
     // Races in whole numbers, or by products in tile registers, for complete rows; no bytes: there are none.
     std::size_t (*products_bytes)(const Starts&, bool whole);
+    // Words of `Kept` for each row.
+    index (*kept_words)(const Starts&);
     // By one part of numbers, by both, or by one and then by both; with `expected` rows, whole numbers replace one part.
     // Into zeros, or what was written for the same shapes and `expanded`.
     void (*prepare_products)(const Starts&, const Expected*, bool one, bool both, void* products);

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 
 #include "dispatch.hpp"
@@ -37,26 +38,30 @@ struct Problem {
     bool updates;  // sum only the rows that change, where few do
     int n_threads;
 
-    // Whether bounds tell which rows keep their label: a small race is faster than bounds. Only with them rows race
-    // in whole numbers, by products, or in single precision if they are in double, and threads share their passes.
-    bool bounded() const {
+    // Whether bounds tell which rows keep their label. Only with them rows race in whole numbers or by products, those in
+    // double race in single where they are not packed once, and threads share their passes.
+    bool bounded = false;
+
+    // Whether rows in double precision can race in single.
+    bool fits_single() const { return Races::first<T>(span, rows.n_features, rows.gaps).single; }
+    // Whether all rows can be packed once for all passes and the final labels: a second cache must have room for that
+    // beside them. (Sums of the rows that change depend on the blocks.)
+    bool packable() const {
+        const index each = fits_single() ? sizeof(float) : sizeof(T), bytes = rows.n_rows * rows.n_features * each;
+        return n_segments == 1 && !updates && n_clusters > 1 && bytes <= WHOLE;
+    }
+    // Whether bounds pay: a small race is faster than bounds, most of all from rows that are packed.
+    bool gains_by_bounds() const {
         const index each = n_clusters * rows.n_features, race = (rule.shared ? 1 : 2) * each;  // of a row
-        const bool large = race * index(sizeof(T)) >= 20000 || rows.n_rows * each >= SHAREABLE;
-        const bool worthwhile = each >= 32 && rows.n_rows >= (large ? 128 : 512);
+        const bool large = race >= 5000 || rows.n_rows * each >= SHAREABLE;
+        const bool worthwhile = each >= 32 && (large ? rows.n_rows >= 128 : rows.n_rows >= 512 && !packable());
         const bool simple = !rule.has_offsets() || each >= 100;
         return (updates || worthwhile) && simple && n_clusters > 1;
-    }
-    // The rows for passes without bounds: one block that is packed once for all passes, if a second cache has room for
-    // it beside the rows. (Sums of the rows that change depend on the blocks.)
-    Rows<T> plain_rows() const {
-        Rows<T> plain = rows;
-        plain.whole = n_segments == 1 && !updates && rows.n_rows * rows.n_features * index(sizeof(T)) <= WHOLE;
-        return plain;
     }
     // Whether starts run one after the other, each by all threads if its passes can be shared.
     bool is_team() const { return n_threads > 1 && n_starts < 2 * n_threads; }
     bool shareable() const {
-        return n_segments > 1 || (bounded() && rows.n_rows * n_clusters * rows.n_features >= SHAREABLE);
+        return n_segments > 1 || (bounded && rows.n_rows * n_clusters * rows.n_features >= SHAREABLE);
     }
 };
 
@@ -78,43 +83,53 @@ class Passes {
     Passes(const Problem<T>& problem, int n_threads, int worker, const CancelOf& cancel_of)
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), n_threads_(n_threads),
           worker_(worker), cancel_of_(cancel_of),
-          bytes_(((problem.bounded() ? kernels<T>().bounded_bytes(problem.rows, k_)
-                                     : kernels<T>().scratch_bytes(problem.plain_rows(), k_, false)) +
+          bytes_(((problem.bounded ? kernels<T>().bounded_bytes(problem.rows, k_)
+                                     : kernels<T>().scratch_bytes(problem.rows, k_, false)) +
                   63) /
                  64 * 64),
           size_(2 * k_ + (problem.rows.gaps ? 3 : 2) * k_ * m_ + 2),
-          n_parts_(n_threads > 1 ? problem.n_segments : 1),
+          n_parts_(n_threads > 1 ? problem.n_segments : problem.n_segments > 1),
           n_pieces_(n_threads > 1 ? std::min<index>(2 * n_threads, (problem.rows.n_rows + PIECE - 1) / PIECE) : 1),
-          scratch_(bytes_ * n_threads), parts_(size_ * n_parts_), total_(size_),
+          scratch_(bytes_ * n_threads + size_ * (1 + n_parts_) * sizeof(double)),
+          total_(reinterpret_cast<double*>(scratch_.data() + bytes_ * n_threads)), parts_(total_ + size_),
           counts_(N_COUNTS * std::max(problem.n_segments, n_pieces_)) {}
 
     // Sums of the rows (or of those that change); the labels are replaced if they are kept.
     // With bounds the fingerprint is the change of it.
     void accumulate(const Starts& starts, std::int32_t* labels, bool update, const Bounds* bounds = nullptr) {
-        const Races none{}, possible = races.of(starts);
-        prepare(starts, !bounds ? none : bounds->upper ? possible : Races{possible.single, false, false});
+        const Races possible = races.of(starts), single{possible.single && (bounds || problem_.rows.single), false, false};
+        prepare(starts, bounds && bounds->upper ? possible : single);
         std::fill(counts_.begin(), counts_.end(), 0);
         const unsigned char flag = update;
         const LastLabels known{labels, problem_.rows.n_rows, &flag};
         if (bounds && !update && problem_.n_segments == 1 && problem_.rows.column_stride == 1) {
             *total().fingerprint = 0;
             *total().changed = 0;
-            if (bounds->upper) assign_pieces(starts, known, *bounds);
+            if (bounds->upper) assign_pieces(starts, known, *bounds, n_pieces_);
             return sum_clusters(starts, labels);
         }
         if (n_threads_ == 1) {
             for (index segment = 0; segment < problem_.n_segments; ++segment) {
-                sum_segment(starts, known, bounds, segment, segment ? parts_.data() : total_.data(), worker_, 0);
-                if (segment) add(parts_.data());
+                sum_segment(starts, known, bounds, segment, segment ? parts_ : total_, worker_, 0);
+                if (segment) add(parts_);
             }
             return;
         }
         Pool::of_this_process().run(problem_.n_segments, n_threads_, [&](index segment, int worker) {
-            sum_segment(starts, known, bounds, segment, parts_.data() + segment * size_, worker, worker);
+            sum_segment(starts, known, bounds, segment, parts_ + segment * size_, worker, worker);
         });
-        std::copy(parts_.begin(), parts_.begin() + size_, total_.begin());
+        std::copy(parts_, parts_ + size_, total_);
         for (index segment = 1; segment < problem_.n_segments; ++segment)
-            add(parts_.data() + segment * size_);
+            add(parts_ + segment * size_);
+    }
+
+    // Replaces the labels, and the bounds that are known of them.
+    void assign(const Starts& starts, std::int32_t* labels, const Bounds& bounds) {
+        prepare(starts, races.of(starts));
+        const unsigned char flag = false;
+        *total().fingerprint = 0;
+        *total().changed = 0;
+        assign_pieces(starts, {labels, problem_.rows.n_rows, &flag}, bounds, std::max(n_pieces_, problem_.n_segments));
     }
 
     // The row farthest from its own center, among eligible clusters; -1 if there is none. If the last pass
@@ -122,7 +137,6 @@ class Passes {
     std::int64_t farthest(const Starts& starts, const unsigned char* eligible, double& distance,
                           const std::int32_t* labels, const Bounds* bounds) {
         if (!bounds) prepare(starts, Races{});
-        packed_ = false;
         std::vector<double> distances(problem_.n_segments, 0.0);
         std::vector<std::int64_t> rows(problem_.n_segments, -1);
         const auto search = [&](index segment, int worker, int place) {
@@ -156,7 +170,7 @@ class Passes {
         races = races.after(sums, problem_.rows.n_rows);
     }
 
-    Sums total() { return of(total_.data()); }
+    Sums total() { return of(total_); }
     bool cancelled() {
         const Cancel cancel = cancel_of_(worker_);
         return cancel.poll(cancel.state);
@@ -194,28 +208,52 @@ class Passes {
         });
     }
 
-    // Labels and bounds of the only segment.
-    void assign_pieces(const Starts& starts, const LastLabels& known, const Bounds& bounds) {
+    // Memory for rows that race in whole numbers in this pass and the next ones; null if they are too many. What is packed
+    // does not depend on centers, but with shared weights it has lengths of rows.
+    const Kept* keep_words(const Starts& starts) {
+        const index n = (problem_.rows.n_rows + PIECE - 1) / PIECE * PIECE;
+        const index bytes = n * kernels<T>().kept_words(starts) * index(sizeof(std::uint32_t));
+        if (problem_.n_segments > 1 || problem_.updates || bytes > WHOLE) return nullptr;
+        const double* weights = starts.weights;
+        const bool same = kept_.words && kept_expanded_ == starts.expanded &&
+                          (!starts.expanded || std::equal(kept_weights_.begin(), kept_weights_.end(), weights));
+        if (same) return &kept_;
+        kept_expanded_ = starts.expanded;
+        kept_weights_.assign(weights, weights + (starts.expanded ? m_ : 0));
+        kept_memory_.reset();
+        kept_memory_.emplace(bytes + n * (2 * sizeof(float) + 1));
+        kept_.words = reinterpret_cast<std::uint32_t*>(kept_memory_->data());
+        kept_.norms = reinterpret_cast<float*>(kept_memory_->data() + bytes);
+        kept_.lengths = kept_.norms + n;
+        kept_.there = reinterpret_cast<unsigned char*>(kept_.lengths + n);
+        std::fill_n(kept_.there, n, 0);
+        return &kept_;
+    }
+
+    // Labels and bounds of all rows, without sums.
+    void assign_pieces(const Starts& starts, const LastLabels& known, const Bounds& bounds, index n_pieces) {
         struct Changes {
             std::uint64_t fingerprint = 0;
             std::int64_t changed = 0;
         };
-        std::vector<Changes> changes(n_pieces_);
+        std::vector<Changes> changes(n_pieces);
+        const Kept* kept = races.of(starts).whole ? keep_words(starts) : nullptr;
         const auto assign = [&](index piece, int worker, int place) {
             const index tiles = (problem_.rows.n_rows + PIECE - 1) / PIECE;
-            const index begin = tiles * piece / n_pieces_ * PIECE,
-                        end = std::min(problem_.rows.n_rows, tiles * (piece + 1) / n_pieces_ * PIECE);
+            const index begin = tiles * piece / n_pieces * PIECE,
+                        end = std::min(problem_.rows.n_rows, tiles * (piece + 1) / n_pieces * PIECE);
             Bounds own = bounds;
             own.counts = &counts_[N_COUNTS * piece];
+            own.kept = kept;
             Sums none{};
             none.fingerprint = &changes[piece].fingerprint;
             none.changed = &changes[piece].changed;
             assign_and_sum(starts, known, own, begin, end, none, worker, place);
         };
         if (n_threads_ == 1)
-            assign(0, worker_, 0);
+            for (index piece = 0; piece < n_pieces; ++piece) assign(piece, worker_, 0);
         else
-            Pool::of_this_process().run(n_pieces_, n_threads_,
+            Pool::of_this_process().run(n_pieces, n_threads_,
                                         [&](index piece, int worker) { assign(piece, worker, worker); });
         for (const Changes& part : changes) {
             *total().fingerprint += part.fingerprint;
@@ -252,11 +290,11 @@ class Passes {
             own.counts = &counts_[N_COUNTS * segment];
             assign_and_sum(starts, known, own, begin, end, of(memory), worker, place);
         } else {
-            Rows<T> rows = problem_.plain_rows();
-            rows.packed = packed_;
-            kernels<T>().accumulate(rows, begin, end, starts, 0, 1, prepared_.data(), scratch(place),
-                                    known, of(memory), cancel_of_(worker));
-            if (problem_.n_segments == 1) packed_ = true;  // several would use the same memory
+            Rows<T> rows = problem_.rows;
+            if (rows.single && !races.single) rows.packed = nullptr;
+            counts_[N_COUNTS * segment + DOUBTFUL] +=
+                kernels<T>().accumulate(rows, begin, end, starts, 0, 1, prepared_.data(), scratch(place), known,
+                                        of(memory), cancel_of_(worker));
         }
     }
     void assign_and_sum(const Starts& starts, const LastLabels& known, const Bounds& bounds, index begin,
@@ -266,7 +304,7 @@ class Passes {
                                         scratch(place), known, bounds, out, cancel_of_(worker));
     }
     void add(double* memory) {
-        const Sums part = of(memory), sum = of(total_.data());
+        const Sums part = of(memory), sum = of(total_);
         for (index j = 0; j < k_; ++j) sum.mass[j] += part.mass[j], sum.rows[j] += part.rows[j];
         for (index i = 0; i < size_ - 2 - 2 * k_; ++i) sum.sums[i] += part.sums[i];  // and what follows
         *sum.fingerprint += *part.fingerprint;
@@ -281,13 +319,40 @@ class Passes {
     std::size_t bytes_;
     index size_, n_parts_, n_pieces_;
     Lent scratch_;
+    double *total_, *parts_;  // in the same memory
     std::vector<char> prepared_;
-    std::vector<double> parts_, total_;
     std::vector<char> prepared_products_;
     SomeRows some_rows_;
+    std::optional<Lent> kept_memory_;
+    Kept kept_{};
+    bool kept_expanded_ = false;
+    std::vector<double> kept_weights_;
     std::vector<std::int64_t> counts_;  // (parts, N_COUNTS)
     std::vector<std::int32_t> order_, position_;  // rows by their labels, and where clusters begin
-    bool packed_ = false;  // whether all rows are in the scratch memory
+};
+
+// How rows are labeled by a start that has ended: by its public centers, which have the type of the rows, and its
+// weights (_engine/state.py, assignment_of).
+struct Final {
+    Weighting weighting;
+    std::vector<double> centers;
+    Starts starts;
+
+    template <class T>
+    Final(const Problem<T>& problem, index start, const double* ended, const double* weights, double constant,
+          const double* groups) {
+        const index k = problem.n_clusters, m = problem.rows.n_features;
+        RuleOfStart rule(problem.rule, k, m, Team{1});
+        weighting.set(weights, k * m, constant, groups, k * problem.rule.n_groups);
+        rule.set_start(start);
+        rule.set_effective(weighting);
+        for (index i = 0; i < k * m; ++i) centers.push_back(double(T(ended[i])));
+        const bool shared = rule.n_own() != k || k == 1;
+        starts = {1, k, m, shared, centers.data(), weighting.effective.data(), weighting.offsets.data(),
+                  centers.data(), problem.shift, nullptr, nullptr, 0, 0, nullptr, false,
+                  shared && !problem.rows.gaps};
+    }
+    Final(const Final&) = delete;  // `starts` points into it
 };
 
 // Runs starts one after the other; its memory serves them all.
@@ -298,8 +363,8 @@ class Loop {
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), passes_(problem, n_threads, worker, cancel_of),
           team_{n_threads}, rule_(problem.rule, k_, m_, team_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_),
           mass_(k_), peak_mass_(k_), moves_(k_, m_), rows_(k_), lost_(k_) {
-        if (problem.updates || problem.bounded()) labels_.resize(problem.rows.n_rows);
-        if (!problem.bounded()) return;
+        if (problem.updates || problem.bounded) labels_.resize(problem.rows.n_rows);
+        if (!problem.bounded) return;
         upper_.resize(problem.rows.n_rows);
         lower_.resize(problem.rows.n_rows);
         unit_ = unit_of(problem.span, m_);
@@ -339,7 +404,24 @@ class Loop {
         std::copy(weighting_.values.begin(), weighting_.values.end(), weights);
         std::copy(weighting_.groups.begin(), weighting_.groups.end(), groups);
         if (weighting_.has_constant) *constant = weighting_.constant;
+        if (problem_.bounded && last_.centers) start_ = start, objective_ = ended.objective;
         return ended;
+    }
+
+    // Labels rows by what has moved since the last pass of a start: most of them keep their label unread. False if its
+    // bounds are not known any more, or never were; the labels are then those of no start.
+    bool label(index start, const Final& by, std::int32_t* labels) {
+        if (start != start_ && start != kept_.start) return false;
+        const bool is_last = start == start_;
+        const Deciding before = is_last ? last_ : Deciding{kept_.centers.data(), kept_.weights.data(), last_.n_own, nullptr};
+        const double* offsets = problem_.rule.has_offsets() ? by.starts.offsets : nullptr;
+        const Deciding now{by.starts.centers, by.starts.weights, rule_.n_own(), offsets};
+        const std::vector<std::int32_t>& known = is_last ? labels_ : kept_.labels;
+        std::copy(known.begin(), known.end(), labels);
+        std::vector<float> &upper = is_last ? upper_ : kept_.upper, &lower = is_last ? lower_ : kept_.lower;
+        passes_.assign(by.starts, labels, moves_.from(&before, now, upper.data(), lower.data(), unit_));
+        start_ = kept_.start = -1;  // the bounds are those of the final centers
+        return true;
     }
 
    private:
@@ -363,6 +445,7 @@ class Loop {
 
     void begin(index start, const double* centers, const double* weights, double constant,
                const double* groups) {
+        keep_best();
         centers_.assign(centers, centers + k_ * m_);
         weighting_.set(weights, k_ * m_, constant, groups, k_ * problem_.rule.n_groups);
         rule_.set_start(start);
@@ -378,6 +461,22 @@ class Loop {
         age_ = 0;
     }
 
+    // Keeps what is known of the labels of the start before, if no other one was better.
+    void keep_best() {
+        if (start_ >= 0 && objective_ < kept_.objective) {
+            kept_.start = start_;
+            kept_.objective = objective_;
+            kept_.centers.assign(last_.centers, last_.centers + k_ * m_);
+            kept_.weights.assign(last_.weights, last_.weights + last_.n_own * m_);
+            for (auto* vectors : {&kept_.upper, &kept_.lower}) vectors->resize(upper_.size());
+            kept_.labels.resize(labels_.size());
+            kept_.upper.swap(upper_);
+            kept_.lower.swap(lower_);
+            kept_.labels.swap(labels_);
+        }
+        start_ = -1;
+    }
+
     // Whether all clusters have the same weights, as in the first pass of most starts.
     bool equal_weights() const {
         const double* w = weighting_.effective.data();
@@ -387,8 +486,7 @@ class Loop {
     }
 
     Starts starts_of(const double* reference) const {
-        // such passes need half of the arithmetic; packed rows of other passes have no norms
-        const bool shared = rule_.n_own() != k_ || k_ == 1 || (problem_.bounded() && equal_weights());
+        const bool shared = rule_.n_own() != k_ || k_ == 1 || equal_weights();  // needs half of the arithmetic
         return {1,
                 k_,
                 m_,
@@ -434,9 +532,10 @@ class Loop {
     // Assigns rows and sums all of them or those that change, about the reference.
     Sums pass(bool update) {
         const Starts starts = starts_of(reference_);
-        if (!problem_.bounded()) {
+        if (!problem_.bounded) {
             passes_.accumulate(starts, problem_.updates ? labels_.data() : nullptr, update);
             fingerprint_ = *passes_.total().fingerprint;
+            passes_.choose_races();
         } else {
             const Bounds bounds = moved_bounds();
             passes_.accumulate(starts, labels_.data(), update, &bounds);
@@ -451,7 +550,7 @@ class Loop {
     // Sums all rows about another reference; labels stay.
     void sum_about(const double* reference) {
         const Bounds none{};
-        if (problem_.bounded())
+        if (problem_.bounded)
             passes_.accumulate(starts_of(reference), labels_.data(), false, &none);
         else
             passes_.accumulate(starts_of(reference), nullptr, false);
@@ -530,7 +629,7 @@ class Loop {
             bounds.upper = upper_.data();
             bounds.unit = unit_;
             const std::int64_t far = passes_.farthest(starts_of(centers_.data()), several.data(), distance,
-                                                      labels_.data(), problem_.bounded() ? &bounds : nullptr);
+                                                      labels_.data(), problem_.bounded ? &bounds : nullptr);
             if (passes_.cancelled()) return false;
             std::vector<double> row(m_);
             const T* cells = problem_.rows.data +
@@ -663,30 +762,15 @@ class Loop {
     std::int64_t changed_ = 0;
     bool has_print_ = false, has_total_ = false;
     int age_ = 0;
-};
-
-// How rows are labeled by a start that has ended: by its public centers, which have the type of the rows, and its
-// weights (_engine/state.py, assignment_of).
-struct Final {
-    Weighting weighting;
-    std::vector<double> centers;
-    Starts starts;
-
-    template <class T>
-    Final(const Problem<T>& problem, index start, const double* ended, const double* weights, double constant,
-          const double* groups) {
-        const index k = problem.n_clusters, m = problem.rows.n_features;
-        RuleOfStart rule(problem.rule, k, m, Team{1});
-        weighting.set(weights, k * m, constant, groups, k * problem.rule.n_groups);
-        rule.set_start(start);
-        rule.set_effective(weighting);
-        for (index i = 0; i < k * m; ++i) centers.push_back(double(T(ended[i])));
-        const bool shared = rule.n_own() != k || k == 1;
-        starts = {1, k, m, shared, centers.data(), weighting.effective.data(), weighting.offsets.data(),
-                  centers.data(), problem.shift, nullptr, nullptr, 0, 0, nullptr, false,
-                  shared && !problem.rows.gaps};
-    }
-    Final(const Final&) = delete;  // `starts` points into it
+    index start_ = -1;  // the start that has ended last, and its objective; -1 if it has left no bounds
+    double objective_ = 0;
+    struct {
+        index start = -1;
+        double objective = INF;
+        std::vector<std::int32_t> labels;
+        std::vector<float> upper, lower;
+        std::vector<double> centers, weights;  // that decided the labels
+    } kept_;                                   // the same, and what it had left, of the best start before
 };
 
 // The first of the starts whose objective is the lowest up to rounding (_engine/state.py); -1 if all were given up.
@@ -712,17 +796,39 @@ std::vector<T> contiguous_rows(const Problem<T>& problem) {
     return copy;
 }
 
-// Runs all starts: side by side if there are enough of them, else one after the other by a team.
-// centers and weights (R, K, M), constants (R), groups (R, K, groups) are replaced by the results.
+// A problem whose rows lie as passes want them: contiguous if they are few, and packed once if that serves all passes.
 template <class T>
-std::vector<Ended> run_starts(const Problem<T>& given,
+class Laid {
+   public:
+    Problem<T> problem;
+    explicit Laid(const Problem<T>& given) : problem(given), contiguous_(contiguous_rows(given)) {
+        Rows<T>& rows = problem.rows;
+        if (!contiguous_.empty())
+            rows.data = contiguous_.data(), rows.row_stride = rows.n_features, rows.column_stride = 1;
+        problem.bounded = problem.gains_by_bounds();
+        if (problem.bounded || !problem.packable() || rows.column_stride != 1) return;
+        rows.single = problem.fits_single();
+        packed_.emplace(kernels<T>().packed_bytes(rows));
+        kernels<T>().pack(rows, problem.shift, packed_->data());
+        rows.packed = packed_->data();
+    }
+    Laid(const Laid&) = delete;  // `problem` points into it
+
+   private:
+    std::vector<T> contiguous_;
+    std::optional<Lent> packed_;
+};
+
+template <class T>
+using Loops = std::vector<std::unique_ptr<Loop<T>>>;
+
+// Runs all starts: side by side if there are enough of them, else one after the other by a team.
+// centers and weights (R, K, M), constants (R), groups (R, K, groups) are replaced by the results. The loops that
+// have run them are added to `loops`.
+template <class T>
+std::vector<Ended> run_starts(const Problem<T>& problem,
                               const typename Passes<T>::CancelOf& cancel_of, double* centers,
-                              double* weights, double* constants, double* groups) {
-    const std::vector<T> contiguous = contiguous_rows(given);
-    Problem<T> problem = given;
-    if (!contiguous.empty())
-        problem.rows.data = contiguous.data(), problem.rows.row_stride = problem.rows.n_features,
-        problem.rows.column_stride = 1;
+                              double* weights, double* constants, double* groups, Loops<T>& loops) {
     const int n_threads = problem.n_threads;
     const index r = problem.n_starts, size = problem.n_clusters * problem.rows.n_features;
     const index of_groups = problem.n_clusters * problem.rule.n_groups;
@@ -732,11 +838,11 @@ std::vector<Ended> run_starts(const Problem<T>& given,
                                 groups + start * of_groups);
     };
     if (n_threads == 1 || (problem.is_team() && problem.shareable())) {
-        Loop<T> loop(problem, problem.shareable() ? n_threads : 1, 0, cancel_of);
-        for (index start = 0; start < r; ++start) run(loop, start);
+        loops.emplace_back(new Loop<T>(problem, problem.shareable() ? n_threads : 1, 0, cancel_of));
+        for (index start = 0; start < r; ++start) run(*loops[0], start);
         return ended;
     }
-    std::vector<std::unique_ptr<Loop<T>>> loops;  // made before threads start: none of them may throw
+    // made before threads start: none of them may throw
     for (int worker = 0; worker < std::min<index>(n_threads, r); ++worker)
         loops.emplace_back(new Loop<T>(problem, 1, worker, cancel_of));
     Pool::of_this_process().run(r, n_threads, [&](index start, int worker) { run(*loops[worker], start); });

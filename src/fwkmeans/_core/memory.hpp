@@ -13,12 +13,15 @@ namespace fwk {
 class Lent {
    public:
     explicit Lent(std::size_t bytes) {
+        // the smallest that is large enough: others may be wanted before this one is back
+        std::size_t best = kept().size();
         for (std::size_t i = 0; i < kept().size(); ++i)
-            if (kept()[i].bytes >= bytes) {
-                own_ = std::move(kept()[i]);
-                kept().erase(kept().begin() + std::ptrdiff_t(i));
-                return;
-            }
+            if (kept()[i].bytes >= bytes && (best == kept().size() || kept()[i].bytes < kept()[best].bytes)) best = i;
+        if (best < kept().size()) {
+            own_ = std::move(kept()[best]);
+            kept().erase(kept().begin() + std::ptrdiff_t(best));
+            return;
+        }
         own_ = {std::unique_ptr<char[]>(new char[bytes + 64]), bytes};
     }
     Lent(const Lent&) = delete;
@@ -34,7 +37,7 @@ class Lent {
     }
 
    private:
-    static constexpr std::size_t MOST = std::size_t(8) << 20, PIECES = 2;
+    static constexpr std::size_t MOST = std::size_t(8) << 20, PIECES = 3;
     struct Piece {
         std::unique_ptr<char[]> memory;
         std::size_t bytes = 0;

@@ -4,6 +4,8 @@
 #include "accumulation.hpp"
 #include "summaries.hpp"
 
+#include <numeric>
+
 namespace fwk {
 namespace {
 
@@ -39,12 +41,25 @@ void farthest(Table<T> X, nb::tuple block, nb::tuple assigning, In<std::uint8_t>
     }
 }
 
+// The sum of the dissimilarities of rows to their own centers: of segments, in their order.
+template <class T>
+double sum_rows(const Rows<T>& rows, const Starts& starts, int n_threads, std::int32_t* labels) {
+    const index segments = segments_of(rows.n_rows, starts);
+    std::vector<double> parts(segments, 0.0);
+    Scratch scratch(n_threads, kernels<T>().scratch_bytes(rows, starts.n_clusters, false));
+    for_each_task(1, segments, rows.n_rows, n_threads,
+                  [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
+                      kernels<T>().assign(rows, begin, end, starts, nullptr, nullptr, nullptr, scratch.of(worker),
+                                          {labels + begin, &parts[segment], true}, cancel);
+                  });
+    return std::accumulate(parts.begin(), parts.end(), 0.0);
+}
+
 // Writes the labels of the only start, (n). Returns the objective; if it is not wanted, zero, or NaN if some
 // cell may not be a finite number.
 template <class T>
-double assign_rows(const Rows<T>& rows, const Starts& starts, int n_threads, bool summed, std::int32_t* labels) {
+double assign_rows(Rows<T> rows, const Starts& starts, int n_threads, bool summed, std::int32_t* labels) {
     const index segments = segments_of(rows.n_rows, starts);
-    const std::vector<char> prepared = prepare_all<T>(starts, 1);
     // double rows race in float, where squares decide and fit into it
     double far = 0;
     for (index j = 0, i = 0; j < starts.n_clusters; ++j)
@@ -52,8 +67,11 @@ double assign_rows(const Rows<T>& rows, const Starts& starts, int n_threads, boo
             far = std::max(far, std::fabs(starts.centers[i] - starts.shift[v]));
     const bool can_race = !starts.power && !starts.costs && !starts.rescale && starts.n_clusters > 1 &&
                           fits_single(far);
+    if (rows.single && !can_race) rows.packed = nullptr;
+    const bool only_single = rows.packed && rows.single;
+    const std::vector<char> prepared = only_single ? std::vector<char>() : prepare_all<T>(starts, 1);
     // complete rows by products, what is left in float, and what that leaves in double
-    const bool complete = can_race && !rows.gaps;
+    const bool complete = can_race && !rows.gaps && !rows.packed;
     const Races found = Races{true, complete, complete}.of(starts);
     const bool by_products = found.products();
     const bool races = can_race && (sizeof(T) == 8 || by_products);
@@ -80,7 +98,7 @@ double assign_rows(const Rows<T>& rows, const Starts& starts, int n_threads, boo
     // rows of a single segment are assigned in pieces, and then summed in their order
     const index pieces = segments > 1 ? 1 : std::min<index>(2 * n_threads, rows.n_rows / 64);
     const index work = rows.n_rows * starts.n_clusters * starts.n_features;
-    const bool apart = n_threads > 1 && pieces > 1 && work >= SHAREABLE;
+    const bool apart = n_threads > 1 && pieces > 1 && work >= SHAREABLE && !rows.packed;
     if (apart)
         for_each_task(1, pieces, rows.n_rows, n_threads,
                       [&](index, index, index, index begin, index end, int worker, Cancel cancel) {
@@ -366,11 +384,26 @@ nb::tuple alternate(
         input.n_threads};
     Interruption interruption(input.n_threads);
     const typename Passes<T>::CancelOf cancel_of = [&](int worker) { return interruption.of(worker); };
+    std::optional<Laid<T>> laid;
     std::vector<Ended> ended;
+    Loops<T> loops;
+    std::optional<Final> end;
+    index best = -1;
+    bool labeled = false;
     {
         const nb::gil_scoped_release release;
-        ended = run_starts(problem, cancel_of, centers.data(), weights.data(),
-                           constants.data(), groups.data());
+        laid.emplace(problem);
+        ended = run_starts(laid->problem, cancel_of, centers.data(), weights.data(),
+                           constants.data(), groups.data(), loops);
+        if (labels) best = first_lowest(ended);
+        if (best >= 0) {
+            const index size = k * input.rows.n_features;
+            end.emplace(problem, best, centers.data() + best * size, weights.data() + best * size,
+                        constants.data()[best], groups.data() + best * k * problem.rule.n_groups);
+        }
+        for (std::size_t i = 0; best >= 0 && !labeled && i < loops.size(); ++i)
+            labeled = loops[i]->label(best, *end, labels->data());
+        loops.clear();
     }
     if (interruption.interrupted()) throw nb::python_error();
     std::size_t longest = 0;
@@ -387,13 +420,12 @@ nb::tuple alternate(
         flags.data()[r + start] = run.has_empty;
         flags.data()[2 * r + start] = run.given_up;
     }
-    const index best = labels ? first_lowest(ended) : -1;
     double total = 0;
     if (best >= 0) {
-        const index size = k * input.rows.n_features;
-        const Final end(problem, best, centers.data() + best * size, weights.data() + best * size,
-                        constants.data()[best], groups.data() + best * k * problem.rule.n_groups);
-        total = end.weighting.scale * assign_rows(input.rows, end.starts, label_threads, true, labels->data());
+        const Rows<T>& rows = laid->problem.rows;
+        total = labeled ? sum_rows(rows, end->starts, label_threads, labels->data())
+                        : assign_rows(rows, end->starts, label_threads, true, labels->data());
+        total *= end->weighting.scale;
         std::fill_n(mass->data(), k, 0.0);
         add_mass_of_rows(labels->data(), input.rows.sample_weight, input.rows.n_rows, k, mass->data());
     }

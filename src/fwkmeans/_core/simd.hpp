@@ -59,8 +59,7 @@ inline void store(void* to, From from) {
 }
 // L numbers in double precision. GCC makes several instructions of converting vectors, of which one is enough.
 template <class T, int L>
-inline Vector<double, L> load_wide(const T* from) {
-    const auto x = load<Vector<T, L>>(from);
+inline Vector<double, L> widened(Vector<T, L> x) {
 #ifdef __AVX512F__
     if constexpr (sizeof(T) == 4 && L == 8) return (Vector<double, L>)_mm512_maskz_cvtps_pd(0xff, (__m256)x);
 #endif
@@ -68,6 +67,10 @@ inline Vector<double, L> load_wide(const T* from) {
     if constexpr (sizeof(T) == 4 && L == 4) return (Vector<double, L>)_mm256_cvtps_pd((__m128)x);
 #endif
     return __builtin_convertvector(x, Vector<double, L>);
+}
+template <class T, int L>
+inline Vector<double, L> load_wide(const T* from) {
+    return widened<T, L>(load<Vector<T, L>>(from));
 }
 // L numbers rounded to single precision, for registers of double precision.
 template <int L>

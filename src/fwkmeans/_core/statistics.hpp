@@ -6,9 +6,26 @@ namespace fwk {
 namespace FWK_ISA {
 namespace {
 
+// Puts rows 0..n-1 into the order of their labels, a cluster at a time: faster for a few clusters, where sixteen rows
+// are looked at together. The order must have room for a vector more.
+constexpr index FEW_LABELS = BYTES == 64 ? 8 : 0;
+inline void sort_by_few_labels(std::int32_t* order, std::int32_t* position, index k, const std::int32_t* labels, index n) {
+    constexpr int L = WIDTH<float>;
+    index at = 0;
+    for (index j = 0; j < k; ++j) {
+        position[j] = std::int32_t(at);
+        index i = 0;
+        for (; i + L <= n; i += L)
+            at = append<L>(order, at, i, load<Vector<std::int32_t, L>>(labels + i) == std::int32_t(j));
+        for (; i < n; ++i) at = append<1>(order, at, i, load<Vector<std::int32_t, 1>>(labels + i) == std::int32_t(j));
+    }
+    position[k] = std::int32_t(n);
+}
+
 // Puts rows 0..n-1, or the n chosen ones, into the order of their labels.
 template <class T>
 void sort_by_label(Scratch<T>& block, index k, const std::int32_t* labels, index n, bool chosen) {
+    if (!chosen && k <= FEW_LABELS) return sort_by_few_labels(block.order, block.position, k, labels, n);
     const auto row = [&](index p) { return chosen ? index(block.chosen[p]) : p; };
     for (index j = 0; j <= k; ++j) block.position[j] = 0;
     for (index p = 0; p < n; ++p) ++block.position[labels[row(p)] + 1];
@@ -30,24 +47,34 @@ inline double weight_of(const double* sample_weight, index i) {
     return C == Cells::weighted || sample_weight ? sample_weight[i] : 1;
 }
 
-// N vectors of L features from v on, of one cluster's rows, with the sums held in registers.
+// Stores the lanes from `done` on: those before belong to features that somebody else sums.
+template <class D>
+inline void store_from(int done, double* to, D sum) {
+    if (done == 0) return store(to, sum);
+    for (int j = done; j < int(sizeof(D) / sizeof(double)); ++j) to[j] = sum[j];
+}
+
+// N vectors of L features from v on, of one cluster's rows, with the sums held in registers. The last vector ends with
+// the last feature at most, and may overlap others.
 template <class T, int L, int N, Cells C, bool REMOVE>
-inline void add_rows(const Scratch<T>& block, const double* sample_weight, index begin, index end,
-                     index v, const double* reference, double* sums, double* squares,
+void add_rows(const Scratch<T>& block, const double* sample_weight, index begin, index end,
+                     index v, index m, const double* reference, double* sums, double* squares,
                      double* observed) {
     using D = Vector<double, L>;
     D origin[N], sum[N], square[N], mass[N];
+    const index wanted = v + (N - 1) * L, last = wanted + L <= m ? wanted : m - L;
+    const auto at = [&](int c) { return c < N - 1 ? v + c * L : last; };
     for (int c = 0; c < N; ++c) {
-        origin[c] = load<D>(reference + v + c * L);
-        sum[c] = load<D>(sums + v + c * L);
-        square[c] = load<D>(squares + v + c * L);
-        if (C == Cells::gaps) mass[c] = load<D>(observed + v + c * L);
+        origin[c] = load<D>(reference + at(c));
+        sum[c] = load<D>(sums + at(c));
+        square[c] = load<D>(squares + at(c));
+        if (C == Cells::gaps) mass[c] = load<D>(observed + at(c));
     }
     for (index p = begin; p < end; ++p) {
         const index i = block.order[p];
-        const T* row = block.rows + i * block.row_stride + v;
+        const T* row = block.rows + i * block.row_stride;
         for (int c = 0; c < N; ++c) {
-            const D y = load_wide<T, L>(row + c * L);
+            const D y = load_wide<T, L>(row + at(c));
             D t = y - origin[c];
             if (C == Cells::gaps && BYTES == 64 && !REMOVE) {  // additions under a mask cost nothing more
                 const auto there = y == y;
@@ -70,10 +97,33 @@ inline void add_rows(const Scratch<T>& block, const double* sample_weight, index
         }
     }
     for (int c = 0; c < N; ++c) {
-        store(sums + v + c * L, sum[c]);
-        store(squares + v + c * L, square[c]);
-        if (C == Cells::gaps) store(observed + v + c * L, mass[c]);
+        const int done = N == 1 ? int(v - last) : 0;  // what overlaps a vector of the same call is the same
+        store_from(done, sums + at(c), sum[c]);
+        store_from(done, squares + at(c), square[c]);
+        if (C == Cells::gaps) store_from(done, observed + at(c), mass[c]);
     }
+}
+// The same for N vectors, or as many as are left.
+template <class T, int L, int N, Cells C, bool REMOVE>
+inline void add_vectors(index left, const Scratch<T>& block, const double* sample_weight, index begin, index end, index v,
+                        index m, const double* reference, double* sums, double* squares, double* observed) {
+    if constexpr (N > 1)
+        if (left < N)
+            return add_vectors<T, L, N - 1, C, REMOVE>(left, block, sample_weight, begin, end, v, m, reference, sums,
+                                                       squares, observed);
+    add_rows<T, L, N, C, REMOVE>(block, sample_weight, begin, end, v, m, reference, sums, squares, observed);
+}
+template <class T, int L, Cells C, bool REMOVE>
+inline void add_all_features(const Scratch<T>& block, const double* sample_weight, index begin, index end, index m,
+                             const double* reference, double* sums, double* squares, double* observed) {
+    if constexpr (L > 1)
+        if (m < L)
+            return add_all_features<T, L / 2, C, REMOVE>(block, sample_weight, begin, end, m, reference, sums, squares,
+                                                         observed);
+    constexpr int MOST = BYTES == 64 && L == WIDTH<double> && C != Cells::gaps ? 8 : 4;  // that fit into registers
+    for (index v = 0; v < m; v += MOST * L)
+        add_vectors<T, L, MOST, C, REMOVE>((m - v + L - 1) / L, block, sample_weight, begin, end, v, m, reference, sums,
+                                           squares, observed);
 }
 
 template <class T, bool REMOVE>
@@ -124,18 +174,7 @@ void accumulate_sorted(const Scratch<T>& block, const double* sample_weight, con
         if (out.counts)
             count_categories<T, REMOVE>(block, sample_weight, begin, end,
                                         out.counts + at * starts.n_levels);
-        index v = 0;
-#define FWK_ADD(LANES, VECTORS)                                                            \
-    for (; v + (LANES) * (VECTORS) <= m; v += (LANES) * (VECTORS))                         \
-    add_rows<T, LANES, VECTORS, C, REMOVE>(block, sample_weight, begin, end, v, reference, \
-                                           sums, squares, observed)
-        FWK_ADD(L, 4);
-        FWK_ADD(L, 2);
-        FWK_ADD(L, 1);
-        if (L > 4) FWK_ADD(4, 1);
-        if (L > 2) FWK_ADD(2, 1);
-        FWK_ADD(1, 1);
-#undef FWK_ADD
+        add_all_features<T, L, C, REMOVE>(block, sample_weight, begin, end, m, reference, sums, squares, observed);
     }
 }
 
@@ -168,44 +207,48 @@ void accumulate_block(Scratch<T>& block, const double* sample_weight, const Star
         for (index i = 0; i < n; ++i) last[i] = block.labels[i];
 }
 
+// Sums a block that has its labels, and their fingerprint.
 template <class T>
-void accumulate(const Rows<T>& table, index begin, index end, const Starts& starts, index first,
-                index last, const char* prepared, void* scratch, const LastLabels& known,
-                const Sums& out, Cancel cancel) {
-    Scratch<T> block(scratch, block_rows(table), starts.n_features, starts.n_clusters, starts.power, table.gaps);
-    const bool known_keys = is_packed(table, begin, end);
+void accumulate_block(const Rows<T>& table, Scratch<T>& block, const Starts& starts, index start,
+                      const LastLabels& known, const Sums& out) {
+    std::uint64_t fingerprint = 0;
+    for (index i = 0; i < block.n_rows; ++i) fingerprint += block.keys[i] * std::uint64_t(block.labels[i] + 1);
+    out.fingerprint[start] += fingerprint;
+    const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
+    std::int32_t* labels = known.labels ? known.labels + start * known.stride + block.first : nullptr;
+    const bool update = labels && known.update[start];
+    if (out.observed)
+        accumulate_block<T, Cells::gaps>(block, s, starts, start, labels, update, out);
+    else if (s)
+        accumulate_block<T, Cells::weighted>(block, s, starts, start, labels, update, out);
+    else
+        accumulate_block<T, Cells::plain>(block, s, starts, start, labels, update, out);
+}
+
+template <class T>
+index accumulate(const Rows<T>& table, index begin, index end, const Starts& starts, index first,
+                 index last, const char* prepared, void* scratch, const LastLabels& known,
+                 const Sums& out, Cancel cancel) {
+    if (table.packed) {
+        Scratch<T> block = scratch_of_packed(scratch, table, starts.n_clusters);
+        stage(table, begin, end, block);
+        const index doubtful = assign_packed(table, block, Start<T>(table, starts, first), starts, prepared);
+        accumulate_block(table, block, starts, first, known, out);
+        return doubtful;
+    }
+    Scratch<T> block(scratch, starts.n_features, starts.n_clusters, starts.power, table.gaps);
     for_each_packed_block(table, begin, end, starts, prepared, block, cancel, [&] {
-        if (!known_keys) draw_keys(table, block);
-        const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
+        draw_keys(table, block);
         for (index start = first; start < last; ++start) {
-            const Start<T> exactly(table, starts, start);
-            assign_block(block, exactly, starts, start, prepared);
+            assign_block(block, Start<T>(table, starts, start), starts, start, prepared);
             block.ahead = nullptr;  // asked for once
-            std::uint64_t fingerprint = 0;
-            for (index i = 0; i < block.n_rows; ++i)
-                fingerprint += block.keys[i] * std::uint64_t(block.labels[i] + 1);
-            out.fingerprint[start] += fingerprint;
-            std::int32_t* labels =
-                known.labels ? known.labels + start * known.stride + block.first : nullptr;
-            const bool update = labels && known.update[start];
-            if (out.observed)
-                accumulate_block<T, Cells::gaps>(block, s, starts, start, labels, update, out);
-            else if (s)
-                accumulate_block<T, Cells::weighted>(block, s, starts, start, labels, update, out);
-            else
-                accumulate_block<T, Cells::plain>(block, s, starts, start, labels, update, out);
+            accumulate_block(table, block, starts, start, known, out);
         }
     });
+    return 0;
 }
 
 // ---- about points of known clusters -------------------------------------------------------------
-
-// Stores the lanes from `done` on: those before belong to features that somebody else sums.
-template <class D>
-inline void store_from(int done, double* to, D sum) {
-    if (done == 0) return store(to, sum);
-    for (int j = done; j < int(sizeof(D) / sizeof(double)); ++j) to[j] = sum[j];
-}
 
 template <int L>
 inline bool all_missing(Vector<double, L> point) {

@@ -298,6 +298,8 @@ bool all_finite(const T* row, index m) {
     return all;
 }
 
+inline void copy_tile(const float* from, float* to) { __builtin_memcpy(to, from, TILE_ROWS<float> * sizeof(float)); }
+
 // Where a race is: in rows [first, last) at `row`, of which it takes some at a time with all tiles of clusters.
 struct Place {
     index first, last, row, tile, n_tiles;
@@ -329,9 +331,18 @@ index race_whole(const Scratch<T>& block, const std::int32_t* places, index n, S
                 best.value[r] = best.second[r] = Numbers{} + 0x7fffffff;
                 best.label[r] = Numbers{};
             }
-        for (index i = g0; i < g1; i += ROWS)
+        if (rows.kept.words) panels = rows.kept.words + g0 * whole.words;
+        float* lengths = SHARED && rows.upper ? rows.lengths : nullptr;
+        for (index i = g0; i < g1 && !(rows.kept.words && *rows.kept.there); i += ROWS) {
             pack_whole<T, SHARED>(block, places + i, n - i, m, whole, panels + (i - g0) * whole.words, rows.norms + i,
-                                  SHARED && rows.upper ? rows.lengths + i : nullptr);
+                                  lengths ? lengths + i : nullptr);
+            if (rows.kept.words) copy_tile(rows.norms + i, rows.kept.norms + i);
+            if (rows.kept.words && lengths) copy_tile(lengths + i, rows.kept.lengths + i);
+        }
+        for (index i = g0; i < g1 && rows.kept.words && *rows.kept.there; i += ROWS) {
+            copy_tile(rows.kept.norms + i, rows.norms + i);
+            if (lengths) copy_tile(rows.kept.lengths + i, lengths + i);
+        }
         const std::uint32_t* tile_words = whole.tiles;
         for (index tile = 0, first = 0; tile < n_tiles(k); ++tile) {
             const int size = tile_size(k, tile);
@@ -359,6 +370,7 @@ index race_whole(const Scratch<T>& block, const std::int32_t* places, index n, S
                                                    __builtin_convertvector(best.label[r], Floats), unit, nearest);
         }
     }
+    if (rows.kept.words) *rows.kept.there = 1;
     return n_doubtful;
 }
 #endif
