@@ -16,7 +16,7 @@ namespace fwk {
 
 // Multiply-adds from which threads share a pass over the rows of a single segment: to wake them, and to wait for
 // the last one, takes as long as a smaller pass.
-constexpr index SHAREABLE = 20000000;
+constexpr index SHAREABLE = 1000000;
 
 // Bytes of packed rows that are kept from pass to pass.
 constexpr index WHOLE = index(1) << 19;
@@ -732,7 +732,9 @@ std::vector<Ended> run_starts(const Problem<T>& given,
                                 groups + start * of_groups);
     };
     if (n_threads == 1 || (problem.is_team() && problem.shareable())) {
-        Loop<T> loop(problem, problem.shareable() ? n_threads : 1, 0, cancel_of);
+        const int n_sharing = problem.shareable() ? n_threads : 1;
+        const Attention attention(n_sharing);
+        Loop<T> loop(problem, n_sharing, 0, cancel_of);
         for (index start = 0; start < r; ++start) run(loop, start);
         return ended;
     }
