@@ -235,6 +235,8 @@ struct Elementwise {
     void (*log)(const double* x, double* out, index n);
     Range (*range)(const double* x, index n);  // leaves NaN out; of nothing it is (inf, -inf)
     void (*divide)(const double* x, double minus, double by, double* out, index n);  // (x - minus) / by
+    void (*exp_of_quotients)(const double* x, double minus, double by, double* out, index n);  // exp of the same
+    void (*times_log)(const double* x, double* out, index n);  // x log x, with 0 log 0 = 0
     bool (*move)(const Cluster&, index m, const double* magnitude, double* moved, double* dispersion,
                  double* known);
     // dispersions that are not known to be more than nothing are nothing; whether all are finite

@@ -14,9 +14,9 @@
 
 namespace fwk {
 
-// Multiply-adds from which threads share a pass over the rows of a single segment: to wake them, and to wait for
-// the last one, takes as long as a smaller pass.
-constexpr index SHAREABLE = 1000000;
+// Multiply-adds from which threads share passes over the rows of a single segment: to wake them, and to wait for
+// the last one, takes as long as smaller passes do.
+constexpr index SHAREABLE = 4000000;
 
 // Bytes of packed rows that are kept from pass to pass.
 constexpr index WHOLE = index(1) << 19;
@@ -37,11 +37,13 @@ struct Problem {
     bool updates;  // sum only the rows that change, where few do
     int n_threads;
 
+    // Multiply-adds of a row.
+    index race() const { return (rule.shared ? 1 : 2) * n_clusters * rows.n_features; }
     // Whether bounds tell which rows keep their label: a small race is faster than bounds. Only with them rows race
     // in whole numbers, by products, or in single precision if they are in double, and threads share their passes.
     bool bounded() const {
-        const index each = n_clusters * rows.n_features, race = (rule.shared ? 1 : 2) * each;  // of a row
-        const bool large = race * index(sizeof(T)) >= 20000 || rows.n_rows * each >= SHAREABLE;
+        const index each = n_clusters * rows.n_features;
+        const bool large = race() * index(sizeof(T)) >= 20000 || rows.n_rows * each >= SHAREABLE;
         const bool worthwhile = each >= 32 && rows.n_rows >= (large ? 128 : 512);
         const bool simple = !rule.has_offsets() || each >= 100;
         return (updates || worthwhile) && simple && n_clusters > 1;
@@ -56,7 +58,7 @@ struct Problem {
     // Whether starts run one after the other, each by all threads if its passes can be shared.
     bool is_team() const { return n_threads > 1 && n_starts < 2 * n_threads; }
     bool shareable() const {
-        return n_segments > 1 || (bounded() && rows.n_rows * n_clusters * rows.n_features >= SHAREABLE);
+        return n_segments > 1 || (bounded() && rows.n_rows * race() >= SHAREABLE);
     }
 };
 

@@ -46,8 +46,7 @@ inline void sum_over_clusters(const double* x, index k, index m, double* out) {
 
 // The sum of x log x, with 0 log 0 = 0; terms OUT: (n).
 inline double entropy_of(const double* x, index n, double* terms) {
-    elementwise().log(x, terms, n);
-    for (index v = 0; v < n; ++v) terms[v] = x[v] * (x[v] > 0 ? terms[v] : 0.0);
+    elementwise().times_log(x, terms, n);
     return sum_of(terms, n);
 }
 
@@ -125,6 +124,7 @@ class RuleOfStart {
         const index n = n_own() * m_;
         double scale = 1;
         w.effective.resize(n);
+        const double* effective = w.effective.data();  // before it is scaled
         if (rule_.kind == RuleKind::fixed && rule_.option) {
             std::fill(w.effective.begin(), w.effective.end(), 1.0);
         } else if (is_power()) {
@@ -135,14 +135,14 @@ class RuleOfStart {
                     w.effective[j * m_ + v] =
                         w.groups[j * rule_.n_groups + rule_.group_of[v]] * w.values[j * m_ + v];
         } else {
-            std::copy(w.values.begin(), w.values.begin() + n, w.effective.begin());
+            effective = w.values.data();
         }
         set_offsets(w);
         int exponent;
-        std::frexp(elementwise().range(w.effective.data(), n).high, &exponent);
+        std::frexp(elementwise().range(effective, n).high, &exponent);
         w.scale = std::ldexp(scale, exponent);
         const double unit = std::ldexp(1.0, -exponent);
-        for (double& value : w.effective) value *= unit;
+        for (index i = 0; i < n; ++i) w.effective[i] = effective[i] * unit;
         for (double& offset : w.offsets) offset /= w.scale;
     }
 
@@ -307,10 +307,10 @@ class RuleOfStart {
 
     // exp(out) normalized; -inf gives zero.
     void softmax(double* out) const {
-        elementwise().divide(out, elementwise().range(out, m_).high, 1.0, out, m_);
-        elementwise().exp(out, out, m_);
-        elementwise().divide(out, 0.0, sum_of(out, m_), out, m_);
+        elementwise().exp_of_quotients(out, elementwise().range(out, m_).high, 1.0, out, m_);
+        normalize(out);
     }
+    void normalize(double* out) const { elementwise().divide(out, 0.0, sum_of(out, m_), out, m_); }
 
     template <class Marked>
     void share(Marked marked, double* out) const {
@@ -334,11 +334,11 @@ class RuleOfStart {
 
     void entropy(const double* dispersion, double gamma, double* out) const {
         if (!(gamma > 0)) return vertex(dispersion, out);
-        const double least = lowest(dispersion);
-        elementwise().divide(dispersion, least, -gamma, out, m_);
+        // the largest logarithm is zero already
+        elementwise().exp_of_quotients(dispersion, lowest(dispersion), -gamma, out, m_);
         for (index v = 0; n_varying_ < m_ && v < m_; ++v)
-            if (!rule_.varying[v]) out[v] = -INF;
-        softmax(out);
+            if (!rule_.varying[v]) out[v] = 0;
+        normalize(out);
     }
 
     void power(const double* dispersion, double* out) const {
