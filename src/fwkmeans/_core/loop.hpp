@@ -43,7 +43,7 @@ struct Problem {
     // in whole numbers, by products, or in single precision if they are in double, and threads share their passes.
     bool bounded() const {
         const index each = n_clusters * rows.n_features;
-        const bool large = race() * index(sizeof(T)) >= 20000 || rows.n_rows * each >= SHAREABLE;
+        const bool large = race() * index(sizeof(T)) >= 20000;
         const bool worthwhile = each >= 32 && rows.n_rows >= (large ? 128 : 512);
         const bool simple = !rule.has_offsets() || each >= 100;
         return (updates || worthwhile) && simple && n_clusters > 1;
@@ -57,6 +57,8 @@ struct Problem {
     }
     // Whether starts run one after the other, each by all threads if its passes can be shared.
     bool is_team() const { return n_threads > 1 && n_starts < 2 * n_threads; }
+    // Threads that share the passes of a start.
+    int n_sharing() const { return is_team() && shareable() ? n_threads : 1; }
     bool shareable() const {
         return n_segments > 1 || (bounded() && rows.n_rows * race() >= SHAREABLE);
     }
@@ -299,7 +301,7 @@ class Loop {
     Loop(const Problem<T>& problem, int n_threads, int worker, const typename Passes<T>::CancelOf& cancel_of)
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), passes_(problem, n_threads, worker, cancel_of),
           team_{n_threads}, rule_(problem.rule, k_, m_, team_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_),
-          mass_(k_), peak_mass_(k_), moves_(k_, m_), rows_(k_), lost_(k_) {
+          mass_(k_), peak_mass_(k_), moves_(k_, m_, team_), rows_(k_), lost_(k_), finite_(k_) {
         if (problem.updates || problem.bounded()) labels_.resize(problem.rows.n_rows);
         if (!problem.bounded()) return;
         upper_.resize(problem.rows.n_rows);
@@ -587,21 +589,31 @@ class Loop {
                                   observed_ ? observed_ + at : nullptr, mass_[j], rows_[j]};
                 lost_[j] = elementwise().move(old, m_, problem_.magnitude, moved_.data() + at,
                                               dispersion_.data() + at, known_.data() + at);
+                if (!lost_[j]) finite_[j] = settle(j);
             }
         });
         const bool lost = std::find(lost_.begin(), lost_.end(), 1) != lost_.end();
         if (lost) sum_about(moved_.data());
-        for (index j = 0; j < k_; ++j)
-            for (index i = j * m_; lost_[j] && i < (j + 1) * m_; ++i) {
+        for (index j = 0; j < k_; ++j) {
+            if (!lost_[j]) continue;
+            for (index i = j * m_; i < (j + 1) * m_; ++i) {
                 const double step = moved_[i] - reference_[i];
                 const double cancels = step * step * (observed_ ? observed_[i] : mass_[j]);
                 if (cancels > 1e5 * dispersion_[i] && 1e-14 * cancels > known_[i])
                     dispersion_[i] = passes_.total().squares[i];
             }
-        for (index v = 0; v < m_; ++v)
-            for (index j = 0; !problem_.rule.varying[v] && j < k_; ++j) dispersion_[j * m_ + v] = 0;
-        const bool finite = elementwise().settle(dispersion_.data(), known_.data(), k_ * m_);
+            finite_[j] = settle(j);
+        }
+        const bool finite = std::find(finite_.begin(), finite_.end(), 0) == finite_.end();
         return finite && !(lost && passes_.cancelled());
+    }
+
+    // Makes dispersions of a cluster that are not known to be more than nothing zero; whether all are finite.
+    bool settle(index cluster) {
+        double* dispersion = dispersion_.data() + cluster * m_;
+        for (index v = 0; v < m_; ++v)
+            if (!problem_.rule.varying[v]) dispersion[v] = 0;
+        return elementwise().settle(dispersion, known_.data() + cluster * m_, m_);
     }
 
     // ---- stopping ----
@@ -658,7 +670,8 @@ class Loop {
     MovedBounds moves_;
     double unit_ = 1;
     std::vector<std::int64_t> rows_;
-    std::vector<unsigned char> lost_;  // clusters whose dispersions have lost digits
+    // clusters whose dispersions have lost digits, and those where all are finite
+    std::vector<unsigned char> lost_, finite_;
     std::vector<std::int32_t> labels_;
     std::vector<std::uint64_t> prints_;
     std::uint64_t fingerprint_ = 0, last_print_ = 0;
@@ -733,10 +746,8 @@ std::vector<Ended> run_starts(const Problem<T>& given,
         ended[start] = loop.run(start, centers + start * size, weights + start * size, constants + start,
                                 groups + start * of_groups);
     };
-    if (n_threads == 1 || (problem.is_team() && problem.shareable())) {
-        const int n_sharing = problem.shareable() ? n_threads : 1;
-        const Attention attention(n_sharing);
-        Loop<T> loop(problem, n_sharing, 0, cancel_of);
+    if (n_threads == 1 || problem.n_sharing() > 1) {
+        Loop<T> loop(problem, problem.n_sharing(), 0, cancel_of);
         for (index start = 0; start < r; ++start) run(loop, start);
         return ended;
     }

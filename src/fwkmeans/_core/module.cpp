@@ -77,7 +77,7 @@ double assign_rows(const Rows<T>& rows, const Starts& starts, int n_threads, boo
     };
     // rows of a single segment are assigned in pieces, and then summed in their order
     const index pieces = segments > 1 ? 1 : std::min<index>(2 * n_threads, rows.n_rows / 64);
-    const index work = rows.n_rows * starts.n_clusters * starts.n_features;
+    const index work = rows.n_rows * starts.n_clusters * starts.n_features * (starts.shared ? 1 : 2);
     const bool apart = n_threads > 1 && pieces > 1 && work >= SHAREABLE;
     if (apart)
         for_each_task(1, pieces, rows.n_rows, n_threads,
@@ -360,6 +360,7 @@ nb::tuple alternate(
         input.n_threads};
     Interruption interruption(input.n_threads);
     const typename Passes<T>::CancelOf cancel_of = [&](int worker) { return interruption.of(worker); };
+    const Attention attention(problem.n_sharing());
     std::vector<Ended> ended;
     {
         const nb::gil_scoped_release release;
