@@ -133,7 +133,7 @@ class BoundedPass {
         const Races races = races_.after(before, rows.n_rows);
         const char* prepared = races.single ? single_.data() + start * kernels<float>().prepared_bytes(starts_)
                                             : prepared_.data() + start * kernels<T>().prepared_bytes(starts_);
-        kernels<T>().accumulate_bounded(rows, begin, end, ones_[start], prepared, races.single,
+        kernels<T>().accumulate_bounded(rows, begin, end, ones_[start], laid_out(prepared), races.single,
                                         races.products() ? products_[start].data() : nullptr, scratch,
                                         {labels, rows.n_rows, &update}, bounds, own, cancel);
         for (int i = 0; i < N_COUNTS; ++i) block.counts[N_COUNTS * start + i] += counts[i];

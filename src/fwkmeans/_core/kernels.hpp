@@ -155,6 +155,15 @@ struct Cancel {
     void* state;
 };
 
+// What `prepare` has laid out, or lays out when the first thread asks for it: most passes decide all rows before.
+struct LaidOut {
+    const char* (*get)(void* state);
+    void* state;
+};
+inline LaidOut laid_out(const char* prepared) {
+    return {[](void* all) { return static_cast<const char*>(all); }, const_cast<char*>(prepared)};
+}
+
 // What one instruction set offers for rows of type T. `prepare` lays out the tables of starts
 // [first, last); `scratch_bytes` is what one call of the others needs.
 template <class T>
@@ -169,10 +178,10 @@ struct Kernels {
     // whose bounds decide are not read, unless all are summed. fingerprint is the change of it. Without
     // `sums`, nothing is summed.
     std::size_t (*bounded_bytes)(const Rows<T>&, index n_clusters);
-    // `single`: prepared by the kernels of float, which race; what they cannot decide, double does.
+    // `single`: factors are for the kernels of float, which race; what they cannot decide, double does.
     // `products`, for float or single: what `prepare_products` wrote for a race before; null: none.
     void (*accumulate_bounded)(const Rows<T>&, index begin, index end, const Starts&,
-                               const char* prepared, bool single, const char* products, void* scratch,
+                               const LaidOut&, bool single, const char* products, void* scratch,
                                const LastLabels&, const Bounds&, const Sums&, Cancel);
     // Sums of the rows of clusters [first, last), whose labels are known: rows of cluster j are
     // order[position[j]] to order[position[j + 1]]. Columns of the rows must be contiguous.

@@ -186,16 +186,26 @@ class Passes {
         if (prepared_products_.size() != of_products) prepared_products_.assign(of_products, 0);
         const std::size_t bytes = kernels<T>().prepared_bytes(starts);
         if (prepared_.size() < bytes) prepared_.resize(bytes);
-        const Expected* expected = some_rows_.of(problem_.rows, problem_.shift, by);
-        Team{n_threads_}.share(products ? 2 : 1, 2 * k_ * m_, [&](index first, index last) {
-            for (index table = first; table < last; ++table)
-                if (table == 1)
-                    kernels<T>().prepare_products(starts, expected, by.one, by.both, prepared_products_.data());
-                else if (by.single)
-                    kernels<float>().prepare(starts, 0, prepared_.data());
-                else
-                    kernels<T>().prepare(starts, 0, prepared_.data());
-        });
+        by_ = by;
+        starts_ = &starts;
+        is_prepared_ = false;
+        if (products)
+            kernels<T>().prepare_products(starts, some_rows_.of(problem_.rows, problem_.shift, by), by.one, by.both,
+                                          prepared_products_.data());
+        else
+            prepared();
+    }
+    // The factors of the last race, which few passes need after others. Any thread may be the first to ask.
+    const char* prepared() {
+        const std::lock_guard<std::mutex> lock(preparing_);
+        if (!is_prepared_) {
+            if (by_.single)
+                kernels<float>().prepare(*starts_, 0, prepared_.data());
+            else
+                kernels<T>().prepare(*starts_, 0, prepared_.data());
+        }
+        is_prepared_ = true;
+        return prepared_.data();
     }
 
     // Labels and bounds of the only segment.
@@ -265,7 +275,8 @@ class Passes {
     }
     void assign_and_sum(const Starts& starts, const LastLabels& known, const Bounds& bounds, index begin,
                         index end, const Sums& out, int worker, int place) {
-        kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, prepared_.data(), races.single,
+        const LaidOut factors{[](void* passes) { return static_cast<Passes*>(passes)->prepared(); }, this};
+        kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, factors, races.single,
                                         prepared_products_.empty() ? nullptr : prepared_products_.data(),
                                         scratch(place), known, bounds, out, cancel_of_(worker));
     }
@@ -285,9 +296,12 @@ class Passes {
     std::size_t bytes_;
     index size_, n_parts_, n_pieces_;
     Lent scratch_;
-    std::vector<char> prepared_;
+    std::vector<char> prepared_, prepared_products_;
     std::vector<double> parts_, total_;
-    std::vector<char> prepared_products_;
+    std::mutex preparing_;
+    Races by_{};  // what is prepared, or will be when it is asked for
+    const Starts* starts_ = nullptr;
+    bool is_prepared_ = false;
     SomeRows some_rows_;
     std::vector<std::int64_t> counts_;  // (parts, N_COUNTS)
     std::vector<std::int32_t> order_, position_;  // rows by their labels, and where clusters begin
@@ -303,6 +317,7 @@ class Loop {
           team_{n_threads}, rule_(problem.rule, k_, m_, team_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_),
           mass_(k_), peak_mass_(k_), moves_(k_, m_, team_), rows_(k_), lost_(k_), finite_(k_) {
         if (problem.updates || problem.bounded()) labels_.resize(problem.rows.n_rows);
+        all_vary_ = std::find(problem.rule.varying, problem.rule.varying + m_, 0) == problem.rule.varying + m_;
         if (!problem.bounded()) return;
         upper_.resize(problem.rows.n_rows);
         lower_.resize(problem.rows.n_rows);
@@ -611,7 +626,7 @@ class Loop {
     // Makes dispersions of a cluster that are not known to be more than nothing zero; whether all are finite.
     bool settle(index cluster) {
         double* dispersion = dispersion_.data() + cluster * m_;
-        for (index v = 0; v < m_; ++v)
+        for (index v = 0; !all_vary_ && v < m_; ++v)
             if (!problem_.rule.varying[v]) dispersion[v] = 0;
         return elementwise().settle(dispersion, known_.data() + cluster * m_, m_);
     }
@@ -676,7 +691,7 @@ class Loop {
     std::vector<std::uint64_t> prints_;
     std::uint64_t fingerprint_ = 0, last_print_ = 0;
     std::int64_t changed_ = 0;
-    bool has_print_ = false, has_total_ = false;
+    bool has_print_ = false, has_total_ = false, all_vary_ = false;
     int age_ = 0;
 };
 

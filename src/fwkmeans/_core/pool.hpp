@@ -57,7 +57,7 @@ class Pool {
     void run(std::ptrdiff_t n_tasks, int n_threads, const std::function<void(std::ptrdiff_t, int)>& body) {
         std::unique_lock<std::mutex> alone(one_caller_, std::try_to_lock);
         const std::ptrdiff_t useful = n_threads < n_tasks ? n_threads : n_tasks;
-        if (useful <= 1 || !alone.owns_lock()) {
+        if (useful <= 1 || !alone.owns_lock() || late_) {
             for (std::ptrdiff_t task = 0; task < n_tasks; ++task) body(task, 0);
             return;
         }
@@ -71,7 +71,9 @@ class Pool {
             busy_ = 0;
         }
         wake_.notify_all();
+        const auto begin = Clock::now();
         work(body, n_tasks, 0);
+        const auto end = Clock::now();
         std::unique_lock<std::mutex> lock(mutex_);
         wanted_ = 0;  // workers that have not woken yet are not needed any more
         lock.unlock();
@@ -79,6 +81,8 @@ class Pool {
         lock.lock();
         done_.wait(lock, [this] { return busy_ == 0; });
         body_ = nullptr;
+        // a helper that others keep from working is no help until its processor is free again
+        if (attending_ > 0) late_ = Clock::now() - end > std::max<Clock::duration>(patience_, end - begin);
     }
 
     // Wakes helpers before there is work for them, and lets them stay awake between tasks that follow soon, until
@@ -93,14 +97,19 @@ class Pool {
         wake_.notify_all();
         return true;
     }
-    void dismiss() { attending_ = 0; }
+    void dismiss() {
+        attending_ = 0;
+        late_ = false;
+    }
 
    private:
+    using Clock = std::chrono::steady_clock;
+
     // Waits a moment without going to sleep: to be woken takes longer than a pass over a small table.
     template <class Condition>
     void linger(Condition condition, int worker) const {
-        const auto begin = std::chrono::steady_clock::now();
-        const auto waited = [begin] { return std::chrono::steady_clock::now() - begin; };
+        const auto begin = Clock::now();
+        const auto waited = [begin] { return Clock::now() - begin; };
         const bool helps = worker > 0;
         while (!condition() && waited() < (helps && worker <= attending_ ? attentive_ : moment_)) {
             if (helps && caller_place_ >= 0 && this_place() == caller_place_) return;  // the caller waits for it
@@ -155,7 +164,8 @@ class Pool {
         std::unique_lock<std::mutex> lock(mutex_);
         for (;;) {
             const auto asked = [&] { return news_ != seen && worker <= std::max(wanted_, int(attending_)); };
-            if (!asked()) {
+            const bool sleeps = !asked();
+            if (sleeps) {
                 ++n_asleep_;
                 const bool woken = wake_.wait_for(lock, idle_, asked);
                 --n_asleep_;
@@ -164,26 +174,28 @@ class Pool {
                     --n_workers_;
                     return;
                 }
-                allowed_.give_this_thread();
             }
             seen = news_;
-            if (worker <= wanted_) {
-                ++busy_;
-                const auto* body = body_;
-                const std::ptrdiff_t n_tasks = n_tasks_;
-                lock.unlock();
+            const bool works = worker <= wanted_;
+            busy_ += works;
+            const auto* body = body_;
+            const std::ptrdiff_t n_tasks = n_tasks_;
+            const Places allowed = allowed_;
+            lock.unlock();
+            if (sleeps) allowed.give_this_thread();
+            if (works) {
                 work(*body, n_tasks, worker);
                 lock.lock();
                 if (--busy_ == 0) done_.notify_one();
+                lock.unlock();
             }
-            lock.unlock();
             linger([&] { return news_.load(std::memory_order_relaxed) != seen; }, worker);
             lock.lock();
         }
     }
 
     static constexpr std::chrono::milliseconds idle_{1000};
-    static constexpr std::chrono::microseconds moment_{50}, attentive_{300};
+    static constexpr std::chrono::microseconds moment_{50}, attentive_{300}, patience_{300};
     std::mutex one_caller_, mutex_;
     std::condition_variable wake_, done_;
     const std::function<void(std::ptrdiff_t, int)>* body_ = nullptr;
@@ -195,6 +207,7 @@ class Pool {
     std::atomic<int> caller_place_{-1};
     std::atomic<int> busy_{0};  // changed under the mutex
     std::atomic<int> attending_{0};  // helpers that stay awake
+    std::atomic<bool> late_{false};  // whether these are not worth waiting for
     std::atomic<unsigned long> news_{0};  // counts jobs and calls for attention; changed under the mutex
 };
 
