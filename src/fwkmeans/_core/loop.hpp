@@ -16,7 +16,7 @@ namespace fwk {
 
 // Multiply-adds from which threads share passes over the rows of a single segment: to wake them, and to wait for
 // the last one, takes as long as smaller passes do.
-constexpr index SHAREABLE = 4000000;
+constexpr index SHAREABLE = 2000000;
 
 // Bytes of packed rows that are kept from pass to pass.
 constexpr index WHOLE = index(1) << 19;

@@ -87,7 +87,8 @@ struct Weighting {
     std::vector<double> groups;     // (K, groups)
     std::vector<double> effective;  // (K or 1, M)
     std::vector<double> offsets;    // (K)
-    double scale = 1, constant = 0;
+    std::vector<double> powers;     // (K or 1, M) those of the values / power_scale, for rules with an exponent
+    double scale = 1, power_scale = 1, constant = 0;
     bool has_constant = false;
 
     // A constant that is NaN is not known yet.
@@ -128,7 +129,9 @@ class RuleOfStart {
         if (rule_.kind == RuleKind::fixed && rule_.option) {
             std::fill(w.effective.begin(), w.effective.end(), 1.0);
         } else if (is_power()) {
-            scale = raise(w.values.data(), n, w.effective.data());
+            w.powers.resize(n);
+            scale = w.power_scale = raise(w.values.data(), n, w.powers.data());
+            effective = w.powers.data();
         } else if (rule_.kind == RuleKind::group_entropy) {
             for (index j = 0; j < k_; ++j)
                 for (index v = 0; v < m_; ++v)
@@ -210,11 +213,8 @@ class RuleOfStart {
             entropy_terms(w.values.data());
             return by_rows + sum_of(by_cluster_.data(), k_);
         }
-        if (rule_.kind == RuleKind::shared_power && guard_ != 0) {
-            powers_.resize(m_);
-            const double scale = raise(w.values.data(), m_, powers_.data());
-            return by_rows + guard_ * (sum_of(powers_.data(), m_) * scale);
-        }
+        if (rule_.kind == RuleKind::shared_power && guard_ != 0)
+            return by_rows + guard_ * (sum_of(w.powers.data(), m_) * w.power_scale);
         if (rule_.kind == RuleKind::cluster_power) {
             times_powers(w, guard_);
             const double guarded = by_rows + sum_of(by_cluster_.data(), k_);
@@ -245,14 +245,10 @@ class RuleOfStart {
 
     // Powers of the values relative to the largest, which is returned.
     double raise(const double* values, index n, double* out) const {
-        double largest = -INF;
         elementwise().log(values, out, n);
-        for (index i = 0; i < n; ++i) {
-            out[i] = values[i] > 0 ? out[i] * parameter_ : -INF;
-            largest = std::max(largest, out[i]);
-        }
-        for (index i = 0; i < n; ++i) out[i] = out[i] - largest;
-        elementwise().exp(out, out, n);
+        for (index i = 0; i < n; ++i) out[i] = values[i] > 0 ? out[i] * parameter_ : -INF;
+        double largest = elementwise().range(out, n).high;
+        elementwise().exp_of_quotients(out, largest, 1.0, out, n);
         elementwise().exp(&largest, &largest, 1);
         return largest;
     }
@@ -294,10 +290,8 @@ class RuleOfStart {
             std::fill(by_cluster_.begin(), by_cluster_.end(), 0.0);
             return;
         }
-        powers_.resize(k_ * m_);
-        const double scale = raise(w.values.data(), k_ * m_, powers_.data());
         for (index j = 0; j < k_; ++j)
-            by_cluster_[j] = constant * (sum_of(powers_.data() + j * m_, m_) * scale);
+            by_cluster_[j] = constant * (sum_of(w.powers.data() + j * m_, m_) * w.power_scale);
     }
 
     double sum_of_rows(const double* dispersion) {
@@ -355,7 +349,9 @@ class RuleOfStart {
             out[v] = std::max(std::max(dispersion[v], floor), std::numeric_limits<double>::min());
         }
         elementwise().log(out, out, m_);
-        for (index v = 0; v < m_; ++v) out[v] = rule_.varying[v] ? out[v] / (1.0 - beta) : -INF;
+        elementwise().divide(out, 0.0, 1.0 - beta, out, m_);
+        for (index v = 0; n_varying_ < m_ && v < m_; ++v)
+            if (!rule_.varying[v]) out[v] = -INF;
         softmax(out);
     }
 
@@ -427,7 +423,7 @@ class RuleOfStart {
     index k_, m_, n_varying_ = 0;
     Team team_;
     double parameter_ = 0, second_ = 0, guard_ = 0;
-    std::vector<double> row_, by_cluster_, powers_, terms_, sorted_, within_;
+    std::vector<double> row_, by_cluster_, terms_, sorted_, within_;
     std::vector<unsigned char> present_;
 };
 
