@@ -516,7 +516,7 @@ void test_products(Index n, Index m, Index k, bool shared, bool with_offsets, Ki
     std::vector<float> most_of(m), squares_of(m);
     kernels.expect(table, shift.data(), most_of.data(), squares_of.data());
     const fwk::Expected expected = {most_of.data(), squares_of.data()};
-    kernels.prepare_products(starts, whole ? &expected : nullptr, by_one, by_both, products);
+    kernels.prepare_products(starts, whole ? &expected : nullptr, by_one, by_both, products, {});
     std::vector<std::int32_t> plain(n), assigned(n), labels(n, -1);
     const auto never = Problem<T>::never();
     kernels.assign(table, 0, n, starts, prepared, nullptr, nullptr, scratch, {plain.data(), nullptr}, never);

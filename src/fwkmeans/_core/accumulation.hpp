@@ -104,7 +104,7 @@ class BoundedPass {
             bounds_.push_back(moves_[start]->from(last.centers ? &before : nullptr, now, nullptr, nullptr, unit_));
             if (races_.products())
                 kernels<T>().prepare_products(one, some_rows_.of(some, starts.shift, races_), races_.one, races_.both,
-                                              products_[start].data());
+                                              products_[start].data(), {});
         }
     }
 

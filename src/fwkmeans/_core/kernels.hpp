@@ -155,6 +155,13 @@ struct Cancel {
     void* state;
 };
 
+// Threads that share [0, n), in parts, if so many numbers are worth it; without `run` a kernel does all of it itself.
+struct Sharing {
+    void (*run)(const void* team, index n, index n_numbers, void (*body)(void* state, index first, index last),
+                void* state);
+    const void* team;
+};
+
 // What `prepare` has laid out, or lays out when the first thread asks for it: most passes decide all rows before.
 struct LaidOut {
     const char* (*get)(void* state);
@@ -191,7 +198,8 @@ struct Kernels {
     std::size_t (*products_bytes)(const Starts&, bool whole);
     // By one part of numbers, by both, or by one and then by both; with `expected` rows, whole numbers replace one part.
     // Into zeros, or what was written for the same shapes and `expanded`.
-    void (*prepare_products)(const Starts&, const Expected*, bool one, bool both, void* products);
+    void (*prepare_products)(const Starts&, const Expected*, bool one, bool both, void* products,
+                             const Sharing&);
     void (*expect)(const Rows<T>&, const double* shift, float* most, float* squares);
     void (*farthest)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                      const char* prepared, void* scratch, const Farthest&, Cancel);

@@ -81,7 +81,7 @@ class Passes {
     using CancelOf = std::function<Cancel(int)>;
     Passes(const Problem<T>& problem, int n_threads, int worker, const CancelOf& cancel_of)
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), n_threads_(n_threads),
-          worker_(worker), cancel_of_(cancel_of),
+          team_{n_threads}, worker_(worker), cancel_of_(cancel_of),
           bytes_(((problem.bounded() ? kernels<T>().bounded_bytes(problem.rows, k_)
                                      : kernels<T>().scratch_bytes(problem.plain_rows(), k_, false)) +
                   63) /
@@ -191,7 +191,7 @@ class Passes {
         is_prepared_ = false;
         if (products)
             kernels<T>().prepare_products(starts, some_rows_.of(problem_.rows, problem_.shift, by), by.one, by.both,
-                                          prepared_products_.data());
+                                          prepared_products_.data(), sharing_of(team_));
         else
             prepared();
     }
@@ -246,7 +246,7 @@ class Passes {
         for (index j = 2; j <= k_ + 1; ++j) position_[j] += position_[j - 1];
         for (index i = 0; i < n; ++i) order_[position_[labels[i] + 1]++] = std::int32_t(i);
         const Sums sums = total();
-        Team{n_threads_}.share(k_, 2 * n * m_, [&](index first, index last) {
+        team_.share(k_, 2 * n * m_, [&](index first, index last) {
             const index at = first * m_, size = (last - first) * m_;
             std::fill(sums.mass + first, sums.mass + last, 0.0);
             std::fill(sums.rows + first, sums.rows + last, 0);
@@ -291,7 +291,9 @@ class Passes {
     static constexpr index PIECE = 64;  // rows; races take some tiles of rows together
     const Problem<T>& problem_;
     index k_, m_;
-    int n_threads_, worker_;
+    int n_threads_;
+    Team team_;
+    int worker_;
     const CancelOf& cancel_of_;
     std::size_t bytes_;
     index size_, n_parts_, n_pieces_;

@@ -62,7 +62,7 @@ double assign_rows(const Rows<T>& rows, const Starts& starts, int n_threads, boo
     SomeRows some_rows;
     if (by_products)
         kernels<T>().prepare_products(starts, some_rows.of(rows, starts.shift, found), found.one, found.both,
-                                      products.data());
+                                      products.data(), {});
     std::vector<double> objective(segments, 0.0);
     std::atomic<bool> odd{false};
     Scratch scratch(n_threads,

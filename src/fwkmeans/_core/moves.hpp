@@ -81,6 +81,14 @@ class SomeRows {
     Expected expected_{};
 };
 
+// The same for kernels.
+inline Sharing sharing_of(const Team& team) {
+    return {[](const void* team, index n, index n_numbers, void (*body)(void*, index, index), void* state) {
+                static_cast<const Team*>(team)->share(n, n_numbers, [&](index first, index last) { body(state, first, last); });
+            },
+            &team};
+}
+
 class MovedBounds {
    public:
     MovedBounds(index n_clusters, index n_features, Team team = {1})
