@@ -57,7 +57,7 @@ class Pool {
     void run(std::ptrdiff_t n_tasks, int n_threads, const std::function<void(std::ptrdiff_t, int)>& body) {
         std::unique_lock<std::mutex> alone(one_caller_, std::try_to_lock);
         const std::ptrdiff_t useful = n_threads < n_tasks ? n_threads : n_tasks;
-        if (useful <= 1 || !alone.owns_lock() || late_) {
+        if (useful <= 1 || !alone.owns_lock() || Clock::now() < alone_until_) {
             for (std::ptrdiff_t task = 0; task < n_tasks; ++task) body(task, 0);
             return;
         }
@@ -81,8 +81,9 @@ class Pool {
         lock.lock();
         done_.wait(lock, [this] { return busy_ == 0; });
         body_ = nullptr;
-        // a helper that others keep from working is no help until its processor is free again
-        if (attending_ > 0) late_ = Clock::now() - end > std::max<Clock::duration>(patience_, end - begin);
+        // others keep a helper from working: for as long again it is not waited for
+        const auto now = Clock::now();
+        if (now - end > std::max<Clock::duration>(patience_, end - begin)) alone_until_ = now + (now - end);
     }
 
     // Wakes helpers before there is work for them, and lets them stay awake between tasks that follow soon, until
@@ -97,10 +98,7 @@ class Pool {
         wake_.notify_all();
         return true;
     }
-    void dismiss() {
-        attending_ = 0;
-        late_ = false;
-    }
+    void dismiss() { attending_ = 0; }
 
    private:
     using Clock = std::chrono::steady_clock;
@@ -197,6 +195,7 @@ class Pool {
     static constexpr std::chrono::milliseconds idle_{1000};
     static constexpr std::chrono::microseconds moment_{50}, attentive_{300}, patience_{300};
     std::mutex one_caller_, mutex_;
+    Clock::time_point alone_until_{};  // changed by the one caller
     std::condition_variable wake_, done_;
     const std::function<void(std::ptrdiff_t, int)>* body_ = nullptr;
     std::ptrdiff_t n_tasks_ = 0;
@@ -207,7 +206,6 @@ class Pool {
     std::atomic<int> caller_place_{-1};
     std::atomic<int> busy_{0};  // changed under the mutex
     std::atomic<int> attending_{0};  // helpers that stay awake
-    std::atomic<bool> late_{false};  // whether these are not worth waiting for
     std::atomic<unsigned long> news_{0};  // counts jobs and calls for attention; changed under the mutex
 };
 
