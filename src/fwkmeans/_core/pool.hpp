@@ -92,6 +92,11 @@ class Pool {
         {
             const std::lock_guard<std::mutex> lock(mutex_);
             if (attending_ > 0) return false;
+            if (n_asleep_ > 0) {  // they wake up beside the caller
+                allowed_ = Places::of_this_thread();
+                const Places others = allowed_.without(this_place());
+                for (int i = 0; i < std::min(n_workers_, n_helpers); ++i) others.give(threads_[i]);
+            }
             call(n_helpers);
             attending_ = n_helpers;
         }
@@ -130,14 +135,9 @@ class Pool {
         }
     }
 
-    // Has so many workers if it can, and lets those that sleep wake up beside the caller; mutex_ is locked.
+    // Has so many workers if it can, and tells them that there is something to do; mutex_ is locked.
     void call(int n_helpers) {
         caller_place_ = this_place();
-        if (n_asleep_ > 0) {
-            allowed_ = Places::of_this_thread();
-            const Places others = allowed_.without(caller_place_);
-            for (int i = 0; i < std::min(n_workers_, n_helpers); ++i) others.give(threads_[i]);
-        }
         while (n_workers_ < n_helpers && start_worker()) continue;
         ++news_;
     }
