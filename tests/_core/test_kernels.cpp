@@ -547,7 +547,7 @@ void test_products(Index n, Index m, Index k, bool shared, bool with_offsets, Ki
                                 unit, with_offsets ? &all : nullptr, n_raced};
     const fwk::Sums out = {mass.data(), counts.data(), sums.data(), squares.data(), nullptr, nullptr,
                            &fingerprint, &changed};
-    kernels.accumulate_bounded(table, 0, n, starts, single, true, products, scratch, {labels.data(), n, &update},
+    kernels.accumulate_bounded(table, 0, n, starts, fwk::laid_out(single), true, products, scratch, {labels.data(), n, &update},
                                bounds, out, never);
     for (Index i = 0; i < n; ++i) {
         check(assigned[i] == plain[i], shape, type, "a label of assign", assigned[i], plain[i]);

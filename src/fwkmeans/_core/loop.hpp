@@ -18,6 +18,10 @@ namespace fwk {
 // the last one, takes as long as smaller passes do.
 constexpr index SHAREABLE = 2000000;
 
+// Rows up to which helpers are kept awake. Longer passes give the system time to find a processor for each thread, and on
+// a busy machine it finds better ones.
+constexpr index SHORT = 32768;
+
 // Bytes of packed rows that are kept from pass to pass.
 constexpr index WHOLE = index(1) << 19;
 
@@ -59,6 +63,8 @@ struct Problem {
     bool is_team() const { return n_threads > 1 && n_starts < 2 * n_threads; }
     // Threads that share the passes of a start.
     int n_sharing() const { return is_team() && shareable() ? n_threads : 1; }
+    // Threads that are kept awake for passes, or for starts side by side.
+    int n_attentive() const { return rows.n_rows > SHORT ? 1 : n_starts > 1 ? n_threads : n_sharing(); }
     bool shareable() const {
         return n_segments > 1 || (bounded() && rows.n_rows * race() >= SHAREABLE);
     }

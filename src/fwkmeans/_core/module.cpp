@@ -360,7 +360,7 @@ nb::tuple alternate(
         input.n_threads};
     Interruption interruption(input.n_threads);
     const typename Passes<T>::CancelOf cancel_of = [&](int worker) { return interruption.of(worker); };
-    const Attention attention(r > 1 ? problem.n_threads : problem.n_sharing());
+    const Attention attention(problem.n_attentive());
     std::vector<Ended> ended;
     {
         const nb::gil_scoped_release release;
