@@ -52,6 +52,43 @@ def test_fits_at_the_same_time_give_the_same():
                 assert_same(a, b)
 
 
+def wide_table(seed=0):
+    """Return a table of a single segment whose passes are shared."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(600, 200)) + 3 * rng.integers(0, 3, (600, 200))
+
+
+def fitted_wide(X, n_jobs=2):
+    model = EWKMeans(50, init=X[:50], max_iter=6, n_jobs=n_jobs).fit(X)
+    return model.labels_, model.cluster_centers_, model.feature_weights_, model.inertia_
+
+
+def test_fits_that_ask_for_the_same_helpers_give_the_same():
+    tables = [wide_table(seed) for seed in range(4)]
+    alone = [fitted_wide(X, 1) for X in tables]
+    with ThreadPoolExecutor(4) as pool:
+        for n_jobs in (2, 2, 3):
+            found = pool.map(fitted_wide, tables, [n_jobs] * 4)
+            for a, b in zip(alone, found, strict=True):
+                assert_same(a, b)
+
+
+@linux_only
+def test_helpers_may_run_where_their_caller_may():
+    """They are woken away from the caller, and may come back when they are awake."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one processor")
+    X, limit = wide_table(), time.monotonic() + 60
+    fitted_wide(X)
+    while time.monotonic() < limit:  # one that is woken too late to help goes to sleep again
+        time.sleep(0.01)
+        fitted_wide(X)
+        tasks = [int(task) for task in os.listdir("/proc/self/task")]
+        if all(os.sched_getaffinity(task) == os.sched_getaffinity(0) for task in tasks):
+            return
+    pytest.fail("a thread stays on the processors where it was woken")
+
+
 def test_python_goes_on_while_a_pass_runs():
     # windows over one line: a table of many rows in little memory
     rows = np.lib.stride_tricks.sliding_window_view(np.random.default_rng(0).normal(size=10**6), 20)

@@ -516,7 +516,7 @@ void test_products(Index n, Index m, Index k, bool shared, bool with_offsets, Ki
     std::vector<float> most_of(m), squares_of(m);
     kernels.expect(table, shift.data(), most_of.data(), squares_of.data());
     const fwk::Expected expected = {most_of.data(), squares_of.data()};
-    kernels.prepare_products(starts, whole ? &expected : nullptr, by_one, by_both, products);
+    kernels.prepare_products(starts, whole ? &expected : nullptr, by_one, by_both, products, {});
     std::vector<std::int32_t> plain(n), assigned(n), labels(n, -1);
     const auto never = Problem<T>::never();
     kernels.assign(table, 0, n, starts, prepared, nullptr, nullptr, scratch, {plain.data(), nullptr}, never);
@@ -547,7 +547,7 @@ void test_products(Index n, Index m, Index k, bool shared, bool with_offsets, Ki
                                 unit, with_offsets ? &all : nullptr, n_raced};
     const fwk::Sums out = {mass.data(), counts.data(), sums.data(), squares.data(), nullptr, nullptr,
                            &fingerprint, &changed};
-    kernels.accumulate_bounded(table, 0, n, starts, single, true, products, scratch, {labels.data(), n, &update},
+    kernels.accumulate_bounded(table, 0, n, starts, fwk::laid_out(single), true, products, scratch, {labels.data(), n, &update},
                                bounds, out, never);
     for (Index i = 0; i < n; ++i) {
         check(assigned[i] == plain[i], shape, type, "a label of assign", assigned[i], plain[i]);

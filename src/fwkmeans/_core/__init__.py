@@ -73,5 +73,5 @@ def uses_one_thread(n_rows: int, n_features: int, n_clusters: int) -> bool:
     """Tell whether the loop of a single start takes one thread, however many there are."""
     if compiled is None:
         return True
-    shared = n_rows * n_features * n_clusters >= compiled.SHAREABLE
+    shared = 2 * n_rows * n_features * n_clusters >= compiled.SHAREABLE  # twice: own weights
     return not shared and n_rows < 2 * compiled.SEGMENT

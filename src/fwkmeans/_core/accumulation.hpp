@@ -104,7 +104,7 @@ class BoundedPass {
             bounds_.push_back(moves_[start]->from(last.centers ? &before : nullptr, now, nullptr, nullptr, unit_));
             if (races_.products())
                 kernels<T>().prepare_products(one, some_rows_.of(some, starts.shift, races_), races_.one, races_.both,
-                                              products_[start].data());
+                                              products_[start].data(), {});
         }
     }
 
@@ -133,7 +133,7 @@ class BoundedPass {
         const Races races = races_.after(before, rows.n_rows);
         const char* prepared = races.single ? single_.data() + start * kernels<float>().prepared_bytes(starts_)
                                             : prepared_.data() + start * kernels<T>().prepared_bytes(starts_);
-        kernels<T>().accumulate_bounded(rows, begin, end, ones_[start], prepared, races.single,
+        kernels<T>().accumulate_bounded(rows, begin, end, ones_[start], laid_out(prepared), races.single,
                                         races.products() ? products_[start].data() : nullptr, scratch,
                                         {labels, rows.n_rows, &update}, bounds, own, cancel);
         for (int i = 0; i < N_COUNTS; ++i) block.counts[N_COUNTS * start + i] += counts[i];

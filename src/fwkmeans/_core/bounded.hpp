@@ -141,8 +141,9 @@ void pack_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, i
 // Assigns the undecided rows; returns how many the race could not decide.
 template <class T, class F>
 index race_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, const Start<T>& exactly,
-                     const Starts& starts, const char* prepared, double unit) {
+                     const Starts& starts, const LaidOut& factors, double unit) {
     const index m = starts.n_features;
+    const char* prepared = factors.get(factors.state);
     pack_undecided(block, open, n_open, m, shift_of<F>(starts, prepared));
     const auto nearest = [&](index p) { return exactly.nearest(block.row(open.places[p]), nullptr); };
     if (!starts.expanded) return race_block<F, false>(open.rows, starts, prepared, unit, nearest);
@@ -194,9 +195,9 @@ struct Parts {
 };
 template <class T>
 index race_undecided(const Scratch<T>& block, Undecided<float>& open, index n_open, const Start<T>& exactly,
-                     const Starts& starts, const char* prepared, const Products& products, Parts parts, double unit,
+                     const Starts& starts, const LaidOut& factors, const Products& products, Parts parts, double unit,
                      std::int64_t* counts) {
-    if (!parts.one && !parts.both) return race_undecided(block, open, n_open, exactly, starts, prepared, unit);
+    if (!parts.one && !parts.both) return race_undecided(block, open, n_open, exactly, starts, factors, unit);
     Scratch<float>& rows = open.rows;
     auto& found = open.found[parts.one ? 0 : 1];
     index n_again = 0;
@@ -224,7 +225,7 @@ index race_undecided(const Scratch<T>& block, Undecided<float>& open, index n_op
     const Parts next = {false, parts.one && parts.both};
     index doubtful = 0;
     if (next.both || n_again > FEW)
-        doubtful = race_undecided(block, open, n_again, exactly, starts, prepared, products, next, unit, counts);
+        doubtful = race_undecided(block, open, n_again, exactly, starts, factors, products, next, unit, counts);
     else
         decide(block, open, n_again, exactly);
     for (index q = 0; q < n_again; ++q) {
@@ -288,7 +289,7 @@ void sum_changes(Scratch<T>& block, const double* sample_weight, const Starts& s
 
 template <class T, class F>
 void accumulate_bounded(const Rows<T>& table, index begin, index end, const Starts& starts,
-                        const char* prepared, const char* products, void* scratch,
+                        const LaidOut& factors, const char* products, void* scratch,
                         const LastLabels& known, const Bounds& bounds, const Sums& out, Cancel cancel) {
     const index k = starts.n_clusters, m = starts.n_features;
     Scratch<T> block(scratch, m, k, false, table.gaps);
@@ -319,10 +320,10 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
         if (n_open > 0) {
             if constexpr (sizeof(F) == sizeof(float))
                 if (products)
-                    counts[DOUBTFUL] += race_undecided(block, open, n_open, exactly, starts, prepared, *by_products,
+                    counts[DOUBTFUL] += race_undecided(block, open, n_open, exactly, starts, factors, *by_products,
                                                        parts, bounds.unit, counts);
             if (!products)
-                counts[DOUBTFUL] += race_undecided(block, open, n_open, exactly, starts, prepared, bounds.unit);
+                counts[DOUBTFUL] += race_undecided(block, open, n_open, exactly, starts, factors, bounds.unit);
             parts.one &= one_part_decides(counts);
             n_changed = find_changes(table, block, open, labels, bounds, out);
         }
@@ -340,13 +341,13 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
 
 template <class T>
 void accumulate_bounded(const Rows<T>& table, index begin, index end, const Starts& starts,
-                        const char* prepared, bool single, const char* products, void* scratch,
+                        const LaidOut& factors, bool single, const char* products, void* scratch,
                         const LastLabels& known, const Bounds& bounds, const Sums& out, Cancel cancel) {
     if (single)
-        accumulate_bounded<T, float>(table, begin, end, starts, prepared, products, scratch, known, bounds,
+        accumulate_bounded<T, float>(table, begin, end, starts, factors, products, scratch, known, bounds,
                                      out, cancel);
     else
-        accumulate_bounded<T, T>(table, begin, end, starts, prepared, products, scratch, known, bounds, out,
+        accumulate_bounded<T, T>(table, begin, end, starts, factors, products, scratch, known, bounds, out,
                                  cancel);
 }
 

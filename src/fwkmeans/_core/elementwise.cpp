@@ -78,37 +78,54 @@ inline D log_of(D x) {
     return given >= 0.0 ? y : D{} + __builtin_nan("");  // NaN, too
 }
 
+// The first n < LANES numbers of a vector, and NaN behind them.
+inline D load_some(const double* from, index n) {
+#ifdef __AVX512F__
+    if constexpr (LANES == 8) return (D)_mm512_mask_loadu_pd((__m512d)(D{} + __builtin_nan("")), __mmask8((1 << n) - 1), from);
+#endif
+    D x = D{} + __builtin_nan("");
+    for (index j = 0; j < n; ++j) x[j] = from[j];
+    return x;
+}
+inline void store_some(double* to, D x, index n) {
+#ifdef __AVX512F__
+    if constexpr (LANES == 8) return _mm512_mask_storeu_pd(to, __mmask8((1 << n) - 1), (__m512d)x);
+#endif
+    for (index j = 0; j < n; ++j) to[j] = x[j];
+}
+
 template <class Function>
 inline void apply(const double* x, double* out, index n, Function function) {
     index i = 0;
     for (; i + LANES <= n; i += LANES) store(out + i, function(load<D>(x + i)));
-    if (i == n) return;
-    double last[LANES] = {};
-    for (index j = i; j < n; ++j) last[j - i] = x[j];
-    store(last, function(load<D>(last)));
-    for (index j = i; j < n; ++j) out[j] = last[j - i];
+    if (i < n) store_some(out + i, function(load_some(x + i, n - i)), n - i);
 }
 void exp(const double* x, double* out, index n) { apply(x, out, n, exp_of); }
 void log(const double* x, double* out, index n) { apply(x, out, n, log_of); }
 Range range(const double* x, index n) {
     D low = D{} + __builtin_inf(), high = -low;
-    index i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        const D y = load<D>(x + i);
+    const auto cover = [&](D y) {
         low = y < low ? y : low;
         high = y > high ? y : high;
-    }
-    Range all = {__builtin_inf(), -__builtin_inf()};
-    const auto cover = [&](double least, double most) {
-        all.low = least < all.low ? least : all.low;
-        all.high = most > all.high ? most : all.high;
     };
-    for (; i < n; ++i) cover(x[i], x[i]);
-    for (int j = 0; j < LANES; ++j) cover(low[j], high[j]);
+    index i = 0;
+    for (; i + LANES <= n; i += LANES) cover(load<D>(x + i));
+    if (i < n) cover(load_some(x + i, n - i));
+    Range all = {low[0], high[0]};
+    for (int j = 1; j < LANES; ++j) {
+        all.low = low[j] < all.low ? low[j] : all.low;
+        all.high = high[j] > all.high ? high[j] : all.high;
+    }
     return all;
 }
 void divide(const double* x, double minus, double by, double* out, index n) {
     apply(x, out, n, [=](D y) { return (y - minus) / by; });
+}
+void exp_of_quotients(const double* x, double minus, double by, double* out, index n) {
+    apply(x, out, n, [=](D y) { return exp_of((y - minus) / by); });
+}
+void times_log(const double* x, double* out, index n) {
+    apply(x, out, n, [](D y) { return y * (y > 0.0 ? log_of(y) : D{}); });
 }
 
 // L features of a cluster from v on: new centers, the dispersions about them and what these are known to
@@ -205,7 +222,7 @@ Change change(const double* before, const double* now, const double* center, con
 }  // namespace
 
 extern const Elementwise elementwise;
-const Elementwise elementwise = {exp, log, range, divide, move, settle, change};
+const Elementwise elementwise = {exp, log, range, divide, exp_of_quotients, times_log, move, settle, change};
 
 }  // namespace FWK_ISA
 }  // namespace fwk

@@ -81,11 +81,12 @@ bool assign_in_single(Scratch<T>& block, Undecided<float>& open, const Start<T>&
                       const Starts& starts, const char* single, const Products* products, Parts& parts) {
     for (index i = 0; i < block.n_rows; ++i) open.places[i] = std::int32_t(i);
     std::int64_t counts[N_COUNTS] = {};
+    const LaidOut factors = laid_out(single);
     index doubtful;
     if (products)
-        doubtful = race_undecided(block, open, block.n_rows, exactly, starts, single, *products, parts, 0, counts);
+        doubtful = race_undecided(block, open, block.n_rows, exactly, starts, factors, *products, parts, 0, counts);
     else
-        doubtful = race_undecided(block, open, block.n_rows, exactly, starts, single, 0);
+        doubtful = race_undecided(block, open, block.n_rows, exactly, starts, factors, 0);
     for (index i = 0; i < block.n_rows; ++i) block.labels[i] = open.rows.labels[i];
     parts.one &= one_part_decides(counts);
     parts.both &= counts[AFTER_BOTH] <= block.n_rows / 4;

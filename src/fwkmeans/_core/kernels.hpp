@@ -164,6 +164,22 @@ struct Cancel {
     void* state;
 };
 
+// Threads that share [0, n), in parts, if so many numbers are worth it; without `run` a kernel does all of it itself.
+struct Sharing {
+    void (*run)(const void* team, index n, index n_numbers, void (*body)(void* state, index first, index last),
+                void* state);
+    const void* team;
+};
+
+// What `prepare` has laid out, or lays out when the first thread asks for it: most passes decide all rows before.
+struct LaidOut {
+    const char* (*get)(void* state);
+    void* state;
+};
+inline LaidOut laid_out(const char* prepared) {
+    return {[](void* all) { return static_cast<const char*>(all); }, const_cast<char*>(prepared)};
+}
+
 // What one instruction set offers for rows of type T. `prepare` lays out the tables of starts
 // [first, last); `scratch_bytes` is what one call of the others needs.
 template <class T>
@@ -183,10 +199,10 @@ struct Kernels {
     // whose bounds decide are not read, unless all are summed. fingerprint is the change of it. Without
     // `sums`, nothing is summed.
     std::size_t (*bounded_bytes)(const Rows<T>&, index n_clusters);
-    // `single`: prepared by the kernels of float, which race; what they cannot decide, double does.
+    // `single`: factors are for the kernels of float, which race; what they cannot decide, double does.
     // `products`, for float or single: what `prepare_products` wrote for a race before; null: none.
     void (*accumulate_bounded)(const Rows<T>&, index begin, index end, const Starts&,
-                               const char* prepared, bool single, const char* products, void* scratch,
+                               const LaidOut&, bool single, const char* products, void* scratch,
                                const LastLabels&, const Bounds&, const Sums&, Cancel);
     // Sums of the rows of clusters [first, last), whose labels are known: rows of cluster j are
     // order[position[j]] to order[position[j + 1]]. Columns of the rows must be contiguous.
@@ -198,7 +214,8 @@ struct Kernels {
     index (*kept_words)(const Starts&);
     // By one part of numbers, by both, or by one and then by both; with `expected` rows, whole numbers replace one part.
     // Into zeros, or what was written for the same shapes and `expanded`.
-    void (*prepare_products)(const Starts&, const Expected*, bool one, bool both, void* products);
+    void (*prepare_products)(const Starts&, const Expected*, bool one, bool both, void* products,
+                             const Sharing&);
     void (*expect)(const Rows<T>&, const double* shift, float* most, float* squares);
     void (*farthest)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                      const char* prepared, void* scratch, const Farthest&, Cancel);
@@ -251,6 +268,8 @@ struct Elementwise {
     void (*log)(const double* x, double* out, index n);
     Range (*range)(const double* x, index n);  // leaves NaN out; of nothing it is (inf, -inf)
     void (*divide)(const double* x, double minus, double by, double* out, index n);  // (x - minus) / by
+    void (*exp_of_quotients)(const double* x, double minus, double by, double* out, index n);  // exp of the same
+    void (*times_log)(const double* x, double* out, index n);  // x log x, with 0 log 0 = 0
     bool (*move)(const Cluster&, index m, const double* magnitude, double* moved, double* dispersion,
                  double* known);
     // dispersions that are not known to be more than nothing are nothing; whether all are finite

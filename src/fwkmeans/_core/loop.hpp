@@ -15,9 +15,13 @@
 
 namespace fwk {
 
-// Multiply-adds from which threads share a pass over the rows of a single segment: to wake them, and to wait for
-// the last one, takes as long as a smaller pass.
-constexpr index SHAREABLE = 20000000;
+// Multiply-adds from which threads share passes over the rows of a single segment: to wake them, and to wait for
+// the last one, takes as long as smaller passes do.
+constexpr index SHAREABLE = 2000000;
+
+// Rows up to which helpers are kept awake. Longer passes give the system time to find a processor for each thread, and on
+// a busy machine it finds better ones.
+constexpr index SHORT = 32768;
 
 // Bytes of packed rows that are kept from pass to pass.
 constexpr index WHOLE = index(1) << 19;
@@ -38,6 +42,8 @@ struct Problem {
     bool updates;  // sum only the rows that change, where few do
     int n_threads;
 
+    // Multiply-adds of a row.
+    index race() const { return (rule.shared ? 1 : 2) * n_clusters * rows.n_features; }
     // Whether bounds tell which rows keep their label. Only with them rows race in whole numbers or by products, those in
     // double race in single where they are not packed once, and threads share their passes.
     bool bounded = false;
@@ -52,16 +58,20 @@ struct Problem {
     }
     // Whether bounds pay: a small race is faster than bounds, most of all from rows that are packed.
     bool gains_by_bounds() const {
-        const index each = n_clusters * rows.n_features, race = (rule.shared ? 1 : 2) * each;  // of a row
-        const bool large = race >= 5000 || rows.n_rows * each >= SHAREABLE;
+        const index each = n_clusters * rows.n_features;
+        const bool large = race() >= 5000;
         const bool worthwhile = each >= 32 && (large ? rows.n_rows >= 128 : rows.n_rows >= 512 && !packable());
         const bool simple = !rule.has_offsets() || each >= 100;
         return (updates || worthwhile) && simple && n_clusters > 1;
     }
     // Whether starts run one after the other, each by all threads if its passes can be shared.
     bool is_team() const { return n_threads > 1 && n_starts < 2 * n_threads; }
+    // Threads that share the passes of a start.
+    int n_sharing() const { return is_team() && shareable() ? n_threads : 1; }
+    // Threads that are kept awake for passes, or for starts side by side.
+    int n_attentive() const { return rows.n_rows > SHORT ? 1 : n_starts > 1 ? n_threads : n_sharing(); }
     bool shareable() const {
-        return n_segments > 1 || (bounded && rows.n_rows * n_clusters * rows.n_features >= SHAREABLE);
+        return n_segments > 1 || (bounded && rows.n_rows * race() >= SHAREABLE);
     }
 };
 
@@ -82,7 +92,7 @@ class Passes {
     using CancelOf = std::function<Cancel(int)>;
     Passes(const Problem<T>& problem, int n_threads, int worker, const CancelOf& cancel_of)
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), n_threads_(n_threads),
-          worker_(worker), cancel_of_(cancel_of),
+          team_{n_threads}, worker_(worker), cancel_of_(cancel_of),
           bytes_(((problem.bounded ? kernels<T>().bounded_bytes(problem.rows, k_)
                                      : kernels<T>().scratch_bytes(problem.rows, k_, false)) +
                   63) /
@@ -196,16 +206,26 @@ class Passes {
         if (prepared_products_.size() != of_products) prepared_products_.assign(of_products, 0);
         const std::size_t bytes = kernels<T>().prepared_bytes(starts);
         if (prepared_.size() < bytes) prepared_.resize(bytes);
-        const Expected* expected = some_rows_.of(problem_.rows, problem_.shift, by);
-        Team{n_threads_}.share(products ? 2 : 1, 2 * k_ * m_, [&](index first, index last) {
-            for (index table = first; table < last; ++table)
-                if (table == 1)
-                    kernels<T>().prepare_products(starts, expected, by.one, by.both, prepared_products_.data());
-                else if (by.single)
-                    kernels<float>().prepare(starts, 0, prepared_.data());
-                else
-                    kernels<T>().prepare(starts, 0, prepared_.data());
-        });
+        by_ = by;
+        starts_ = &starts;
+        is_prepared_ = false;
+        if (products)
+            kernels<T>().prepare_products(starts, some_rows_.of(problem_.rows, problem_.shift, by), by.one, by.both,
+                                          prepared_products_.data(), sharing_of(team_));
+        else
+            prepared();
+    }
+    // The factors of the last race, which few passes need after others. Any thread may be the first to ask.
+    const char* prepared() {
+        const std::lock_guard<std::mutex> lock(preparing_);
+        if (!is_prepared_) {
+            if (by_.single)
+                kernels<float>().prepare(*starts_, 0, prepared_.data());
+            else
+                kernels<T>().prepare(*starts_, 0, prepared_.data());
+        }
+        is_prepared_ = true;
+        return prepared_.data();
     }
 
     // Memory for rows that race in whole numbers in this pass and the next ones; null if they are too many. What is packed
@@ -270,7 +290,7 @@ class Passes {
         for (index j = 2; j <= k_ + 1; ++j) position_[j] += position_[j - 1];
         for (index i = 0; i < n; ++i) order_[position_[labels[i] + 1]++] = std::int32_t(i);
         const Sums sums = total();
-        Team{n_threads_}.share(k_, 2 * n * m_, [&](index first, index last) {
+        team_.share(k_, 2 * n * m_, [&](index first, index last) {
             const index at = first * m_, size = (last - first) * m_;
             std::fill(sums.mass + first, sums.mass + last, 0.0);
             std::fill(sums.rows + first, sums.rows + last, 0);
@@ -299,7 +319,8 @@ class Passes {
     }
     void assign_and_sum(const Starts& starts, const LastLabels& known, const Bounds& bounds, index begin,
                         index end, const Sums& out, int worker, int place) {
-        kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, prepared_.data(), races.single,
+        const LaidOut factors{[](void* passes) { return static_cast<Passes*>(passes)->prepared(); }, this};
+        kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, factors, races.single,
                                         prepared_products_.empty() ? nullptr : prepared_products_.data(),
                                         scratch(place), known, bounds, out, cancel_of_(worker));
     }
@@ -314,14 +335,19 @@ class Passes {
     static constexpr index PIECE = 64;  // rows; races take some tiles of rows together
     const Problem<T>& problem_;
     index k_, m_;
-    int n_threads_, worker_;
+    int n_threads_;
+    Team team_;
+    int worker_;
     const CancelOf& cancel_of_;
     std::size_t bytes_;
     index size_, n_parts_, n_pieces_;
     Lent scratch_;
     double *total_, *parts_;  // in the same memory
-    std::vector<char> prepared_;
-    std::vector<char> prepared_products_;
+    std::vector<char> prepared_, prepared_products_;
+    std::mutex preparing_;
+    Races by_{};  // what is prepared, or will be when it is asked for
+    const Starts* starts_ = nullptr;
+    bool is_prepared_ = false;
     SomeRows some_rows_;
     std::optional<Lent> kept_memory_;
     Kept kept_{};
@@ -362,8 +388,9 @@ class Loop {
     Loop(const Problem<T>& problem, int n_threads, int worker, const typename Passes<T>::CancelOf& cancel_of)
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), passes_(problem, n_threads, worker, cancel_of),
           team_{n_threads}, rule_(problem.rule, k_, m_, team_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_),
-          mass_(k_), peak_mass_(k_), moves_(k_, m_), rows_(k_), lost_(k_) {
+          mass_(k_), peak_mass_(k_), moves_(k_, m_, team_), rows_(k_), lost_(k_), finite_(k_) {
         if (problem.updates || problem.bounded) labels_.resize(problem.rows.n_rows);
+        all_vary_ = std::find(problem.rule.varying, problem.rule.varying + m_, 0) == problem.rule.varying + m_;
         if (!problem.bounded) return;
         upper_.resize(problem.rows.n_rows);
         lower_.resize(problem.rows.n_rows);
@@ -684,21 +711,31 @@ class Loop {
                                   observed_ ? observed_ + at : nullptr, mass_[j], rows_[j]};
                 lost_[j] = elementwise().move(old, m_, problem_.magnitude, moved_.data() + at,
                                               dispersion_.data() + at, known_.data() + at);
+                if (!lost_[j]) finite_[j] = settle(j);
             }
         });
         const bool lost = std::find(lost_.begin(), lost_.end(), 1) != lost_.end();
         if (lost) sum_about(moved_.data());
-        for (index j = 0; j < k_; ++j)
-            for (index i = j * m_; lost_[j] && i < (j + 1) * m_; ++i) {
+        for (index j = 0; j < k_; ++j) {
+            if (!lost_[j]) continue;
+            for (index i = j * m_; i < (j + 1) * m_; ++i) {
                 const double step = moved_[i] - reference_[i];
                 const double cancels = step * step * (observed_ ? observed_[i] : mass_[j]);
                 if (cancels > 1e5 * dispersion_[i] && 1e-14 * cancels > known_[i])
                     dispersion_[i] = passes_.total().squares[i];
             }
-        for (index v = 0; v < m_; ++v)
-            for (index j = 0; !problem_.rule.varying[v] && j < k_; ++j) dispersion_[j * m_ + v] = 0;
-        const bool finite = elementwise().settle(dispersion_.data(), known_.data(), k_ * m_);
+            finite_[j] = settle(j);
+        }
+        const bool finite = std::find(finite_.begin(), finite_.end(), 0) == finite_.end();
         return finite && !(lost && passes_.cancelled());
+    }
+
+    // Makes dispersions of a cluster that are not known to be more than nothing zero; whether all are finite.
+    bool settle(index cluster) {
+        double* dispersion = dispersion_.data() + cluster * m_;
+        for (index v = 0; !all_vary_ && v < m_; ++v)
+            if (!problem_.rule.varying[v]) dispersion[v] = 0;
+        return elementwise().settle(dispersion, known_.data() + cluster * m_, m_);
     }
 
     // ---- stopping ----
@@ -755,12 +792,13 @@ class Loop {
     MovedBounds moves_;
     double unit_ = 1;
     std::vector<std::int64_t> rows_;
-    std::vector<unsigned char> lost_;  // clusters whose dispersions have lost digits
+    // clusters whose dispersions have lost digits, and those where all are finite
+    std::vector<unsigned char> lost_, finite_;
     std::vector<std::int32_t> labels_;
     std::vector<std::uint64_t> prints_;
     std::uint64_t fingerprint_ = 0, last_print_ = 0;
     std::int64_t changed_ = 0;
-    bool has_print_ = false, has_total_ = false;
+    bool has_print_ = false, has_total_ = false, all_vary_ = false;
     int age_ = 0;
     index start_ = -1;  // the start that has ended last, and its objective; -1 if it has left no bounds
     double objective_ = 0;
@@ -837,8 +875,8 @@ std::vector<Ended> run_starts(const Problem<T>& problem,
         ended[start] = loop.run(start, centers + start * size, weights + start * size, constants + start,
                                 groups + start * of_groups);
     };
-    if (n_threads == 1 || (problem.is_team() && problem.shareable())) {
-        loops.emplace_back(new Loop<T>(problem, problem.shareable() ? n_threads : 1, 0, cancel_of));
+    if (n_threads == 1 || problem.n_sharing() > 1) {
+        loops.emplace_back(new Loop<T>(problem, problem.n_sharing(), 0, cancel_of));
         for (index start = 0; start < r; ++start) run(*loops[0], start);
         return ended;
     }

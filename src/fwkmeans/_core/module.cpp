@@ -82,7 +82,7 @@ double assign_rows(Rows<T> rows, const Starts& starts, int n_threads, bool summe
     SomeRows some_rows;
     if (by_products)
         kernels<T>().prepare_products(starts, some_rows.of(rows, starts.shift, found), found.one, found.both,
-                                      products.data());
+                                      products.data(), {});
     std::vector<double> objective(segments, 0.0);
     std::atomic<bool> odd{false};
     Scratch scratch(n_threads,
@@ -97,7 +97,7 @@ double assign_rows(Rows<T> rows, const Starts& starts, int n_threads, bool summe
     };
     // rows of a single segment are assigned in pieces, and then summed in their order
     const index pieces = segments > 1 ? 1 : std::min<index>(2 * n_threads, rows.n_rows / 64);
-    const index work = rows.n_rows * starts.n_clusters * starts.n_features;
+    const index work = rows.n_rows * starts.n_clusters * starts.n_features * (starts.shared ? 1 : 2);
     const bool apart = n_threads > 1 && pieces > 1 && work >= SHAREABLE && !rows.packed;
     if (apart)
         for_each_task(1, pieces, rows.n_rows, n_threads,
@@ -385,6 +385,7 @@ nb::tuple alternate(
     Interruption interruption(input.n_threads);
     const typename Passes<T>::CancelOf cancel_of = [&](int worker) { return interruption.of(worker); };
     std::optional<Laid<T>> laid;
+    std::optional<Attention> attention;
     std::vector<Ended> ended;
     Loops<T> loops;
     std::optional<Final> end;
@@ -393,6 +394,7 @@ nb::tuple alternate(
     {
         const nb::gil_scoped_release release;
         laid.emplace(problem);
+        attention.emplace(laid->problem.n_attentive());
         ended = run_starts(laid->problem, cancel_of, centers.data(), weights.data(),
                            constants.data(), groups.data(), loops);
         if (labels) best = first_lowest(ended);

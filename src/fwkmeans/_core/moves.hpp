@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dispatch.hpp"
+#include "pool.hpp"
 
 namespace fwk {
 
@@ -80,10 +81,18 @@ class SomeRows {
     Expected expected_{};
 };
 
+// The same for kernels.
+inline Sharing sharing_of(const Team& team) {
+    return {[](const void* team, index n, index n_numbers, void (*body)(void*, index, index), void* state) {
+                static_cast<const Team*>(team)->share(n, n_numbers, [&](index first, index last) { body(state, first, last); });
+            },
+            &team};
+}
+
 class MovedBounds {
    public:
-    MovedBounds(index n_clusters, index n_features)
-        : k_(n_clusters), m_(n_features), tables_(4 * k_), shrinking_(k_), steps_(k_) {}
+    MovedBounds(index n_clusters, index n_features, Team team = {1})
+        : k_(n_clusters), m_(n_features), team_(team), tables_(4 * k_), shrinking_(k_), steps_(k_) {}
 
     // What bounds of the last pass (null: nothing is known) must be multiplied by, and what is added, to
     // hold for the centers and weights of this one; a little more, for all that is rounded. `upper` and
@@ -99,20 +108,24 @@ class MovedBounds {
             for (index j = 0; j < k_; ++j) grow[j] = shrink[j] = 1, add[j] = subtract[j] = 0;
             return bounds;
         }
-        // the lowest and second lowest shrinking, the largest and second largest step
         constexpr double INFINITE = std::numeric_limits<double>::infinity();
+        team_.share(k_, k_ * m_, [&](index begin, index end) {
+            for (index j = begin; j < end; ++j) {
+                const index own = now.n_own == 1 ? 0 : j * m_;
+                const Change change = elementwise().change(last->weights + own, now.weights + own,
+                                                           last->centers + j * m_, now.centers + j * m_, m_);
+                // a weight that leaves zero: nothing is known
+                const double alpha = change.leaves_zero ? INFINITE : change.most;
+                steps_[j] = std::sqrt(change.step) * unit * (1 + 1e-6) + 1e-30;
+                shrinking_[j] = std::sqrt(change.least) * (1 - 1e-6);
+                grow[j] = float(std::sqrt(alpha) * (1 + 1e-6));
+                add[j] = float(steps_[j] * (1 + 1e-6));
+                if (j == placed) shrinking_[j] = 1, steps_[j] = 0;
+            }
+        });
+        // the lowest and second lowest shrinking, the largest and second largest step
         double least = INFINITE, less = INFINITE, most = 0, more = 0;
         for (index j = 0; j < k_; ++j) {
-            const index own = now.n_own == 1 ? 0 : j * m_;
-            const Change change = elementwise().change(last->weights + own, now.weights + own,
-                                                       last->centers + j * m_, now.centers + j * m_, m_);
-            // a weight that leaves zero: nothing is known
-            const double alpha = change.leaves_zero ? INFINITE : change.most;
-            steps_[j] = std::sqrt(change.step) * unit * (1 + 1e-6) + 1e-30;
-            shrinking_[j] = std::sqrt(change.least) * (1 - 1e-6);
-            grow[j] = float(std::sqrt(alpha) * (1 + 1e-6));
-            add[j] = float(steps_[j] * (1 + 1e-6));
-            if (j == placed) shrinking_[j] = 1, steps_[j] = 0;
             if (shrinking_[j] < least) less = least, least = shrinking_[j];
             else less = std::min(less, shrinking_[j]);
             if (steps_[j] > most) more = most, most = steps_[j];
@@ -148,6 +161,7 @@ class MovedBounds {
     }
 
     index k_, m_;
+    Team team_;
     std::vector<float> tables_, offset_tables_;
     std::vector<double> shrinking_, steps_;
     Offsets offsets_{};

@@ -2,6 +2,7 @@
 // and not a share of all. No OpenMP: libgomp breaks in forked children, clashes with other copies in
 // the process and collapses when a core is contended (benchmarks/bench_contention.py).
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -9,6 +10,9 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <vector>
+
+#include "places.hpp"
 
 #ifdef _WIN32  // no fork there
 namespace fwk {
@@ -53,38 +57,67 @@ class Pool {
     void run(std::ptrdiff_t n_tasks, int n_threads, const std::function<void(std::ptrdiff_t, int)>& body) {
         std::unique_lock<std::mutex> alone(one_caller_, std::try_to_lock);
         const std::ptrdiff_t useful = n_threads < n_tasks ? n_threads : n_tasks;
-        if (useful <= 1 || !alone.owns_lock()) {
+        if (useful <= 1 || !alone.owns_lock() || Clock::now() < alone_until_) {
             for (std::ptrdiff_t task = 0; task < n_tasks; ++task) body(task, 0);
             return;
         }
         {
             const std::lock_guard<std::mutex> lock(mutex_);
-            while (n_workers_ < useful - 1 && start_worker()) continue;
+            call(int(useful) - 1);
             body_ = &body;
             n_tasks_ = n_tasks;
             next_.store(0, std::memory_order_relaxed);
             wanted_ = int(useful) - 1;
             busy_ = 0;
-            ++job_;
         }
         wake_.notify_all();
+        const auto begin = Clock::now();
         work(body, n_tasks, 0);
+        const auto end = Clock::now();
         std::unique_lock<std::mutex> lock(mutex_);
         wanted_ = 0;  // workers that have not woken yet are not needed any more
         lock.unlock();
-        linger([this] { return busy_.load(std::memory_order_relaxed) == 0; });
+        linger([this] { return busy_.load(std::memory_order_relaxed) == 0; }, 0);
         lock.lock();
         done_.wait(lock, [this] { return busy_ == 0; });
         body_ = nullptr;
+        // others keep a helper from working: for as long again it is not waited for
+        const auto now = Clock::now();
+        if (now - end > std::max<Clock::duration>(patience_, end - begin)) alone_until_ = now + (now - end);
     }
 
+    // Wakes helpers before there is work for them, and lets them stay awake between tasks that follow soon, until
+    // `dismiss`. False if another caller has them already.
+    bool attend(int n_helpers) {
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            if (attending_ > 0) return false;
+            if (n_asleep_ > 0) {  // they wake up beside the caller
+                allowed_ = Places::of_this_thread();
+                const Places others = allowed_.without(this_place());
+                for (int i = 0; i < std::min(n_workers_, n_helpers); ++i) others.give(threads_[i]);
+            }
+            call(n_helpers);
+            attending_ = n_helpers;
+        }
+        wake_.notify_all();
+        return true;
+    }
+    void dismiss() { attending_ = 0; }
+
    private:
+    using Clock = std::chrono::steady_clock;
+
     // Waits a moment without going to sleep: to be woken takes longer than a pass over a small table.
     template <class Condition>
-    static void linger(Condition condition) {
-        const auto begin = std::chrono::steady_clock::now();
-        while (!condition() && std::chrono::steady_clock::now() - begin < moment_)
-            for (int i = 0; i < 16; ++i) relax();
+    void linger(Condition condition, int worker) const {
+        const auto begin = Clock::now();
+        const auto waited = [begin] { return Clock::now() - begin; };
+        const bool helps = worker > 0;
+        while (!condition() && waited() < (helps && worker <= attending_ ? attentive_ : moment_)) {
+            if (helps && caller_place_ >= 0 && this_place() == caller_place_) return;  // the caller waits for it
+            for (int i = 0; i < 16 && !condition(); ++i) relax();
+        }
     }
     static void relax() {
 #if defined(__x86_64__) || defined(_M_X64)
@@ -102,11 +135,21 @@ class Pool {
         }
     }
 
+    // Has so many workers if it can, and tells them that there is something to do; mutex_ is locked.
+    void call(int n_helpers) {
+        caller_place_ = this_place();
+        while (n_workers_ < n_helpers && start_worker()) continue;
+        ++news_;
+    }
+
     // Start the next worker, if the system has a thread for it; mutex_ is locked.
     bool start_worker() {
         const int worker = n_workers_ + 1;
         try {
-            std::thread([this, worker] { serve(worker); }).detach();
+            threads_.resize(n_workers_ + 1);
+            std::thread thread([this, worker] { serve(worker); });
+            threads_[n_workers_] = thread.native_handle();
+            thread.detach();
         } catch (const std::system_error&) {
             return false;
         }
@@ -118,35 +161,68 @@ class Pool {
         unsigned long seen = 0;
         std::unique_lock<std::mutex> lock(mutex_);
         for (;;) {
-            if (!wake_.wait_for(lock, idle_, [&] { return job_ != seen && worker <= wanted_; })) {
-                if (worker < n_workers_) continue;  // the last one ends first
-                --n_workers_;
-                return;
+            const auto asked = [&] { return news_ != seen && worker <= std::max(wanted_, int(attending_)); };
+            const bool sleeps = !asked();
+            if (sleeps) {
+                ++n_asleep_;
+                const bool woken = wake_.wait_for(lock, idle_, asked);
+                --n_asleep_;
+                if (!woken) {
+                    if (worker < n_workers_) continue;  // the last one ends first
+                    --n_workers_;
+                    return;
+                }
             }
-            seen = job_;
-            ++busy_;
+            seen = news_;
+            const bool works = worker <= wanted_;
+            busy_ += works;
             const auto* body = body_;
             const std::ptrdiff_t n_tasks = n_tasks_;
+            const Places allowed = allowed_;
             lock.unlock();
-            work(*body, n_tasks, worker);
-            lock.lock();
-            if (--busy_ == 0) done_.notify_one();
-            lock.unlock();
-            linger([&] { return job_.load(std::memory_order_relaxed) != seen; });
+            if (sleeps) allowed.give_this_thread();
+            if (works) {
+                work(*body, n_tasks, worker);
+                lock.lock();
+                if (--busy_ == 0) done_.notify_one();
+                lock.unlock();
+            }
+            linger([&] { return news_.load(std::memory_order_relaxed) != seen; }, worker);
             lock.lock();
         }
     }
 
     static constexpr std::chrono::milliseconds idle_{1000};
-    static constexpr std::chrono::microseconds moment_{50};
+    static constexpr std::chrono::microseconds moment_{50}, attentive_{300}, patience_{300};
     std::mutex one_caller_, mutex_;
+    Clock::time_point alone_until_{};  // changed by the one caller
     std::condition_variable wake_, done_;
     const std::function<void(std::ptrdiff_t, int)>* body_ = nullptr;
     std::ptrdiff_t n_tasks_ = 0;
     std::atomic<std::ptrdiff_t> next_{0};
-    int n_workers_ = 0, wanted_ = 0;
+    int n_workers_ = 0, n_asleep_ = 0, wanted_ = 0;
+    std::vector<std::thread::native_handle_type> threads_;  // of the workers
+    Places allowed_ = Places::of_this_thread();  // where the last caller may run, and its helpers
+    std::atomic<int> caller_place_{-1};
     std::atomic<int> busy_{0};  // changed under the mutex
-    std::atomic<unsigned long> job_{0};
+    std::atomic<int> attending_{0};  // helpers that stay awake
+    std::atomic<unsigned long> news_{0};  // counts jobs and calls for attention; changed under the mutex
+};
+
+// Keeps helpers awake for many small jobs, one soon after the other.
+class Attention {
+   public:
+    explicit Attention(int n_threads)
+        : pool_(Pool::of_this_process()), held_(n_threads > 1 && pool_.attend(n_threads - 1)) {}
+    Attention(const Attention&) = delete;
+    Attention& operator=(const Attention&) = delete;
+    ~Attention() {
+        if (held_) pool_.dismiss();
+    }
+
+   private:
+    Pool& pool_;
+    bool held_;
 };
 
 // A thread alone, or with others of the pool.
@@ -164,7 +240,7 @@ struct Team {
     }
 
    private:
-    static constexpr std::ptrdiff_t MANY = 100000;
+    static constexpr std::ptrdiff_t MANY = 5000;
 };
 
 }  // namespace fwk

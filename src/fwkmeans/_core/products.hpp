@@ -574,11 +574,12 @@ index race_parts(const Scratch<T>&, const std::int32_t*, index, Scratch<float>&,
 
 // A race that comes before float: in whole numbers if something is known of the rows, else by one part of numbers, by
 // both, or by one and then by both.
-inline void prepare_products(const Starts& starts, const Expected* expected, bool one, bool both, void* memory) {
+inline void prepare_products(const Starts& starts, const Expected* expected, bool one, bool both, void* memory,
+                             [[maybe_unused]] const Sharing& sharing) {
     if (!expected) return prepare_parts(starts, one, both, memory);
 #ifdef __AVX512F__
     Products& out = *static_cast<Products*>(memory);
-    prepare_whole(starts, *expected, out.whole, static_cast<char*>(memory) + sizeof(Products));
+    prepare_whole(starts, *expected, out.whole, static_cast<char*>(memory) + sizeof(Products), sharing);
     out.one = one && out.whole.words > 0;
     out.both = out.tiles = false;
 #endif

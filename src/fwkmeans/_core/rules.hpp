@@ -46,8 +46,7 @@ inline void sum_over_clusters(const double* x, index k, index m, double* out) {
 
 // The sum of x log x, with 0 log 0 = 0; terms OUT: (n).
 inline double entropy_of(const double* x, index n, double* terms) {
-    elementwise().log(x, terms, n);
-    for (index v = 0; v < n; ++v) terms[v] = x[v] * (x[v] > 0 ? terms[v] : 0.0);
+    elementwise().times_log(x, terms, n);
     return sum_of(terms, n);
 }
 
@@ -88,7 +87,8 @@ struct Weighting {
     std::vector<double> groups;     // (K, groups)
     std::vector<double> effective;  // (K or 1, M)
     std::vector<double> offsets;    // (K)
-    double scale = 1, constant = 0;
+    std::vector<double> powers;     // (K or 1, M) those of the values / power_scale, for rules with an exponent
+    double scale = 1, power_scale = 1, constant = 0;
     bool has_constant = false;
 
     // A constant that is NaN is not known yet.
@@ -125,24 +125,27 @@ class RuleOfStart {
         const index n = n_own() * m_;
         double scale = 1;
         w.effective.resize(n);
+        const double* effective = w.effective.data();  // before it is scaled
         if (rule_.kind == RuleKind::fixed && rule_.option) {
             std::fill(w.effective.begin(), w.effective.end(), 1.0);
         } else if (is_power()) {
-            scale = raise(w.values.data(), n, w.effective.data());
+            w.powers.resize(n);
+            scale = w.power_scale = raise(w.values.data(), n, w.powers.data());
+            effective = w.powers.data();
         } else if (rule_.kind == RuleKind::group_entropy) {
             for (index j = 0; j < k_; ++j)
                 for (index v = 0; v < m_; ++v)
                     w.effective[j * m_ + v] =
                         w.groups[j * rule_.n_groups + rule_.group_of[v]] * w.values[j * m_ + v];
         } else {
-            std::copy(w.values.begin(), w.values.begin() + n, w.effective.begin());
+            effective = w.values.data();
         }
         set_offsets(w);
         int exponent;
-        std::frexp(elementwise().range(w.effective.data(), n).high, &exponent);
+        std::frexp(elementwise().range(effective, n).high, &exponent);
         w.scale = std::ldexp(scale, exponent);
         const double unit = std::ldexp(1.0, -exponent);
-        for (double& value : w.effective) value *= unit;
+        for (index i = 0; i < n; ++i) w.effective[i] = effective[i] * unit;
         for (double& offset : w.offsets) offset /= w.scale;
     }
 
@@ -210,11 +213,8 @@ class RuleOfStart {
             entropy_terms(w.values.data());
             return by_rows + sum_of(by_cluster_.data(), k_);
         }
-        if (rule_.kind == RuleKind::shared_power && guard_ != 0) {
-            powers_.resize(m_);
-            const double scale = raise(w.values.data(), m_, powers_.data());
-            return by_rows + guard_ * (sum_of(powers_.data(), m_) * scale);
-        }
+        if (rule_.kind == RuleKind::shared_power && guard_ != 0)
+            return by_rows + guard_ * (sum_of(w.powers.data(), m_) * w.power_scale);
         if (rule_.kind == RuleKind::cluster_power) {
             times_powers(w, guard_);
             const double guarded = by_rows + sum_of(by_cluster_.data(), k_);
@@ -245,14 +245,10 @@ class RuleOfStart {
 
     // Powers of the values relative to the largest, which is returned.
     double raise(const double* values, index n, double* out) const {
-        double largest = -INF;
         elementwise().log(values, out, n);
-        for (index i = 0; i < n; ++i) {
-            out[i] = values[i] > 0 ? out[i] * parameter_ : -INF;
-            largest = std::max(largest, out[i]);
-        }
-        for (index i = 0; i < n; ++i) out[i] = out[i] - largest;
-        elementwise().exp(out, out, n);
+        for (index i = 0; i < n; ++i) out[i] = values[i] > 0 ? out[i] * parameter_ : -INF;
+        double largest = elementwise().range(out, n).high;
+        elementwise().exp_of_quotients(out, largest, 1.0, out, n);
         elementwise().exp(&largest, &largest, 1);
         return largest;
     }
@@ -294,10 +290,8 @@ class RuleOfStart {
             std::fill(by_cluster_.begin(), by_cluster_.end(), 0.0);
             return;
         }
-        powers_.resize(k_ * m_);
-        const double scale = raise(w.values.data(), k_ * m_, powers_.data());
         for (index j = 0; j < k_; ++j)
-            by_cluster_[j] = constant * (sum_of(powers_.data() + j * m_, m_) * scale);
+            by_cluster_[j] = constant * (sum_of(w.powers.data() + j * m_, m_) * w.power_scale);
     }
 
     double sum_of_rows(const double* dispersion) {
@@ -307,10 +301,10 @@ class RuleOfStart {
 
     // exp(out) normalized; -inf gives zero.
     void softmax(double* out) const {
-        elementwise().divide(out, elementwise().range(out, m_).high, 1.0, out, m_);
-        elementwise().exp(out, out, m_);
-        elementwise().divide(out, 0.0, sum_of(out, m_), out, m_);
+        elementwise().exp_of_quotients(out, elementwise().range(out, m_).high, 1.0, out, m_);
+        normalize(out);
     }
+    void normalize(double* out) const { elementwise().divide(out, 0.0, sum_of(out, m_), out, m_); }
 
     template <class Marked>
     void share(Marked marked, double* out) const {
@@ -334,11 +328,11 @@ class RuleOfStart {
 
     void entropy(const double* dispersion, double gamma, double* out) const {
         if (!(gamma > 0)) return vertex(dispersion, out);
-        const double least = lowest(dispersion);
-        elementwise().divide(dispersion, least, -gamma, out, m_);
+        // the largest logarithm is zero already
+        elementwise().exp_of_quotients(dispersion, lowest(dispersion), -gamma, out, m_);
         for (index v = 0; n_varying_ < m_ && v < m_; ++v)
-            if (!rule_.varying[v]) out[v] = -INF;
-        softmax(out);
+            if (!rule_.varying[v]) out[v] = 0;
+        normalize(out);
     }
 
     void power(const double* dispersion, double* out) const {
@@ -355,7 +349,9 @@ class RuleOfStart {
             out[v] = std::max(std::max(dispersion[v], floor), std::numeric_limits<double>::min());
         }
         elementwise().log(out, out, m_);
-        for (index v = 0; v < m_; ++v) out[v] = rule_.varying[v] ? out[v] / (1.0 - beta) : -INF;
+        elementwise().divide(out, 0.0, 1.0 - beta, out, m_);
+        for (index v = 0; n_varying_ < m_ && v < m_; ++v)
+            if (!rule_.varying[v]) out[v] = -INF;
         softmax(out);
     }
 
@@ -427,7 +423,7 @@ class RuleOfStart {
     index k_, m_, n_varying_ = 0;
     Team team_;
     double parameter_ = 0, second_ = 0, guard_ = 0;
-    std::vector<double> row_, by_cluster_, powers_, terms_, sorted_, within_;
+    std::vector<double> row_, by_cluster_, terms_, sorted_, within_;
     std::vector<unsigned char> present_;
 };
 

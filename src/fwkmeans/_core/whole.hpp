@@ -40,10 +40,16 @@ inline index n_words(const Starts& starts) {
     return words;
 }
 
+// What the factors of a cluster sum up to.
+struct FactorSums {
+    double size, squares, largest, rounded, constant;
+};
+
 inline index padded(index n_features) { return round_up(n_features, 16) + 64; }
 inline std::size_t whole_bytes(const Starts& starts) {
     const index k = starts.n_clusters, m = starts.n_features;
-    return std::size_t(64 + padded(m) * (5 * 8 + 4 * 4 + 2 * 2) + k * 8 + k * (1 + n_words(starts)) * 4);
+    return std::size_t(64 + padded(m) * (5 * 8 + 4 * 4 + n_tiles(k) * 2 * 2) + k * (index(sizeof(FactorSums)) + 4) +
+                       k * n_words(starts) * 4);
 }
 
 #ifdef __AVX512F__
@@ -67,27 +73,32 @@ constexpr double LONG = 3;         // times the mean square is a row that does n
 constexpr float FAR = 1e30f;      // the norm of a row that does not race
 constexpr double LEAST_REACH = 1e-12, LARGEST_REACH = 1e15;
 
-struct FactorSums {
-    double size, squares, largest, rounded, constant;
-};
+template <class Body>
+void share(const Sharing& sharing, index n, index n_numbers, Body body) {
+    if (!sharing.run) return body(index(0), n);
+    const auto run = [](void* state, index first, index last) { (*static_cast<Body*>(state))(first, last); };
+    sharing.run(sharing.team, n, n_numbers, run, &body);
+}
 
 // d = sum (g y + w y^2) + constant with g = -2 w c. Numbers of a cluster are G = g / (a U), W = w / (b U) and
 // C = (constant + sum w q / b - least) / U, rounded, in a unit U so large that no sum has more than 31 bits. What
 // rounding changes in sum (G Y + W Q) is, by Cauchy's inequality, at most the length of what is lost of G and W times that
 // of Y and Q, a row's norm; and what is lost of Y and Q changes it by at most ROUNDED sum (|g| / a + w / b). settle() gets
 // the largest of both, of all clusters.
-inline void prepare_whole(const Starts& starts, const Expected& expected, Whole& out, char* cursor) {
+inline void prepare_whole(const Starts& starts, const Expected& expected, Whole& out, char* cursor,
+                          const Sharing& sharing) {
     const index k_total = starts.n_clusters, m = starts.n_features, words = n_words(starts), size = padded(m);
     cursor += (64 - reinterpret_cast<std::uintptr_t>(cursor) % 64) % 64;
-    __builtin_memset(cursor, 0, std::size_t(size * (5 * 8 + 4 * 4 + 2 * 2) + k_total * 8));
+    __builtin_memset(cursor, 0, std::size_t(size * (5 * 8 + 4 * 4 + n_tiles(k_total) * 2 * 2)));
     double* wide_scale = reinterpret_cast<double*>(cursor);
     double *wide_origin = wide_scale + size, *origins = wide_origin + size, *step = origins + size;
-    double *square_step = step + size, *constants = square_step + size;
-    float *scale = reinterpret_cast<float*>(constants + k_total), *origin = scale + size, *middle = origin + size;
+    double* square_step = step + size;
+    float *scale = reinterpret_cast<float*>(square_step + size), *origin = scale + size, *middle = origin + size;
     float* weights = middle + size;
-    // numbers of a cluster
-    std::int16_t *first = reinterpret_cast<std::int16_t*>(weights + size), *second = first + size;
-    std::uint32_t* tiles = reinterpret_cast<std::uint32_t*>(second + size);
+    // numbers of a cluster, for each tile
+    std::int16_t* numbers = reinterpret_cast<std::int16_t*>(weights + size);
+    auto* sums = reinterpret_cast<FactorSums*>(numbers + n_tiles(k_total) * 2 * size);
+    std::uint32_t* tiles = reinterpret_cast<std::uint32_t*>(sums + k_total);
     double squared_limit = 0;
     for (index v = 0; v < m; ++v) {
         const double wanted = double(expected.most[v]), square = double(expected.squares[v]);
@@ -103,7 +114,7 @@ inline void prepare_whole(const Starts& starts, const Expected& expected, Whole&
         squared_limit += LONG * share * (MOST * MOST + (starts.expanded ? 0 : SQUARED * SQUARED / 2));
     }
     // What the factors of a cluster sum up to; times `by`, if that is not zero, they are rounded into `first` and `second`.
-    const auto count = [&](index k, double by) {
+    const auto count = [&](index k, double by, std::int16_t* first, std::int16_t* second) {
         const double *c = starts.centers + k * m, *w = starts.weights + (starts.shared ? 0 : k * m);
         Wide constant = {}, size = {}, squares = {}, largest = {}, rounded = {};
         for (index v = 0; v < m; v += WIDE) {
@@ -137,15 +148,16 @@ inline void prepare_whole(const Starts& starts, const Expected& expected, Whole&
         }
         return sums;
     };
+    share(sharing, k_total, k_total * m, [&](index begin, index end) {
+        for (index k = begin; k < end; ++k) sums[k] = count(k, 0, nullptr, nullptr);
+    });
     double largest_word = 0, longest = 0, largest_size = 0, least = __builtin_inf(), most = -__builtin_inf();
     for (index k = 0; k < k_total; ++k) {
-        const FactorSums sums = count(k, 0);
-        constants[k] = sums.constant;
-        largest_word = sums.largest > largest_word ? sums.largest : largest_word;
-        longest = sums.squares > longest ? sums.squares : longest;
-        largest_size = sums.size > largest_size ? sums.size : largest_size;
-        least = sums.constant < least ? sums.constant : least;
-        most = sums.constant > most ? sums.constant : most;
+        largest_word = sums[k].largest > largest_word ? sums[k].largest : largest_word;
+        longest = sums[k].squares > longest ? sums[k].squares : longest;
+        largest_size = sums[k].size > largest_size ? sums[k].size : largest_size;
+        least = sums[k].constant < least ? sums[k].constant : least;
+        most = sums[k].constant > most ? sums[k].constant : most;
     }
     const double limit = square_root(squared_limit);
     const double bits = 2147483000.0 - limit * square_root(double(m));  // rounding makes factors longer
@@ -154,15 +166,14 @@ inline void prepare_whole(const Starts& starts, const Expected& expected, Whole&
     const double unit = double(float((wanted > 1e-30 ? wanted : 1e-30) * (1 + 1e-6)));
     const double largest = __builtin_fabs(least) + unit * 0x1p31;
     const bool fits = m <= 16384 && bits > 0x1p30 && largest <= LARGEST<float> / 16;
-    double most_rounded = 0;
-    std::uint32_t* tile_words = tiles;
-    for (index tile = 0, k = 0; fits && tile < n_tiles(k_total); ++tile) {
+    const auto lay_tile = [&](index tile, index k0, std::uint32_t* tile_words) {
         const int n = tile_size(k_total, tile);
-        for (int j = 0; j < n; ++j, ++k) {
-            const double rounded = count(k, 1 / unit).rounded;
-            most_rounded = rounded > most_rounded ? rounded : most_rounded;
+        std::int16_t *first = numbers + tile * 2 * size, *second = first + size;
+        for (int j = 0; j < n; ++j) {
+            FactorSums& of_cluster = sums[k0 + j];
+            of_cluster.rounded = count(k0 + j, 1 / unit, first, second).rounded;
             std::uint32_t* to = tile_words + j;
-            *to = std::uint32_t((constants[k] - least) / unit + 0.5);
+            *to = std::uint32_t((of_cluster.constant - least) / unit + 0.5);
             for (index v = 0; v < m;) {
                 const Group group(starts, v);
                 const std::int16_t *low = first + v, *high = starts.expanded ? first + v + group.half : second + v;
@@ -174,7 +185,14 @@ inline void prepare_whole(const Starts& starts, const Expected& expected, Whole&
                 v = group.next(starts.expanded);
             }
         }
-        tile_words += n * (1 + words);
+    };
+    double most_rounded = 0;
+    if (fits) {
+        share(sharing, n_tiles(k_total), k_total * m, [&](index begin, index end) {
+            for (index tile = 0, k = 0; tile < end; k += tile_size(k_total, tile), ++tile)
+                if (tile >= begin) lay_tile(tile, k, tiles + k * (1 + words));
+        });
+        for (index k = 0; k < k_total; ++k) most_rounded = sums[k].rounded > most_rounded ? sums[k].rounded : most_rounded;
     }
     // float has 24 digits of a sum
     const double error = ROUNDED * largest_size + unit + 4 * UNIT_ROUNDOFF<float> * largest;
