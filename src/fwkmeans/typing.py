@@ -46,6 +46,16 @@ class _Described(NamedTuple):
 class Description(_Described):
     """What one pass over the table finds out about each feature; only rows with weight count."""
 
+    @classmethod
+    def of_numbers(
+        cls, n_rows: int, mass: float, summary: tuple[Any, ...], layout: Layout, gaps: bool = False
+    ) -> Description:
+        """Return the description that a `Summary` gives, with what it would compute when asked."""
+        mean, scatter, minimum, maximum, *known = summary
+        description = cls(n_rows, mass, mean, scatter, minimum, maximum, layout, mean, gaps)
+        vars(description).update(zip(_OF_SUMMARY, known, strict=True))
+        return description
+
     def take(self, starts: IntArray | BoolArray) -> Description:
         """Return the description for only these starts of the batch."""
         return self if self.center.ndim == 1 else self._replace(center=self.center[starts])
@@ -92,6 +102,18 @@ class Description(_Described):
     def total_scatter(self) -> float:
         """Sum of the scatter of all features."""
         return float(np.add.reduce(self.scatter))
+
+
+_OF_SUMMARY = (
+    "span",
+    "magnitude",
+    "equal_weights",
+    "varying",
+    "n_varying",
+    "span_range",
+    "scatter_range",
+    "total_scatter",
+)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -53,13 +53,12 @@ def _fitted(model: Any, X: np.ndarray, monkeypatch: pytest.MonkeyPatch, *, plain
     """Return a model that was fitted in few steps, or the general way."""
     ways = []
 
-    def run(*arguments: Any) -> Any:
-        found = plain_fits.run_plainly(*arguments) if plain else None
-        ways.append(found is not None)
-        return found
+    def fit(*arguments: Any) -> bool:
+        ways.append(plain and plain_fits.fit_plainly(*arguments))
+        return ways[-1]
 
     with monkeypatch.context() as patched, warnings.catch_warnings():
-        patched.setattr(base, "run_plainly", run)
+        patched.setattr(base, "fit_plainly", fit)
         if not plain:
             patched.setattr(base, "check_settings", lambda model: model._check_parameters())
         warnings.simplefilter("ignore")
@@ -149,14 +148,15 @@ def test_starts_that_overflow_end_as_in_the_general_way(monkeypatch: pytest.Monk
 def test_a_start_that_the_core_gives_up_runs_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     X = _table(5)
     expected = KMeans(3, init=X[:3].copy()).fit(X)
-    kernel = compiled.alternate
+    kernel = compiled.run_starts
 
     def give_up(*arguments: Any, **options: Any) -> Any:
-        ended = kernel(*arguments, **options)
+        objective, history, n_iter, flags, _, labels, total, mass = kernel(*arguments, **options)
         arguments[3][...] = 0.0  # the centers
-        return ended._replace(given_up=np.ones(1, dtype=np.bool_))
+        flags[2] = True
+        return objective, history, n_iter, flags, -1, labels, total, mass
 
-    monkeypatch.setattr(compiled, "alternate", give_up)
+    monkeypatch.setattr(compiled, "run_starts", give_up)
     found = KMeans(3, init=X[:3].copy()).fit(X)
     _assert_same(vars(found), vars(expected))
 
@@ -165,13 +165,12 @@ def _is_plain(model: Any, X: Any, monkeypatch: pytest.MonkeyPatch, **options: An
     """Tell whether a fit, which may fail, is done in few steps."""
     ways = []
 
-    def run(*arguments: Any) -> Any:
-        found = plain_fits.run_plainly(*arguments)
-        ways.append(found is not None)
-        return found
+    def fit(*arguments: Any) -> bool:
+        ways.append(plain_fits.fit_plainly(*arguments))
+        return ways[-1]
 
     with monkeypatch.context() as patched, warnings.catch_warnings():
-        patched.setattr(base, "run_plainly", run)
+        patched.setattr(base, "fit_plainly", fit)
         warnings.simplefilter("ignore")
         try:
             model.fit(X, **options)

@@ -11,6 +11,7 @@ import fwkmeans._core._kernels as _kernels
 from fwkmeans._core.array_kernels import Observed, cross_products, no_labels
 from fwkmeans._core.packed import Numbers
 from fwkmeans._core.twin import Moments, Slopes, Summary
+from fwkmeans._tabular.layout import numeric_layout
 from fwkmeans.typing import (
     Block,
     BoolArray,
@@ -55,6 +56,7 @@ __all__ = [
     "observed_cells",
     "powers",
     "roots",
+    "run_starts",
     "slopes",
     "spread",
     "sum_x_log_x",
@@ -288,15 +290,16 @@ def describe_alone(block: Block) -> tuple[FloatArray, Moments, Summary | FloatAr
     return reference, moments, summary
 
 
-def describe_complete(block: Block) -> tuple[float, int, Summary] | None:
-    """Return mass, number of rows with weight, and `Summary` of a block that has all rows.
+def describe_complete(block: Block) -> Description | None:
+    """Describe a block that has all rows, and numbers only, in a single step.
 
     None if a cell is missing or infinite, or if squares cancel.
     """
     numbers, _, varying, (mass, n_rows, n_odd, found) = _describe_alone(block)
     if n_odd or found[0] < 0:
         return None
-    return mass, n_rows, Summary._make((*numbers[6:], varying, *found))
+    layout = numeric_layout(block.rows.shape[1])
+    return Description.of_numbers(n_rows, mass, (*numbers[6:], varying, *found), layout)
 
 
 def _describe_alone(block: Block) -> tuple[FloatArray, IntArray, BoolArray, Any]:
@@ -335,6 +338,50 @@ def alternate(
     that change their cluster are summed, where these are few. With `label`, rows are labeled by the
     start with the lowest objective.
     """
+    objective, history, n_iter, flags, best, labels, total, mass = run_starts(
+        block,
+        rule,
+        table,
+        centers,
+        weights,
+        constants,
+        group_weights,
+        guards,
+        initial,
+        initial_groups,
+        max_iter,
+        tol,
+        updates,
+        label,
+    )
+    labeled = None
+    if labels is not None and mass is not None and best >= 0:
+        labeled = Labeled(best, labels, np.array([total]), mass)
+    converged, has_empty, given_up = flags
+    return CoreOutcome(objective, history, n_iter, converged, has_empty, given_up, labeled)
+
+
+def run_starts(
+    block: Block,
+    rule: CoreRule,
+    table: Description,
+    centers: FloatArray,
+    weights: FloatArray,
+    constants: FloatArray,
+    group_weights: FloatArray,
+    guards: FloatArray,
+    initial: FloatArray,
+    initial_groups: FloatArray,
+    max_iter: int,
+    tol: float,
+    updates: bool,
+    label: bool,
+) -> tuple[Any, ...]:
+    """Do what `alternate` does, and return what the core returns.
+
+    These are objectives, history, numbers of iterations, flags (3, R), and the start by which rows
+    are labeled, or -1, with labels, the sum of dissimilarities, and the mass of each cluster.
+    """
     n_starts, n_clusters, _ = centers.shape
     n_rows = block.rows.shape[0]
     numbers = (table.scatter, table.mean, table.magnitude, table.span, initial, initial_groups)
@@ -371,11 +418,7 @@ def alternate(
         mass,
         block.n_threads if work > _SMALL * n_starts else 1,
     )
-    labeled = None
-    if labels is not None and mass is not None and best >= 0:
-        labeled = Labeled(best, labels, np.array([total]), mass)
-    converged, has_empty, given_up = flags
-    return CoreOutcome(objective, history, n_iter, converged, has_empty, given_up, labeled)
+    return objective, history, n_iter, flags, best, labels, total, mass
 
 
 def spread(

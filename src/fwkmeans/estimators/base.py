@@ -47,7 +47,7 @@ from fwkmeans.estimators.inputs import (
     why_not_sparse,
 )
 from fwkmeans.estimators.notebook import html_repr
-from fwkmeans.estimators.plain_fits import check_settings, run_plainly
+from fwkmeans.estimators.plain_fits import check_settings, fit_plainly
 from fwkmeans.estimators.searches import warn_if_searched
 from fwkmeans.estimators.spreads import warn_of_unequal_spreads
 from fwkmeans.estimators.starts import (
@@ -94,8 +94,10 @@ class BaseFeatureWeightedKMeans(
     #: Parameters as in the survey's experiments; see `as_in_survey`.
     survey_settings: ClassVar[Mapping[str, Any]] = {}
     _is_one_batch: ClassVar[bool] = True  # the best of its starts is the result
+    #: Attributes of a fitted model that show parameters of its rule, which were "auto" perhaps.
+    _shown_of_rule: ClassVar[Mapping[str, str]] = {}
     #: Whether usual fits may be done in few steps (`plain_fits`): `_recipe` looks at the parameters
-    #: alone, and of all steps only `_set_fitted` is its own. A class says so for itself only.
+    #: alone, and no other step is its own. A class says so for itself only.
     _fits_plainly: ClassVar[bool] = False
     n_clusters: int | None
     init: Any
@@ -164,12 +166,8 @@ class BaseFeatureWeightedKMeans(
         for name in ("_stream", "n_steps_"):  # of partial_fit
             self.__dict__.pop(name, None)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
-            found = None
-            if settings is not None and sample_weight is None and device is None:
-                found = run_plainly(self, X, settings)
-            if found is not None:
-                self._set_run(*found)
-            else:
+            usual = settings is not None and sample_weight is None and device is None
+            if not (usual and fit_plainly(self, X, settings)):
                 self._fit_checked(X, sample_weight, device)
         if type(X) is np.ndarray and device is None:
             return  # all is NumPy's
@@ -559,6 +557,8 @@ class BaseFeatureWeightedKMeans(
             shape = len(run.centers), layout.n_features
             self.cluster_centers_ = np.full(shape, np.nan, dtype)
             self.cluster_centers_[:, layout.numeric] = layout.points(run.centers)
+        for name, of_rule in self._shown_of_rule.items():
+            setattr(self, name, getattr(recipe.weighting, of_rule))
         self.n_clusters_ = len(run.centers)
         self.feature_weights_ = run.weights.values[0]
         self.objective_history_ = run.history

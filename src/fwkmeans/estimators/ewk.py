@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from fwkmeans._engine import Recipe, Run
+from fwkmeans._engine import Recipe
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.traits import Traits
-from fwkmeans.typing import Description, FloatArray, Source
+from fwkmeans.typing import Description, Source
 from fwkmeans.weighting import EntropyWeights
 
 
@@ -89,6 +89,7 @@ class EWKMeans(BaseFeatureWeightedKMeans):
     survey_settings: ClassVar = {"dispersion": "mean"}
 
     _fits_plainly = True
+    _shown_of_rule: ClassVar = {"gamma_": "gamma"}
 
     _constraints: ClassVar = EntropyWeights._constraints
 
@@ -124,9 +125,3 @@ class EWKMeans(BaseFeatureWeightedKMeans):
     def _recipe(self, source: Source, table: Description) -> Recipe:
         rule = EntropyWeights(gamma=self.gamma, dispersion=self.dispersion)
         return Recipe(SquaredEuclidean(), MeanCenter(), rule)
-
-    def _set_fitted(
-        self, source: Source, recipe: Recipe, table: Description, run: Run
-    ) -> FloatArray:
-        self.gamma_ = recipe.weighting.gamma  # type: ignore[attr-defined]
-        return super()._set_fitted(source, recipe, table, run)

@@ -103,6 +103,8 @@ class FGKMeans(BaseFeatureWeightedKMeans):
 
     survey_settings: ClassVar = {"dispersion": "sum", "category_weight": 1.0}
 
+    _shown_of_rule: ClassVar = {"lam_": "lam", "eta_": "eta"}
+
     _constraints: ClassVar = GroupEntropyWeights._constraints
 
     def __init__(
@@ -159,8 +161,7 @@ class FGKMeans(BaseFeatureWeightedKMeans):
     def _set_fitted(
         self, source: Source, recipe: Recipe, table: Description, run: Run
     ) -> FloatArray:
-        rule, groups = recipe.weighting, self._groups()
-        self.lam_, self.eta_ = rule.lam, rule.eta  # type: ignore[attr-defined]
+        groups = self._groups()
         self.group_weights_ = run.weights.memory["group_weights"][0]
         self.groups_ = {
             name: np.flatnonzero(groups.numbers == t) for t, name in enumerate(groups.names)

@@ -19,32 +19,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwkmeans._core import uses_one_thread
-from fwkmeans._engine import (
-    Alternation,
-    Recipe,
-    Run,
-    bind_parts,
-    check_recipe,
-    is_in_core,
-    updates,
-)
-from fwkmeans._init import Seeds
+from fwkmeans._core import compiled, uses_one_thread
+from fwkmeans._engine import Recipe, Run, bind_parts, check_recipe, is_in_core
 from fwkmeans._support.checks import SIMPLE, check_parameters
 from fwkmeans._support.copies import copied
 from fwkmeans._support.threads import effective_n_threads
+from fwkmeans.estimators import dominance
 from fwkmeans.estimators.inputs import is_plain, set_columns
 from fwkmeans.estimators.spreads import MOST
 from fwkmeans.estimators.starts import Problem, checked_centers, is_anomalous, n_starts_of
 from fwkmeans.sources import MemorySource, describe
-from fwkmeans.sources.describe import describe_complete
+from fwkmeans.typing import Block, Description, FloatArray, Labeled, WeightContext, Weights
 from fwkmeans.weighting import WeightRule
 
-__all__ = ["Settings", "check_settings", "run_plainly"]
+__all__ = ["Settings", "check_settings", "fit_plainly"]
 
 logger = logging.getLogger("fwkmeans")
 
 _MANY = 1000  # settings that are remembered
+_NO_GROUPS = np.zeros((1, 1, 0))
+_CLEAR = 0.99 * dominance.MOST  # the largest weight that is far from a warning
 _SMALLEST, _LARGEST = 1e-150, 1e150  # scatters, so that no power or sum of them overflows
 
 
@@ -53,6 +47,8 @@ class Settings(NamedTuple):
 
     recipe: Recipe  # bound to a table of numbers, which must be replaced
     n_starts: int
+    takes_categories: bool
+    shown: tuple[tuple[str, str], ...]  # attributes, and which parameters of the rule they show
 
 
 _checked: dict[Any, Settings | None] = {}
@@ -123,49 +119,118 @@ def _settings_of(model: Any) -> Settings | None:
     if not usual or not is_in_core(recipe):
         return None
     check_parameters(rule, rule._constraints)
-    return Settings(bind_parts(recipe, rows, table)[0], n_starts_of(model))
+    return Settings(
+        bind_parts(recipe, rows, table)[0],
+        n_starts_of(model),
+        hasattr(model, "categorical_features"),
+        tuple(type(model)._shown_of_rule.items()),
+    )
 
 
-def run_plainly(model: Any, X: Any, settings: Settings) -> tuple[Problem, Run] | None:
-    """Return the best start of a fit to complete numbers; None if anything is unusual."""
-    n_starts = settings.n_starts
-    n_clusters = model.n_clusters
-    if not is_plain(X) or len(X) < n_clusters or logger.isEnabledFor(logging.INFO):
-        return None
-    flags = X.flags
-    if not (flags.aligned and flags.forc):
-        return None
+def fit_plainly(model: Any, X: Any, settings: Settings | None) -> bool:
+    """Fit a model to complete numbers; False, and nothing is done, if anything is unusual."""
+    if settings is None or not is_plain(X) or logger.isEnabledFor(logging.INFO):
+        return False
+    n_clusters, n_starts, flags = model.n_clusters, settings.n_starts, X.flags
+    n_rows, n_features = X.shape
+    if n_rows < n_clusters or not (flags.aligned and flags.forc):
+        return False
     n_threads = 1
-    if n_starts > 1 or not uses_one_thread(X.shape[0], X.shape[1], n_clusters):
+    if n_starts > 1 or not uses_one_thread(n_rows, n_features, n_clusters):
         n_threads = effective_n_threads(model.n_jobs)
-    source = MemorySource.of_plain(X, n_threads)
-    (block,) = source.blocks()
-    table = describe_complete(block)
+    core: Any = compiled
+    block = Block(X, None, 0, n_threads)
+    table = core.describe_complete(block)
     if table is None:
-        return None
+        return False
     narrowest, widest = table.span_range
     lowest, highest = table.scatter_range
     if widest > MOST * narrowest or not (lowest > _SMALLEST and highest < _LARGEST):
-        return None
-    set_columns(model, X.shape[1])
-    if hasattr(model, "categorical_features"):
+        return False
+    set_columns(model, n_features)
+    if settings.takes_categories:
         model._coding = None
-    parts: tuple[Any, ...] = settings.recipe
+    recipe = _adapted(settings.recipe, table, n_clusters)
+    run: Run | None = None
+    if n_starts == 1 and n_rows < 2 * core.SEGMENT and type(model.init) is np.ndarray:
+        centers = checked_centers(model, model.init, table)
+        is_set, run = _fit_start(model, settings, block, recipe, table, centers)
+        if is_set:
+            return True
+    problem = Problem(MemorySource.of_plain(X, n_threads), recipe, table, n_clusters, X)
+    model._set_run(problem, model._best_run(problem, n_starts) if run is None else run)
+    return True
+
+
+def _adapted(recipe: Recipe, table: Description, n_clusters: int) -> Recipe:
+    """Return copies of the parts for this table: models share nothing that can be changed."""
+    parts: tuple[Any, ...] = recipe
     dissimilarity, center = copied(parts[0]), copied(parts[1])
     dissimilarity.table = center.table = table
     rule = parts[2].adapted(table, n_clusters)
-    rule = copied(rule) if rule is parts[2] else rule  # models share nothing that can be changed
-    problem = Problem(source, Recipe(dissimilarity, center, rule), table, n_clusters, X)
-    if n_starts > 1:
-        return problem, model._best_run(problem, n_starts)
-    if type(model.init) is np.ndarray:
-        centers = checked_centers(model, model.init, table)[None]
-    else:
-        centers = model._initial_centers(problem, Seeds(model.random_state), range(1))
-    weights = rule.initial(1, n_clusters, table)
-    stop = (int(model.max_iter), model.tol)
-    loop = Alternation(rule, table, centers, weights, *stop, updates(source), True, initial=weights)
-    (outcome, given_up), _ = loop.on_block(block, {})
-    if given_up is not None:
-        outcome = problem.alternate(centers, weights, max_iter=stop[0], tol=stop[1])
-    return problem, outcome.best()
+    return Recipe(dissimilarity, center, copied(rule) if rule is parts[2] else rule)
+
+
+def _fit_start(
+    model: Any,
+    settings: Settings,
+    block: Block,
+    recipe: Recipe,
+    table: Description,
+    centers: FloatArray,
+) -> tuple[bool, Run | None]:
+    """Run a start from given centers, which are replaced, on fewer rows than two segments.
+
+    Return whether the attributes have been set. If there may be something to warn of, return the
+    run instead, and None if the core has given it up.
+    """
+    core: Any = compiled
+    rule: Any = recipe.weighting
+    weights = rule.initial(1, len(centers), table)
+    memory = dict(weights.memory)
+    constant = np.array(memory["constant"]).ravel() if "constant" in memory else np.array([np.nan])
+    values = weights.values.copy()
+    objective, history, n_iter, flags, best, labels, total, mass = core.run_starts(
+        block,
+        rule.in_core,
+        table,
+        centers[None],
+        values,
+        constant,
+        _NO_GROUPS,
+        memory.get("guard", 0.0),
+        weights.values[0, 0],
+        _NO_GROUPS,
+        int(model.max_iter),
+        model.tol,
+        False,
+        True,
+    )
+    if best < 0:
+        return False, None
+    if "constant" in memory or not math.isnan(constant[0]):
+        memory["constant"] = constant.reshape(1, 1, 1)
+    if "guard" in memory:
+        memory["guard"] = np.array(memory["guard"])
+    found, sums = Weights(values, memory), np.array([total])
+    if not flags[0, 0] or 0.0 in mass.tolist() or core.largest_share(values[0]) > _CLEAR:
+        labeled = Labeled(0, labels, sums, mass)
+        ended = n_iter.item(), bool(flags[0, 0]), bool(flags[1, 0]), labeled
+        return False, Run(centers, found, objective.item(), history[0], *ended)
+    inertia = rule.objective(sums, found, WeightContext(mass[None], found, table))
+    if settings.takes_categories:
+        model.category_frequencies_, model.modes_ = {}, {}
+    for name, of_rule in settings.shown:
+        setattr(model, name, getattr(rule, of_rule))
+    # the attributes of `_set_fitted`
+    model._parts, model._table, model._memory = recipe, table, memory
+    model._frequencies = centers[:, table.layout.n_features :]
+    model.cluster_centers_ = centers.astype(block.rows.dtype)
+    model.n_clusters_ = len(centers)
+    model.feature_weights_ = values[0]
+    model.objective_history_ = history[0]
+    model.n_iter_ = n_iter.item()
+    model.converged_ = True
+    model.labels_ = labels
+    model.inertia_ = inertia.item()
+    return True, None

@@ -10,7 +10,6 @@ import numpy as np
 from fwkmeans._core import kernels_for
 from fwkmeans._core.functions import summarize
 from fwkmeans._core.twin import Moments, Summary
-from fwkmeans._tabular.layout import Layout, numeric_layout
 from fwkmeans.typing import (
     Block,
     BlockReduction,
@@ -125,34 +124,6 @@ def _finite(point: FloatArray) -> FloatArray:
     return point if np.count_nonzero(finite) == finite.size else np.where(finite, point, 0.0)
 
 
-def describe_complete(block: Block) -> Description | None:
-    """Describe a block that has all rows, and numbers only, in a single step.
-
-    None if `describe` must look closer, since a cell is missing or infinite, or squares cancel, or
-    if the kernels of these rows do not know this step.
-    """
-    look = getattr(kernels_for(block.rows), "describe_complete", None)
-    found = None if look is None else look(block)
-    if found is None:
-        return None
-    mass, n_rows, summary = found
-    return _of_numbers(n_rows, mass, summary, numeric_layout(block.rows.shape[1]), block.gaps)
-
-
-def _of_numbers(
-    n_rows: int, mass: float, summary: Summary, layout: Layout, gaps: bool
-) -> Description:
-    """Return the description of numbers, with what it would compute when asked."""
-    mean, scatter, minimum, maximum = summary[:4]
-    description = Description(n_rows, mass, mean, scatter, minimum, maximum, layout, mean, gaps)
-    known = vars(description)
-    known["varying"], known["n_varying"] = summary.varying, summary.n_varying
-    known["equal_weights"], known["total_scatter"] = summary.equal_weights, summary.total_scatter
-    known["span"], known["magnitude"] = summary.span, summary.magnitude
-    known["span_range"], known["scatter_range"] = summary.span_range, summary.scatter_range
-    return description
-
-
 def describe(source: Source) -> tuple[Description, Faults]:
     """Describe the rows with weight, and count the cells that are not finite numbers.
 
@@ -173,7 +144,8 @@ def describe(source: Source) -> tuple[Description, Faults]:
         assert isinstance(summary, Summary)
     faults, layout = _faults(moments), source.layout
     if layout.is_numeric:
-        return _of_numbers(moments.n_rows, moments.mass, summary, layout, source.gaps), faults
+        table = Description.of_numbers(moments.n_rows, moments.mass, summary, layout, source.gaps)
+        return table, faults
     none = np.zeros(layout.categorical.size)
     mean, scatter, minimum, maximum = (layout.features(one, none) for one in summary[:4])
     center = layout.centers(summary.mean, np.zeros(layout.n_levels))
