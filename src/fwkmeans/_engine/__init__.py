@@ -1,14 +1,13 @@
 """The alternating loop that runs every algorithm."""
 
-from fwkmeans._engine.in_core import Alternation, is_in_core
+from fwkmeans._engine.in_core import is_in_core
 from fwkmeans._engine.loop import ARRAYS_A_PART, alternate, alternate_in_python
 from fwkmeans._engine.recipe import Recipe, bind_parts, check_recipe
 from fwkmeans._engine.state import Outcome, Run, assignment_of, first_lowest
-from fwkmeans._engine.statistics import keeps_labels, updates
+from fwkmeans._engine.statistics import keeps_labels
 
 __all__ = [
     "ARRAYS_A_PART",
-    "Alternation",
     "Outcome",
     "Recipe",
     "Run",
@@ -20,5 +19,4 @@ __all__ = [
     "first_lowest",
     "is_in_core",
     "keeps_labels",
-    "updates",
 ]

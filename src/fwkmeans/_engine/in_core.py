@@ -78,14 +78,13 @@ class Alternation(NamedTuple):
     tol: float
     updates: bool  # whether to sum only rows that change, where these are few
     label: bool = False  # whether to label the rows by the start with the lowest objective
-    initial: Weights | None = None  # of a cluster that is moved, if not those of the rule
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Ended, RowMemory]:
         """Return how the starts ended."""
-        rule, table, centers, weights, max_iter, tol, updates, label, initial = self
+        rule, table, centers, weights, max_iter, tol, updates, label = self
         remembered = dict(weights.memory)
         n_starts, n_clusters, _ = weights.values.shape
-        initial = rule.initial(n_starts, 1, table) if initial is None else initial
+        initial = rule.initial(n_starts, 1, table)  # of a cluster that is moved
         unknown, nothing, no_guard = _absent(n_starts, n_clusters)
         moved, found = centers.copy(), weights.values.copy()
         constants = remembered.get("constant", unknown).ravel().copy()

@@ -213,7 +213,8 @@ def _fit_start(
     if "guard" in memory:
         memory["guard"] = np.array(memory["guard"])
     found, sums = Weights(values, memory), np.array([total])
-    if not flags[0, 0] or 0.0 in mass.tolist() or core.largest_share(values[0]) > _CLEAR:
+    clear = flags[0, 0] and math.isfinite(total) and 0.0 not in mass.tolist()
+    if not clear or core.largest_share(values[0]) > _CLEAR:
         labeled = Labeled(0, labels, sums, mass)
         ended = n_iter.item(), bool(flags[0, 0]), bool(flags[1, 0]), labeled
         return False, Run(centers, found, objective.item(), history[0], *ended)
