@@ -22,7 +22,7 @@ except ImportError as error:  # pragma: no cover - exercised in a subprocess by 
     compiled = None
     _reason = str(error)
 
-__all__ = ["OPERATIONS", "compiled", "kernels_for", "sparse", "twin", "uses_one_thread"]
+__all__ = ["OPERATIONS", "compiled", "kernels_for", "sparse", "twin"]
 
 #: The operations that the kernels of dense rows offer. Other kinds of block may offer fewer.
 OPERATIONS = frozenset(
@@ -67,11 +67,3 @@ def kernels_for(rows: Any) -> ModuleType:
     if is_sparse:
         return sparse
     return twin if compiled is None else compiled
-
-
-def uses_one_thread(n_rows: int, n_features: int, n_clusters: int) -> bool:
-    """Tell whether the loop of a single start takes one thread, however many there are."""
-    if compiled is None:
-        return True
-    shared = 2 * n_rows * n_features * n_clusters >= compiled.SHAREABLE  # twice: own weights
-    return not shared and n_rows < 2 * compiled.SEGMENT

@@ -63,6 +63,7 @@ __all__ = [
     "summarize",
     "take_rows",
     "to_unit",
+    "uses_one_thread",
 ]
 
 exp, log, copy_finite = _kernels.exp, _kernels.log, _kernels.copy_finite
@@ -419,6 +420,12 @@ def run_starts(
         block.n_threads if work > _SMALL * n_starts else 1,
     )
     return objective, history, n_iter, flags, best, labels, total, mass
+
+
+def uses_one_thread(n_rows: int, n_features: int, n_clusters: int) -> bool:
+    """Tell whether the loop of a single start takes one thread, however many there are."""
+    # with weights of its own, a cluster takes two multiply-adds for each cell
+    return n_rows < 2 * SEGMENT and 2 * n_rows * n_features * n_clusters < SHAREABLE
 
 
 def spread(

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwkmeans._core import compiled, uses_one_thread
+from fwkmeans._core import compiled
 from fwkmeans._engine import Recipe, Run, bind_parts, check_recipe, is_in_core
 from fwkmeans._support.checks import SIMPLE, check_parameters
 from fwkmeans._support.copies import copied
@@ -106,7 +106,7 @@ def _settings_of(model: Any) -> Settings | None:
     by_dtype = getattr(model, "categorical_features", None) in (None, "from_dtype")
     uniform = getattr(model, "weight_init", "uniform") == "uniform"
     usual = no_gaps and by_dtype and uniform
-    if not usual or model.n_clusters is None or is_anomalous(model):
+    if compiled is None or not usual or model.n_clusters is None or is_anomalous(model):
         return None
     if type(model.init) is np.ndarray and model.n_init not in ("auto", 1):
         return None  # a warning is due
@@ -135,10 +135,10 @@ def fit_plainly(model: Any, X: Any, settings: Settings | None) -> bool:
     n_rows, n_features = X.shape
     if n_rows < n_clusters or not (flags.aligned and flags.forc):
         return False
-    n_threads = 1
-    if n_starts > 1 or not uses_one_thread(n_rows, n_features, n_clusters):
-        n_threads = effective_n_threads(model.n_jobs)
     core: Any = compiled
+    n_threads = 1
+    if n_starts > 1 or not core.uses_one_thread(n_rows, n_features, n_clusters):
+        n_threads = effective_n_threads(model.n_jobs)
     block = Block(X, None, 0, n_threads)
     table = core.describe_complete(block)
     if table is None:
