@@ -1832,15 +1832,29 @@ among(
     (
         "plain-columns-of-another-fit",
         "stale",
-        "    set_columns(model, X.shape[1])\n",
-        "    model.n_features_in_ = X.shape[1]\n",
+        "    set_columns(model, n_features)\n",
+        "    model.n_features_in_ = n_features\n",
         "tests/estimators/test_plain_fits.py",
     ),
     (
         "plain-strided-rows",
         "forgotten case",
-        "if not (flags.aligned and flags.forc):",
-        "if not flags.aligned:",
+        "not (flags.aligned and flags.forc):",
+        "not flags.aligned:",
+        "tests/estimators/test_plain_fits.py",
+    ),
+    (
+        "plain-warnings-forgotten",
+        "forgotten case",
+        "    if not clear or core.largest_share(values[0]) > _CLEAR:\n",
+        "    if not clear:\n",
+        "tests/estimators/test_plain_fits.py tests/estimators",
+    ),
+    (
+        "plain-constants-forgotten",
+        "stale weights",
+        '        memory["constant"] = constant.reshape(1, 1, 1)\n',
+        "        pass\n",
         "tests/estimators/test_plain_fits.py",
     ),
     (
