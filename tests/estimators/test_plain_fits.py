@@ -161,6 +161,33 @@ def test_a_start_that_the_core_gives_up_runs_in_python(monkeypatch: pytest.Monke
     _assert_same(vars(found), vars(expected))
 
 
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (EWKMeans(3, gamma=0.0), "of the weight in"),
+        (KMeans(3, max_iter=1), "did not converge in 1 iterations"),
+        (KMeans(3, max_iter=20), "smaller than n_clusters"),
+    ],
+)
+def test_what_there_is_to_say_of_a_run_is_said(
+    model: Any, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = _table(12)
+    if words.startswith("smaller"):
+        X = np.repeat(X[:2], 10, axis=0)
+    given = clone(model).set_params(init=X[:3].copy())
+    warned = []
+    for check in (base.check_settings, lambda model: model._check_parameters()):
+        with monkeypatch.context() as patched, warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            patched.setattr(base, "check_settings", check)
+            given.fit(X)
+        warned.append([(one.category, str(one.message), one.filename) for one in said])
+    assert warned[0] == warned[1]
+    assert words in str(warned[0])
+    assert warned[0][0][2] == __file__
+
+
 def _is_plain(model: Any, X: Any, monkeypatch: pytest.MonkeyPatch, **options: Any) -> bool:
     """Tell whether a fit, which may fail, is done in few steps."""
     ways = []
