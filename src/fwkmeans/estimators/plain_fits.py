@@ -14,7 +14,7 @@ import inspect
 import logging
 import math
 from collections.abc import Callable
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,10 +71,11 @@ def check_settings(model: Any) -> Settings | None:
 def _key_of(model: Any) -> tuple[Any, ...] | None:
     """Return what tells the settings of a model from others; None if they are not simple."""
     kind: Any = type(model)
+    own = vars(model)
     try:
-        values, init = _parameters_of(kind)(model), model.init
-        seed, verbose = model.random_state, model.verbose
-    except AttributeError:  # such as a model that was saved before a parameter existed
+        values = _parameters_of(kind)(own)
+        init, seed, verbose = own["init"], own["random_state"], own["verbose"]
+    except KeyError:  # such as a model that was saved before a parameter existed
         return None
     types = tuple(map(type, values))
     given = type(init) is np.ndarray
@@ -94,10 +95,10 @@ def _signs(values: tuple[Any, ...]) -> tuple[float, ...]:
 
 
 @functools.cache
-def _parameters_of(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
+def _parameters_of(kind: Any) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
     """Return what gives all parameters but those that differ from fit to fit, or are never set."""
     names = inspect.signature(kind).parameters.keys() - {"init", "random_state", "verbose"}
-    return attrgetter(*sorted(names))
+    return itemgetter(*sorted(names))
 
 
 def _settings_of(model: Any) -> Settings | None:
@@ -223,15 +224,18 @@ def _fit_start(
         model.category_frequencies_, model.modes_ = {}, {}
     for name, of_rule in settings.shown:
         setattr(model, name, getattr(rule, of_rule))
-    # the attributes of `_set_fitted`
-    model._parts, model._table, model._memory = recipe, table, memory
-    model._frequencies = centers[:, table.layout.n_features :]
-    model.cluster_centers_ = centers.astype(block.rows.dtype)
-    model.n_clusters_ = len(centers)
-    model.feature_weights_ = values[0]
-    model.objective_history_ = history[0]
-    model.n_iter_ = n_iter.item()
-    model.converged_ = True
-    model.labels_ = labels
-    model.inertia_ = inertia.item()
+    vars(model).update(  # what `_set_fitted` sets
+        _parts=recipe,
+        _table=table,
+        _memory=memory,
+        _frequencies=centers[:, table.layout.n_features :],
+        cluster_centers_=centers.astype(block.rows.dtype),
+        n_clusters_=len(centers),
+        feature_weights_=values[0],
+        objective_history_=history[0],
+        n_iter_=n_iter.item(),
+        converged_=True,
+        labels_=labels,
+        inertia_=inertia.item(),
+    )
     return True, None
