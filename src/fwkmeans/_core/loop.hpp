@@ -70,8 +70,10 @@ struct Problem {
     int n_sharing() const { return is_team() && shareable() ? n_threads : 1; }
     // Threads that are kept awake for passes, or for starts side by side.
     int n_attentive() const { return rows.n_rows > SHORT ? 1 : n_starts > 1 ? n_threads : n_sharing(); }
+    // Packed rows race so fast that starts side by side take less time, if each thread has one.
     bool shareable() const {
-        return n_segments > 1 || ((bounded || rows.packed) && rows.n_rows * race() >= SHAREABLE);
+        const bool gains = bounded || (rows.packed && n_starts < n_threads);
+        return n_segments > 1 || (gains && rows.n_rows * race() >= SHAREABLE);
     }
 };
 
