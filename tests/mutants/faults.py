@@ -2226,6 +2226,16 @@ among(
     ),
 )
 among(
+    "_core/assignment.hpp",
+    (
+        "packed-rows-of-the-first-piece",
+        "forgotten",
+        "racing.panels = packed.panels + block.first * table.n_features;",
+        "racing.panels = packed.panels;",
+        "tests/_engine/test_in_core.py",
+    ),
+)
+among(
     "_core/block.hpp",
     (
         "packed-rows-without-shift",

@@ -783,19 +783,20 @@ inline void for_each_block(const Rows<T>& table, index begin, index end, Scratch
     for_each_block(table, begin, end, block_rows<T>(table.n_features), block, cancel, body);
 }
 
-// Labels and keys of all rows, which are packed in F, for the only start; returns how many the race could not decide.
+// Labels and keys of the block's rows, which are packed in F and begin with a tile, for the only start; returns how many
+// the race could not decide.
 template <class T, class F>
 index assign_packed(const Rows<T>& table, Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
                     const char* prepared) {
     const PackedRows<F> packed(table.packed, table.n_rows, table.n_features, table.gaps);
     Scratch<F> racing(nullptr, table.n_features, starts.n_clusters, false);
-    racing.n_rows = table.n_rows;
-    racing.panels = packed.panels;
-    racing.norms = packed.norms;
-    racing.holes = packed.holes;
+    racing.n_rows = block.n_rows;
+    racing.panels = packed.panels + block.first * table.n_features;
+    racing.norms = packed.norms + block.first;
+    racing.holes = packed.holes ? packed.holes + block.first / TILE_ROWS<F> : nullptr;
     racing.labels = block.labels;
     racing.levels = nullptr;
-    block.keys = packed.keys;
+    block.keys = packed.keys + block.first;
     const auto nearest = [&](index i) { return exactly.nearest(block.row(i), nullptr); };
     if (starts.expanded) return race_block<F, true>(racing, starts, prepared, 0, nearest);
     return race_block<F, false>(racing, starts, prepared, 0, nearest);

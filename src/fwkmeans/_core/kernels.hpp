@@ -21,9 +21,13 @@ struct Rows {
     index n_categorical;
     bool gaps;     // cells may be missing
     bool stretch;  // a row's dissimilarity is then multiplied by all / observed features
-    const void* packed = nullptr;  // what `pack` wrote: `accumulate` and `assign` take all rows as one block; null: none
+    // What `pack` wrote: `accumulate` and `assign` take the rows as one block, which begins with a PIECE; null: none.
+    const void* packed = nullptr;
     bool single = false;           // whether that is in single precision
 };
+
+// Rows that threads take at a time: whole tiles of any instruction set, some of which race together.
+constexpr index PIECE = 64;
 
 // R starts: what they assign by. weights has one row a cluster, or one row in all when shared.
 struct Starts {
@@ -192,7 +196,7 @@ struct Kernels {
     std::size_t (*packed_bytes)(const Rows<T>&);
     void (*pack)(const Rows<T>&, const double* shift, void* packed);
     // Rows that are packed in single precision race there, by what the kernels of float have prepared. Returns how
-    // many this could not decide.
+    // many this could not decide. Without `sums`, labels are replaced and nothing is summed.
     index (*accumulate)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                         const char* prepared, void* scratch, const LastLabels&, const Sums&, Cancel);
     // The same for one start of squares without offsets, whose last labels and bounds are known: rows

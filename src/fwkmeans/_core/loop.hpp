@@ -44,8 +44,8 @@ struct Problem {
 
     // Multiply-adds of a row.
     index race() const { return (rule.shared ? 1 : 2) * n_clusters * rows.n_features; }
-    // Whether bounds tell which rows keep their label. Only with them rows race in whole numbers or by products, those in
-    // double race in single where they are not packed once, and threads share their passes.
+    // Whether bounds tell which rows keep their label. Only with them rows race in whole numbers or by products, and those
+    // in double race in single where they are not packed once.
     bool bounded = false;
 
     // Whether rows in double precision can race in single.
@@ -70,8 +70,10 @@ struct Problem {
     int n_sharing() const { return is_team() && shareable() ? n_threads : 1; }
     // Threads that are kept awake for passes, or for starts side by side.
     int n_attentive() const { return rows.n_rows > SHORT ? 1 : n_starts > 1 ? n_threads : n_sharing(); }
+    // Packed rows race so fast that starts side by side take less time, if each thread has one.
     bool shareable() const {
-        return n_segments > 1 || (bounded && rows.n_rows * race() >= SHAREABLE);
+        const bool gains = bounded || (rows.packed && n_starts < n_threads);
+        return n_segments > 1 || (gains && rows.n_rows * race() >= SHAREABLE);
     }
 };
 
@@ -117,6 +119,11 @@ class Passes {
             *total().changed = 0;
             if (bounds->upper) assign_pieces(starts, known, *bounds, n_pieces_);
             return sum_clusters(starts, labels);
+        }
+        if (!bounds && n_threads_ > 1 && packed(problem_.rows)) {
+            packed_labels_.resize(problem_.rows.n_rows);
+            race_pieces(starts, {packed_labels_.data(), problem_.rows.n_rows, &flag});
+            return sum_clusters(starts, packed_labels_.data());
         }
         if (n_threads_ == 1) {
             for (index segment = 0; segment < problem_.n_segments; ++segment) {
@@ -252,34 +259,53 @@ class Passes {
 
     // Labels and bounds of all rows, without sums.
     void assign_pieces(const Starts& starts, const LastLabels& known, const Bounds& bounds, index n_pieces) {
+        const Kept* kept = races.of(starts).whole ? keep_words(starts) : nullptr;
+        for_each_piece(n_pieces, [&](index piece, index begin, index end, const Sums& none, int worker, int place) {
+            Bounds own = bounds;
+            own.counts = &counts_[N_COUNTS * piece];
+            own.kept = kept;
+            assign_and_sum(starts, known, own, begin, end, none, worker, place);
+        });
+    }
+    // Labels of all rows, which are packed.
+    void race_pieces(const Starts& starts, const LastLabels& known) {
+        *total().fingerprint = 0;
+        *total().changed = 0;
+        for_each_piece(n_pieces_, [&](index piece, index begin, index end, const Sums& none, int worker, int place) {
+            counts_[N_COUNTS * piece + DOUBTFUL] +=
+                kernels<T>().accumulate(problem_.rows, begin, end, starts, 0, 1, prepared_.data(), scratch(place), known,
+                                        none, cancel_of_(worker));
+        });
+    }
+    // body(piece, begin, end, sums that only tell changes, worker, place)
+    template <class Body>
+    void for_each_piece(index n_pieces, const Body& body) {
         struct Changes {
             std::uint64_t fingerprint = 0;
             std::int64_t changed = 0;
         };
         std::vector<Changes> changes(n_pieces);
-        const Kept* kept = races.of(starts).whole ? keep_words(starts) : nullptr;
-        const auto assign = [&](index piece, int worker, int place) {
+        const auto take = [&](index piece, int worker, int place) {
             const index tiles = (problem_.rows.n_rows + PIECE - 1) / PIECE;
             const index begin = tiles * piece / n_pieces * PIECE,
                         end = std::min(problem_.rows.n_rows, tiles * (piece + 1) / n_pieces * PIECE);
-            Bounds own = bounds;
-            own.counts = &counts_[N_COUNTS * piece];
-            own.kept = kept;
             Sums none{};
             none.fingerprint = &changes[piece].fingerprint;
             none.changed = &changes[piece].changed;
-            assign_and_sum(starts, known, own, begin, end, none, worker, place);
+            body(piece, begin, end, none, worker, place);
         };
         if (n_threads_ == 1)
-            for (index piece = 0; piece < n_pieces; ++piece) assign(piece, worker_, 0);
+            for (index piece = 0; piece < n_pieces; ++piece) take(piece, worker_, 0);
         else
             Pool::of_this_process().run(n_pieces, n_threads_,
-                                        [&](index piece, int worker) { assign(piece, worker, worker); });
+                                        [&](index piece, int worker) { take(piece, worker, worker); });
         for (const Changes& part : changes) {
             *total().fingerprint += part.fingerprint;
             *total().changed += part.changed;
         }
     }
+    // What this pass races from; null: rows are packed anew.
+    const void* packed(const Rows<T>& rows) const { return rows.single && !races.single ? nullptr : rows.packed; }
 
     // Sums of the only segment, whose labels are known.
     void sum_clusters(const Starts& starts, const std::int32_t* labels) {
@@ -311,7 +337,7 @@ class Passes {
             assign_and_sum(starts, known, own, begin, end, of(memory), worker, place);
         } else {
             Rows<T> rows = problem_.rows;
-            if (rows.single && !races.single) rows.packed = nullptr;
+            rows.packed = packed(rows);
             counts_[N_COUNTS * segment + DOUBTFUL] +=
                 kernels<T>().accumulate(rows, begin, end, starts, 0, 1, prepared_.data(), scratch(place), known,
                                         of(memory), cancel_of_(worker));
@@ -332,7 +358,6 @@ class Passes {
         *sum.changed += *part.changed;
     }
 
-    static constexpr index PIECE = 64;  // rows; races take some tiles of rows together
     const Problem<T>& problem_;
     index k_, m_;
     int n_threads_;
@@ -355,6 +380,7 @@ class Passes {
     std::vector<double> kept_weights_;
     std::vector<std::int64_t> counts_;  // (parts, N_COUNTS)
     std::vector<std::int32_t> order_, position_;  // rows by their labels, and where clusters begin
+    std::vector<std::int32_t> packed_labels_;     // of a pass whose labels nobody keeps
 };
 
 // How rows are labeled by a start that has ended: by its public centers, which have the type of the rows, and its
@@ -847,8 +873,11 @@ class Laid {
         if (problem.bounded || !problem.packable() || rows.column_stride != 1) return;
         rows.single = problem.fits_single();
         packed_.emplace(kernels<T>().packed_bytes(rows));
-        kernels<T>().pack(rows, problem.shift, packed_->data());
         rows.packed = packed_->data();
+    }
+    // Before the first pass.
+    void pack() {
+        if (packed_) kernels<T>().pack(problem.rows, problem.shift, packed_->data());
     }
     Laid(const Laid&) = delete;  // `problem` points into it
 

@@ -96,12 +96,13 @@ double assign_rows(Rows<T> rows, const Starts& starts, int n_threads, bool summe
         if (found) odd = true;
     };
     // rows of a single segment are assigned in pieces, and then summed in their order
-    const index pieces = segments > 1 ? 1 : std::min<index>(2 * n_threads, rows.n_rows / 64);
+    const index pieces = segments > 1 ? 1 : std::min<index>(2 * n_threads, rows.n_rows / PIECE);
     const index work = rows.n_rows * starts.n_clusters * starts.n_features * (starts.shared ? 1 : 2);
-    const bool apart = n_threads > 1 && pieces > 1 && work >= SHAREABLE && !rows.packed;
+    const bool apart = n_threads > 1 && pieces > 1 && work >= SHAREABLE;
     if (apart)
-        for_each_task(1, pieces, rows.n_rows, n_threads,
-                      [&](index, index, index, index begin, index end, int worker, Cancel cancel) {
+        for_each_task(1, pieces, (rows.n_rows + PIECE - 1) / PIECE, n_threads,
+                      [&](index, index, index, index first, index last, int worker, Cancel cancel) {
+                          const index begin = first * PIECE, end = std::min(rows.n_rows, last * PIECE);
                           assign(begin, end, {labels + begin, nullptr}, worker, cancel);
                       });
     if (summed || !apart)
@@ -395,6 +396,7 @@ nb::tuple alternate(
         const nb::gil_scoped_release release;
         laid.emplace(problem);
         attention.emplace(laid->problem.n_attentive());
+        laid->pack();  // while helpers wake up
         ended = run_starts(laid->problem, cancel_of, centers.data(), weights.data(),
                            constants.data(), groups.data(), loops);
         if (labels) best = first_lowest(ended);

@@ -207,7 +207,7 @@ void accumulate_block(Scratch<T>& block, const double* sample_weight, const Star
         for (index i = 0; i < n; ++i) last[i] = block.labels[i];
 }
 
-// Sums a block that has its labels, and their fingerprint.
+// Sums a block that has its labels, or only keeps these, and their fingerprint.
 template <class T>
 void accumulate_block(const Rows<T>& table, Scratch<T>& block, const Starts& starts, index start,
                       const LastLabels& known, const Sums& out) {
@@ -216,6 +216,10 @@ void accumulate_block(const Rows<T>& table, Scratch<T>& block, const Starts& sta
     out.fingerprint[start] += fingerprint;
     const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
     std::int32_t* labels = known.labels ? known.labels + start * known.stride + block.first : nullptr;
+    if (!out.sums) {
+        __builtin_memcpy(labels, block.labels, std::size_t(block.n_rows) * 4);
+        return;
+    }
     const bool update = labels && known.update[start];
     if (out.observed)
         accumulate_block<T, Cells::gaps>(block, s, starts, start, labels, update, out);
