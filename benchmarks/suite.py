@@ -22,6 +22,7 @@ import hashlib
 import itertools
 import json
 import os
+import random
 import subprocess
 import sys
 import time
@@ -139,17 +140,19 @@ def shortest(
 ) -> dict[Any, float]:
     """Return the shortest time of each contestant.
 
-    They take turns at least twice, and as often as fits into so many seconds; but only once if that
-    takes many seconds already. If there are several turns, the first one does not count: who begins
-    is still warm from what was before.
+    They take turns in random order, at least twice and as often as fits into so many seconds; but
+    only once if that takes many seconds already. If there are several turns, the first one does not
+    count: who begins is still warm from what was before.
     """
     times = {name: [timed(run)[0]] for name, run in runs.items()}
     once = sum(first for (first,) in times.values())
+    order, rng = list(runs), random.Random(0)
     for turn in range(int(np.clip(seconds / once, once < 10, most))):
-        for name, run in runs.items():
+        rng.shuffle(order)
+        for name in order:
             time.sleep(REST)
             times[name] = times[name][turn == 0 :]
-            times[name].append(timed(run)[0])
+            times[name].append(timed(runs[name])[0])
     return {name: min(of_one) for name, of_one in times.items()}
 
 
