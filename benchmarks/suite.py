@@ -131,7 +131,8 @@ def installed_peers() -> dict[str, Callable[..., Callable[[], Any]]]:
 # ---- measuring -----------------------------------------------------------------------------------
 
 
-# Seconds between contestants: threads of OpenMP look for work for 7 milliseconds after a fit of a peer, at full speed.
+# Seconds between contestants: after a fit of a peer, threads of OpenMP look for work for 7
+# milliseconds, at full speed.
 REST = 0.012
 
 
