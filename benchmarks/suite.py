@@ -234,7 +234,7 @@ def overhead(repeats: int = 300) -> list[Row]:
     X, k = small_tables()["iris"]
     options = {"init": X[[0, 60, 120]], "n_init": 1, "max_iter": 1}
     inside: list[float] = []
-    loop = compiled.alternate
+    loop = compiled.run_starts
 
     def watched(*arguments: Any, **others: Any) -> Any:
         seconds, result = timed(partial(loop, *arguments, **others))
@@ -244,7 +244,7 @@ def overhead(repeats: int = 300) -> list[Row]:
     rows = []
     for name in ("KMeans", "EWKMeans"):
         outside = []
-        with mock.patch.object(compiled, "alternate", watched):
+        with mock.patch.object(compiled, "run_starts", watched):
             for _ in range(repeats):
                 whole = timed(partial(_fit, OURS[name], X, k, **options))[0]
                 outside.append(whole - inside.pop())
