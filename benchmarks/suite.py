@@ -1,11 +1,11 @@
 """Compare whole fits with scikit-learn, scikit-learn-intelex, faiss, kmodes and FasterKModes.
 
-Contestants get the same rows and the same initial centers and take turns in one process; we take
-the shortest of several times each, so that a busy moment counts for nobody. Peers run as many
-iterations as our algorithm did. A ratio is the peer's time divided by ours: above 1 we are faster.
+Contestants get the same rows and the same initial centers and take turns in one process, in random
+order; we take the shortest of many times each, so that a busy moment counts for nobody. Peers run
+as many iterations as our algorithm did. A ratio is the peer's time divided by ours: above 1 we are faster.
 
 - ``python benchmarks/suite.py --quick`` prints the ratios that must not fall, in three minutes;
-- ``python benchmarks/suite.py`` runs everything in some twenty minutes on two quiet cores, and
+- ``python benchmarks/suite.py`` runs everything in half an hour on two quiet cores, and
   writes ``suite.json``, ``suite.md`` and ``suite.html`` to ``benchmarks/results`` and the page
   ``docs/performance.rst``. What was measured is kept in ``benchmarks/results/cells``: a run that
   was interrupted continues where it stopped, as long as versions and core are the same, and
