@@ -2,7 +2,8 @@
 
 Contestants get the same rows and the same initial centers and take turns in one process, in random
 order; we take the shortest of many times each, so that a busy moment counts for nobody. Peers run
-as many iterations as our algorithm did. A ratio is the peer's time divided by ours: above 1 we are faster.
+as many iterations as our algorithm did. A ratio is the peer's time divided by ours: above 1 we are
+faster.
 
 - ``python benchmarks/suite.py --quick`` prints the ratios that must not fall, in three minutes;
 - ``python benchmarks/suite.py`` runs everything in half an hour on two quiet cores, and

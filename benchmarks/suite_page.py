@@ -35,7 +35,8 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#999999")  # can be told 
 
 INTRODUCTION = (
     "Contestants get the same rows and the same initial centers and take turns in one process, in "
-    "random order and up to a hundred times; the shortest time counts. Peers run as many iterations as our algorithm did, of "
+    "random order and up to a hundred times; the shortest time counts. Peers run as many "
+    "iterations as our algorithm did, of "
     "K-Means without weights: rows for KMeans compare the same algorithm, those for EWKMeans one "
     "that also learns weights. A cell is one algorithm on one table, with one number of clusters "
     "and one type of numbers. A ratio is the peer's time divided by ours: above 1 fwkmeans is "
