@@ -36,7 +36,7 @@ def announce(kernel):
     return announced
 
 compiled.assign_and_accumulate = announce(compiled.assign_and_accumulate)
-compiled.alternate = announce(compiled.alternate)
+compiled.run_starts = announce(compiled.run_starts)
 codes.append(compiled.accumulate_all.__code__)  # which the first one calls
 
 def when_inside(act):
