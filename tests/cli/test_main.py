@@ -38,8 +38,8 @@ def watch(event, arguments):
         at("importing")
     elif event == "import" and arguments[0].startswith("fwkmeans.cli.") and moment == "fitting":
         from fwkmeans._core import compiled
-        loop = compiled.alternate
-        compiled.alternate = lambda *given, **more: (at("fitting"), loop(*given, **more))[1]
+        loop = compiled.run_starts
+        compiled.run_starts = lambda *given: (at("fitting"), loop(*given))[1]
 
 sys.addaudithook(watch)
 from fwkmeans.cli import main
