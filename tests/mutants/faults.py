@@ -1853,8 +1853,8 @@ among(
     (
         "plain-constants-forgotten",
         "stale weights",
-        '        memory["constant"] = constant.reshape(1, 1, 1)\n',
-        "        pass\n",
+        "    remember(memory, constant)\n",
+        "",
         "tests/estimators/test_plain_fits.py",
     ),
     (

@@ -334,7 +334,7 @@ def alternate(
     """Run the whole loop of all starts; `fwkmeans._engine.loop.alternate` is its twin.
 
     `centers` and `weights`, (R, K, M), `constants`, (R,), and `group_weights`, (R, K, T), are
-    replaced by the results. `guards`, (R,), are added to dispersions. `initial`, (M,), and
+    replaced by the results. `guards`, (R, 1, 1), are added to dispersions. `initial`, (M,), and
     `initial_groups`, (T,), are the weights of a cluster that is moved. With `updates`, only rows
     that change their cluster are summed, where these are few. With `label`, rows are labeled by the
     start with the lowest objective.

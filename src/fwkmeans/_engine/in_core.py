@@ -107,12 +107,9 @@ class Alternation(NamedTuple):
             updates=updates,
             label=label,
         )
-        if "constant" in remembered or not all(map(math.isnan, constants.tolist())):
-            remembered["constant"] = constants.reshape(n_starts, 1, 1)
+        remember(remembered, constants)
         if "group_weights" in remembered:
             remembered["group_weights"] = groups
-        if "guard" in remembered:
-            remembered["guard"] = np.array(remembered["guard"])
         outcome = Outcome(
             moved,
             Weights(found, remembered),
@@ -132,6 +129,14 @@ class Alternation(NamedTuple):
     def finish(self, whole: Ended) -> Ended:
         """Return how the starts ended."""
         return whole
+
+
+def remember(memory: dict[str, FloatArray], constants: FloatArray) -> None:
+    """Put the constants of starts, (R,), NaN where a rule has none, in what a rule remembers."""
+    if "constant" in memory or not all(map(math.isnan, constants.tolist())):
+        memory["constant"] = constants.reshape(-1, 1, 1)
+    if "guard" in memory:
+        memory["guard"] = np.array(memory["guard"])  # it may be a view of all starts
 
 
 @functools.lru_cache(maxsize=16)

@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
 
     def best(self) -> Run:
         """Return the start with the lowest objective, the first one on ties."""
-        at = 0 if len(self.objective) == 1 else first_lowest(self.objective)
+        at = first_lowest(self.objective)
         n_iter = int(self.n_iter[at])
         return Run(
             self.centers[at],

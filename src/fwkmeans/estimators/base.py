@@ -531,15 +531,14 @@ class BaseFeatureWeightedKMeans(
                 label=batch >= n_starts,  # else only one of several batches has the best start
             )
             runs.append(outcome.best())
-            if logger.isEnabledFor(logging.INFO):
-                logger.info(
-                    "%s: starts %d to %d of %d done, objective %.10g",
-                    type(self).__name__,
-                    starts.start + 1,
-                    starts.stop,
-                    n_starts,
-                    runs[-1].objective,
-                )
+            logger.info(
+                "%s: starts %d to %d of %d done, objective %.10g",
+                type(self).__name__,
+                starts.start + 1,
+                starts.stop,
+                n_starts,
+                runs[-1].objective,
+            )
         if len(runs) == 1:
             return runs[0]
         return runs[first_lowest(np.asarray([run.objective for run in runs]))]

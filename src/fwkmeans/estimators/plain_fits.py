@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwkmeans._core import compiled
-from fwkmeans._engine import Recipe, Run, bind_parts, check_recipe, is_in_core
+from fwkmeans._engine import Recipe, Run, bind_parts, check_recipe, is_in_core, remember
 from fwkmeans._support.checks import SIMPLE, check_parameters
 from fwkmeans._support.copies import copied
 from fwkmeans._support.threads import effective_n_threads
@@ -209,10 +209,7 @@ def _fit_start(
     )
     if best < 0:
         return False, None
-    if "constant" in memory or not math.isnan(constant[0]):
-        memory["constant"] = constant.reshape(1, 1, 1)
-    if "guard" in memory:
-        memory["guard"] = np.array(memory["guard"])
+    remember(memory, constant)
     found, sums = Weights(values, memory), np.array([total])
     clear = flags[0, 0] and math.isfinite(total) and 0.0 not in mass.tolist()
     if not clear or core.largest_share(values[0]) > _CLEAR:

@@ -176,10 +176,8 @@ def initial_weights_of(
     how = getattr(estimator, "weight_init", "uniform") if how is None else how
     if problem.weights is not None and isinstance(how, str) and how == "uniform":
         how = problem.weights
-    rule = problem.recipe.weighting
-    if isinstance(how, str) and how == "uniform":
-        return rule.initial(len(starts), problem.n_clusters, problem.table)
     names = getattr(estimator, "feature_names_in_", None)
+    rule = problem.recipe.weighting
     return initial_weights(how, rule, problem.n_clusters, problem.table, seeds, starts, names)
 
 

@@ -107,11 +107,8 @@ class MemorySource(BlockSource):
 
     def reduce(self, reduction: Reduction[Part, Whole]) -> Whole:
         """Return the result of a reduction; the new row memory is dropped."""
-        (block,) = self.blocks()
-        if self._memory is None and len(self.rows):  # the usual case
-            return reduction.finish(reduction.on_block(block, {})[0])
         (known,) = self._memory or ({},)
-        return reduction.finish(on_block(reduction, block, known)[0])
+        return reduction.finish(on_block(reduction, self.blocks()[0], known)[0])
 
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
         """Return the source with a function applied to the rows, which are copied."""
