@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "loop.hpp"
+#include "starts.hpp"
 
 namespace nb = nanobind;
 

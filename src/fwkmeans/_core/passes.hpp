@@ -1,0 +1,378 @@
+// What a start asks of the rows: their labels and sums, pass after pass. Passes choose the races, keep what serves the next
+// pass, and share rows among threads.
+#pragma once
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "dispatch.hpp"
+#include "memory.hpp"
+#include "moves.hpp"
+#include "pool.hpp"
+#include "rules.hpp"
+
+namespace fwk {
+
+// Multiply-adds from which threads share passes over the rows of a single segment: to wake them, and to wait for
+// the last one, takes as long as smaller passes do.
+constexpr index SHAREABLE = 2000000;
+
+// Rows up to which helpers are kept awake. Longer passes give the system time to find a processor for each thread, and on
+// a busy machine it finds better ones.
+constexpr index SHORT = 32768;
+
+// Bytes of packed rows that are kept from pass to pass.
+constexpr index WHOLE = index(1) << 19;
+
+// What all starts share.
+template <class T>
+struct Problem {
+    Rows<T> rows;
+    index n_starts, n_clusters, n_segments;
+    Rule rule;
+    const double* shift;      // (M) subtracted while rows are packed
+    const double* magnitude;  // (M) largest absolute value
+    const double* span;       // (M) range
+    const double* initial;    // (M) weights of a cluster that was moved
+    const double* initial_groups;  // (groups) those of its groups
+    index max_iter;
+    double tol;
+    bool updates;  // sum only the rows that change, where few do
+    int n_threads;
+
+    // Multiply-adds of a row.
+    index race() const { return (rule.shared ? 1 : 2) * n_clusters * rows.n_features; }
+    // Whether bounds tell which rows keep their label. Only with them rows race in whole numbers or by products, and those
+    // in double race in single where they are not packed once.
+    bool bounded = false;
+
+    // Whether rows in double precision can race in single.
+    bool fits_single() const { return Races::first<T>(span, rows.n_features, rows.gaps).single; }
+    // Whether all rows can be packed once for all passes and the final labels: a second cache must have room for that
+    // beside them. (Sums of the rows that change depend on the blocks.)
+    bool packable() const {
+        const index each = fits_single() ? sizeof(float) : sizeof(T), bytes = rows.n_rows * rows.n_features * each;
+        return n_segments == 1 && !updates && n_clusters > 1 && bytes <= WHOLE;
+    }
+    // Whether bounds pay: a small race is faster than bounds, most of all from rows that are packed.
+    bool gains_by_bounds() const {
+        const index each = n_clusters * rows.n_features;
+        const bool large = race() >= 5000;
+        const bool worthwhile = each >= 32 && (large ? rows.n_rows >= 128 : rows.n_rows >= 512 && !packable());
+        const bool simple = !rule.has_offsets() || each >= 100;
+        return (updates || worthwhile) && simple && n_clusters > 1;
+    }
+    // Whether starts run one after the other, each by all threads if its passes can be shared.
+    bool is_team() const { return n_threads > 1 && n_starts < 2 * n_threads; }
+    // Threads that share the passes of a start.
+    int n_sharing() const { return is_team() && shareable() ? n_threads : 1; }
+    // Threads that are kept awake for passes, or for starts side by side.
+    int n_attentive() const { return rows.n_rows > SHORT ? 1 : n_starts > 1 ? n_threads : n_sharing(); }
+    // Packed rows race so fast that starts side by side take less time, if each thread has one.
+    bool shareable() const {
+        const bool gains = bounded || (rows.packed && n_starts < n_threads);
+        return n_segments > 1 || (gains && rows.n_rows * race() >= SHAREABLE);
+    }
+};
+
+// One pass for one start: sums over all segments, added in their order. With a team its threads take the
+// segments, else the calling thread does. Rows of a single segment are few, and stay in a cache: they are
+// assigned in pieces, and then summed cluster by cluster in their order, so that threads share both.
+template <class T>
+class Passes {
+   public:
+    using CancelOf = std::function<Cancel(int)>;
+    Passes(const Problem<T>& problem, int n_threads, int worker, const CancelOf& cancel_of)
+        : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), n_threads_(n_threads),
+          team_{n_threads}, worker_(worker), cancel_of_(cancel_of),
+          bytes_(((problem.bounded ? kernels<T>().bounded_bytes(problem.rows, k_)
+                                     : kernels<T>().scratch_bytes(problem.rows, k_, false)) +
+                  63) /
+                 64 * 64),
+          size_(2 * k_ + (problem.rows.gaps ? 3 : 2) * k_ * m_ + 2),
+          n_parts_(n_threads > 1 ? problem.n_segments : problem.n_segments > 1),
+          n_pieces_(n_threads > 1 ? std::min<index>(2 * n_threads, (problem.rows.n_rows + PIECE - 1) / PIECE) : 1),
+          scratch_(bytes_ * n_threads + size_ * (1 + n_parts_) * sizeof(double)),
+          total_(reinterpret_cast<double*>(scratch_.data() + bytes_ * n_threads)), parts_(total_ + size_),
+          counts_(N_COUNTS * std::max(problem.n_segments, n_pieces_)) {}
+
+    // Sums of the rows (or of those that change); the labels are replaced if they are kept.
+    // With bounds the fingerprint is the change of it.
+    void accumulate(const Starts& starts, std::int32_t* labels, bool update, const Bounds* bounds = nullptr) {
+        const Races possible = races.of(starts), single{possible.single && (bounds || problem_.rows.single), false, false};
+        prepare(starts, bounds && bounds->upper ? possible : single);
+        std::fill(counts_.begin(), counts_.end(), 0);
+        const unsigned char flag = update;
+        const LastLabels known{labels, problem_.rows.n_rows, &flag};
+        if (bounds && !update && problem_.n_segments == 1 && problem_.rows.column_stride == 1) {
+            *total().fingerprint = 0;
+            *total().changed = 0;
+            if (bounds->upper) assign_pieces(starts, known, *bounds, n_pieces_);
+            return sum_clusters(starts, labels);
+        }
+        if (!bounds && n_threads_ > 1 && packed(problem_.rows)) {
+            packed_labels_.resize(problem_.rows.n_rows);
+            race_pieces(starts, {packed_labels_.data(), problem_.rows.n_rows, &flag});
+            return sum_clusters(starts, packed_labels_.data());
+        }
+        if (n_threads_ == 1) {
+            for (index segment = 0; segment < problem_.n_segments; ++segment) {
+                sum_segment(starts, known, bounds, segment, segment ? parts_ : total_, worker_, 0);
+                if (segment) add(parts_);
+            }
+            return;
+        }
+        Pool::of_this_process().run(problem_.n_segments, n_threads_, [&](index segment, int worker) {
+            sum_segment(starts, known, bounds, segment, parts_ + segment * size_, worker, worker);
+        });
+        std::copy(parts_, parts_ + size_, total_);
+        for (index segment = 1; segment < problem_.n_segments; ++segment)
+            add(parts_ + segment * size_);
+    }
+
+    // Replaces the labels, and the bounds that are known of them.
+    void assign(const Starts& starts, std::int32_t* labels, const Bounds& bounds) {
+        prepare(starts, races.of(starts));
+        const unsigned char flag = false;
+        *total().fingerprint = 0;
+        *total().changed = 0;
+        assign_pieces(starts, {labels, problem_.rows.n_rows, &flag}, bounds, std::max(n_pieces_, problem_.n_segments));
+    }
+
+    // The row farthest from its own center, among eligible clusters; -1 if there is none. If the last pass
+    // left bounds, most rows are too near by these.
+    std::int64_t farthest(const Starts& starts, const unsigned char* eligible, double& distance,
+                          const std::int32_t* labels, const Bounds* bounds) {
+        if (!bounds) prepare(starts, Races{});
+        std::vector<double> distances(problem_.n_segments, 0.0);
+        std::vector<std::int64_t> rows(problem_.n_segments, -1);
+        const auto search = [&](index segment, int worker, int place) {
+            const index n = problem_.rows.n_rows;
+            const index begin = n * segment / problem_.n_segments, end = n * (segment + 1) / problem_.n_segments;
+            const Farthest part{eligible, &distances[segment], &rows[segment]};
+            if (bounds)
+                kernels<T>().farthest_bounded(problem_.rows, begin, end, starts, scratch(place), labels, *bounds,
+                                              part, cancel_of_(worker));
+            else
+                kernels<T>().farthest(problem_.rows, begin, end, starts, 0, 1, prepared_.data(), scratch(place),
+                                      part, cancel_of_(worker));
+        };
+        if (n_threads_ == 1)
+            for (index segment = 0; segment < problem_.n_segments; ++segment) search(segment, worker_, 0);
+        else
+            Pool::of_this_process().run(problem_.n_segments, n_threads_,
+                                        [&](index segment, int worker) { search(segment, worker, worker); });
+        std::int64_t row = -1;
+        distance = 0;
+        for (index segment = 0; segment < problem_.n_segments; ++segment)
+            if (distances[segment] > distance) distance = distances[segment], row = rows[segment];
+        return row;
+    }
+
+    Races races{};  // of passes by bounds
+    // Leaves out races that could not decide enough rows of the last pass.
+    void choose_races() {
+        std::int64_t sums[N_COUNTS] = {};
+        for (std::size_t i = 0; i < counts_.size(); ++i) sums[i % N_COUNTS] += counts_[i];
+        races = races.after(sums, problem_.rows.n_rows);
+    }
+
+    Sums total() { return of(total_); }
+    bool cancelled() {
+        const Cancel cancel = cancel_of_(worker_);
+        return cancel.poll(cancel.state);
+    }
+
+   private:
+    Sums of(double* memory) const {
+        double* ones = memory + size_ - 2;
+        return {memory,
+                reinterpret_cast<std::int64_t*>(memory + k_),
+                memory + 2 * k_,
+                memory + 2 * k_ + k_ * m_,
+                problem_.rows.gaps ? memory + 2 * k_ + 2 * k_ * m_ : nullptr,
+                nullptr,
+                reinterpret_cast<std::uint64_t*>(ones),
+                reinterpret_cast<std::int64_t*>(ones + 1)};
+    }
+    void* scratch(int place) { return scratch_.data() + bytes_ * place; }
+    void prepare(const Starts& starts, Races by) {
+        const bool products = by.products();
+        // other shapes must find zeros
+        const std::size_t of_products = products ? kernels<T>().products_bytes(starts, by.whole) : 0;
+        if (prepared_products_.size() != of_products) prepared_products_.assign(of_products, 0);
+        const std::size_t bytes = kernels<T>().prepared_bytes(starts);
+        if (prepared_.size() < bytes) prepared_.resize(bytes);
+        by_ = by;
+        starts_ = &starts;
+        is_prepared_ = false;
+        if (products)
+            kernels<T>().prepare_products(starts, some_rows_.of(problem_.rows, problem_.shift, by), by.one, by.both,
+                                          prepared_products_.data(), sharing_of(team_));
+        else
+            prepared();
+    }
+    // The factors of the last race, which few passes need after others. Any thread may be the first to ask.
+    const char* prepared() {
+        const std::lock_guard<std::mutex> lock(preparing_);
+        if (!is_prepared_) {
+            if (by_.single)
+                kernels<float>().prepare(*starts_, 0, prepared_.data());
+            else
+                kernels<T>().prepare(*starts_, 0, prepared_.data());
+        }
+        is_prepared_ = true;
+        return prepared_.data();
+    }
+
+    // Memory for rows that race in whole numbers in this pass and the next ones; null if they are too many. What is packed
+    // does not depend on centers, but with shared weights it has lengths of rows.
+    const Kept* keep_words(const Starts& starts) {
+        const index n = (problem_.rows.n_rows + PIECE - 1) / PIECE * PIECE;
+        const index bytes = n * kernels<T>().kept_words(starts) * index(sizeof(std::uint32_t));
+        if (problem_.n_segments > 1 || problem_.updates || bytes > WHOLE) return nullptr;
+        const double* weights = starts.weights;
+        const bool same = kept_.words && kept_expanded_ == starts.expanded &&
+                          (!starts.expanded || std::equal(kept_weights_.begin(), kept_weights_.end(), weights));
+        if (same) return &kept_;
+        kept_expanded_ = starts.expanded;
+        kept_weights_.assign(weights, weights + (starts.expanded ? m_ : 0));
+        kept_memory_.reset();
+        kept_memory_.emplace(bytes + n * (2 * sizeof(float) + 1));
+        kept_.words = reinterpret_cast<std::uint32_t*>(kept_memory_->data());
+        kept_.norms = reinterpret_cast<float*>(kept_memory_->data() + bytes);
+        kept_.lengths = kept_.norms + n;
+        kept_.there = reinterpret_cast<unsigned char*>(kept_.lengths + n);
+        std::fill_n(kept_.there, n, 0);
+        return &kept_;
+    }
+
+    // Labels and bounds of all rows, without sums.
+    void assign_pieces(const Starts& starts, const LastLabels& known, const Bounds& bounds, index n_pieces) {
+        const Kept* kept = races.of(starts).whole ? keep_words(starts) : nullptr;
+        for_each_piece(n_pieces, [&](index piece, index begin, index end, const Sums& none, int worker, int place) {
+            Bounds own = bounds;
+            own.counts = &counts_[N_COUNTS * piece];
+            own.kept = kept;
+            assign_and_sum(starts, known, own, begin, end, none, worker, place);
+        });
+    }
+    // Labels of all rows, which are packed.
+    void race_pieces(const Starts& starts, const LastLabels& known) {
+        *total().fingerprint = 0;
+        *total().changed = 0;
+        for_each_piece(n_pieces_, [&](index piece, index begin, index end, const Sums& none, int worker, int place) {
+            counts_[N_COUNTS * piece + DOUBTFUL] +=
+                kernels<T>().accumulate(problem_.rows, begin, end, starts, 0, 1, prepared_.data(), scratch(place), known,
+                                        none, cancel_of_(worker));
+        });
+    }
+    // body(piece, begin, end, sums that only tell changes, worker, place)
+    template <class Body>
+    void for_each_piece(index n_pieces, const Body& body) {
+        struct Changes {
+            std::uint64_t fingerprint = 0;
+            std::int64_t changed = 0;
+        };
+        std::vector<Changes> changes(n_pieces);
+        const auto take = [&](index piece, int worker, int place) {
+            const index tiles = (problem_.rows.n_rows + PIECE - 1) / PIECE;
+            const index begin = tiles * piece / n_pieces * PIECE,
+                        end = std::min(problem_.rows.n_rows, tiles * (piece + 1) / n_pieces * PIECE);
+            Sums none{};
+            none.fingerprint = &changes[piece].fingerprint;
+            none.changed = &changes[piece].changed;
+            body(piece, begin, end, none, worker, place);
+        };
+        if (n_threads_ == 1)
+            for (index piece = 0; piece < n_pieces; ++piece) take(piece, worker_, 0);
+        else
+            Pool::of_this_process().run(n_pieces, n_threads_,
+                                        [&](index piece, int worker) { take(piece, worker, worker); });
+        for (const Changes& part : changes) {
+            *total().fingerprint += part.fingerprint;
+            *total().changed += part.changed;
+        }
+    }
+    // What this pass races from; null: rows are packed anew.
+    const void* packed(const Rows<T>& rows) const { return rows.single && !races.single ? nullptr : rows.packed; }
+
+    // Sums of the only segment, whose labels are known.
+    void sum_clusters(const Starts& starts, const std::int32_t* labels) {
+        const index n = problem_.rows.n_rows;
+        order_.resize(n);
+        position_.assign(k_ + 2, 0);
+        for (index i = 0; i < n; ++i) ++position_[labels[i] + 2];
+        for (index j = 2; j <= k_ + 1; ++j) position_[j] += position_[j - 1];
+        for (index i = 0; i < n; ++i) order_[position_[labels[i] + 1]++] = std::int32_t(i);
+        const Sums sums = total();
+        team_.share(k_, 2 * n * m_, [&](index first, index last) {
+            const index at = first * m_, size = (last - first) * m_;
+            std::fill(sums.mass + first, sums.mass + last, 0.0);
+            std::fill(sums.rows + first, sums.rows + last, 0);
+            std::fill_n(sums.sums + at, size, 0.0);
+            std::fill_n(sums.squares + at, size, 0.0);
+            if (sums.observed) std::fill_n(sums.observed + at, size, 0.0);
+            kernels<T>().sum_clusters(problem_.rows, starts, order_.data(), position_.data(), first, last, sums);
+        });
+    }
+    void sum_segment(const Starts& starts, const LastLabels& known, const Bounds* bounds, index segment,
+                     double* memory, int worker, int place) {
+        std::memset(memory, 0, size_ * sizeof(double));
+        const index n = problem_.rows.n_rows, begin = n * segment / problem_.n_segments,
+                    end = n * (segment + 1) / problem_.n_segments;
+        if (bounds) {
+            Bounds own = *bounds;
+            own.counts = &counts_[N_COUNTS * segment];
+            assign_and_sum(starts, known, own, begin, end, of(memory), worker, place);
+        } else {
+            Rows<T> rows = problem_.rows;
+            rows.packed = packed(rows);
+            counts_[N_COUNTS * segment + DOUBTFUL] +=
+                kernels<T>().accumulate(rows, begin, end, starts, 0, 1, prepared_.data(), scratch(place), known,
+                                        of(memory), cancel_of_(worker));
+        }
+    }
+    void assign_and_sum(const Starts& starts, const LastLabels& known, const Bounds& bounds, index begin,
+                        index end, const Sums& out, int worker, int place) {
+        const LaidOut factors{[](void* passes) { return static_cast<Passes*>(passes)->prepared(); }, this};
+        kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, factors, races.single,
+                                        prepared_products_.empty() ? nullptr : prepared_products_.data(),
+                                        scratch(place), known, bounds, out, cancel_of_(worker));
+    }
+    void add(double* memory) {
+        const Sums part = of(memory), sum = of(total_);
+        for (index j = 0; j < k_; ++j) sum.mass[j] += part.mass[j], sum.rows[j] += part.rows[j];
+        for (index i = 0; i < size_ - 2 - 2 * k_; ++i) sum.sums[i] += part.sums[i];  // and what follows
+        *sum.fingerprint += *part.fingerprint;
+        *sum.changed += *part.changed;
+    }
+
+    const Problem<T>& problem_;
+    index k_, m_;
+    int n_threads_;
+    Team team_;
+    int worker_;
+    const CancelOf& cancel_of_;
+    std::size_t bytes_;
+    index size_, n_parts_, n_pieces_;
+    Lent scratch_;
+    double *total_, *parts_;  // in the same memory
+    std::vector<char> prepared_, prepared_products_;
+    std::mutex preparing_;
+    Races by_{};  // what is prepared, or will be when it is asked for
+    const Starts* starts_ = nullptr;
+    bool is_prepared_ = false;
+    SomeRows some_rows_;
+    std::optional<Lent> kept_memory_;
+    Kept kept_{};
+    bool kept_expanded_ = false;
+    std::vector<double> kept_weights_;
+    std::vector<std::int64_t> counts_;  // (parts, N_COUNTS)
+    std::vector<std::int32_t> order_, position_;  // rows by their labels, and where clusters begin
+    std::vector<std::int32_t> packed_labels_;     // of a pass whose labels nobody keeps
+};
+
+}  // namespace fwk
