@@ -93,6 +93,22 @@ bool assign_in_single(Scratch<T>& block, Undecided<float>& open, const Start<T>&
     return doubtful <= block.n_rows / 8;
 }
 
+// block.distances of all rows to the centers of their clusters.
+template <class T>
+void measure_own(Scratch<T>& block, const Start<T>& exactly) {
+    const auto row = [&](index i) { return block.row(i); };
+    const auto label = [&](index i) { return block.labels[i]; };
+    const bool squared = exactly.p == 2 && !exactly.costs;
+    if (squared && block.n_rows >= 8 * exactly.k) {  // several rows of a cluster share its numbers
+        sort_by_label(block, exactly.k, block.labels, block.n_rows, false);
+        exactly.squares_of_sorted(block);
+    } else if (squared) {
+        exactly.squares(block.n_rows, row, label, [&](index i, double d) { block.distances[i] = d; });
+    } else {
+        for (index i = 0; i < block.n_rows; ++i) block.distances[i] = exactly(row(i), block.levels_of(i), label(i));
+    }
+}
+
 // `single`: prepared by the kernels of float, null if not; its scratch is that of bounded passes. Rows that are packed
 // race as they are packed.
 // `products`: what is raced before, null if nothing.
@@ -126,7 +142,7 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
             assign_block(block, exactly, starts, 0, prepared);
         }
         __builtin_memcpy(out.labels + (block.first - begin), block.labels, std::size_t(block.n_rows) * 4);
-        if (!out.objective) return;
+        if (!out.objective && !out.distances) return;
         const auto weight = [&](index i) { return table.sample_weight ? table.sample_weight[block.first + i] : 1; };
         const auto add = [&](index i, double d) {
             if (!(weight(i) > 0)) return;  // such a row may be infinitely far
@@ -136,18 +152,13 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
             else if (d > objective)
                 objective = d;
         };
-        const auto row = [&](index i) { return block.row(i); };
-        const auto label = [&](index i) { return block.labels[i]; };
-        const bool squared = exactly.p == 2 && !exactly.costs;
-        if (squared && block.n_rows >= 8 * exactly.k) {  // several rows of a cluster share its numbers
-            sort_by_label(block, exactly.k, block.labels, block.n_rows, false);
-            exactly.squares_of_sorted(block);
-            for (index i = 0; i < block.n_rows; ++i)
-                if (weight(i) > 0) objective += weight(i) * (block.distances[i] + exactly.offsets[block.labels[i]]);
-            return;
-        }
-        if (squared) return exactly.squares(block.n_rows, row, label, add);
-        for (index i = 0; i < block.n_rows; ++i) add(i, exactly(row(i), block.levels_of(i), label(i)));
+        const bool are_there = out.objective && out.distances;
+        if (!are_there) measure_own(block, exactly);
+        double* distances = out.distances ? out.distances + (block.first - begin) : nullptr;
+        if (!out.objective)
+            __builtin_memcpy(distances, block.distances, std::size_t(block.n_rows) * sizeof(double));
+        else
+            for (index i = 0; i < block.n_rows; ++i) add(i, are_there ? distances[i] : block.distances[i]);
     });
     if (out.objective) *out.objective = objective;
     if (look && (block.odd || open.rows.odd || !any_squares(starts))) *out.odd = true;

@@ -113,8 +113,10 @@ struct Farthest {
 struct Labels {
     std::int32_t* labels;  // (rows of the segment)
     double* objective;     // (1) sum of s (d + offset); the largest d for p = infinity; null: not wanted
-    bool known = false;    // labels are there, and only the objective is wanted
+    bool known = false;    // labels are there, and only what follows is wanted
     bool* odd = nullptr;   // (1) set if some cell may not be a finite number; null: nobody asks
+    double* distances = nullptr;  // (rows of the segment) d to the own center: those to sum if the objective is wanted,
+                                  // else they are written; null: nobody has or asks for them
 };
 
 // Rows of known labels about a point for each cluster.

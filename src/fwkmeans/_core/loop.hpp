@@ -25,9 +25,10 @@ struct Final {
     Final(const Problem<T>& problem, index start, const double* ended, const double* weights, double constant,
           const double* groups) {
         const index k = problem.n_clusters, m = problem.rows.n_features;
-        RuleOfStart rule(problem.rule, k, m, Team{1});
+        RuleOfStart rule(problem.rule, k, m);
         weighting.set(weights, k * m, constant, groups, k * problem.rule.n_groups);
         rule.set_start(start);
+        rule.measure(weighting);
         rule.set_effective(weighting);
         for (index i = 0; i < k * m; ++i) centers.push_back(double(T(ended[i])));
         const bool shared = rule.n_own() != k || k == 1;
@@ -44,7 +45,7 @@ class Loop {
    public:
     Loop(const Problem<T>& problem, int n_threads, int worker, const typename Passes<T>::CancelOf& cancel_of)
         : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), passes_(problem, n_threads, worker, cancel_of),
-          team_{n_threads}, rule_(problem.rule, k_, m_, team_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_),
+          team_{n_threads}, rule_(problem.rule, k_, m_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_),
           mass_(k_), peak_mass_(k_), moves_(k_, m_, team_), rows_(k_), lost_(k_), finite_(k_) {
         if (problem.updates || problem.bounded) labels_.resize(problem.rows.n_rows);
         all_vary_ = std::find(problem.rule.varying, problem.rule.varying + m_, 0) == problem.rule.varying + m_;
@@ -60,11 +61,12 @@ class Loop {
         Ended ended;
         begin(start, centers, weights, *constant, groups);
         for (index iteration = 1; iteration <= problem_.max_iter; ++iteration) {
+            rule_.begin_update(weighting_, next_);
             if (!count()) return give_up(ended);
             bool hopeless = false;
             if (!relocate(hopeless)) return give_up(ended);
             if (!move_centers()) return give_up(ended);
-            rule_.update(dispersion_.data(), mass_.data(), weighting_, next_);
+            if (!rule_.follows_clusters(weighting_)) rule_.update(dispersion_.data(), mass_.data(), weighting_, next_);
             for (index j = 0; j < k_; ++j)
                 if (rows_[j] == 0) reset(next_, j);
             rule_.set_effective(next_);
@@ -119,12 +121,13 @@ class Loop {
     }
 
     // The initial weights for a cluster, unless all clusters have the same.
-    void reset(Weighting& weighting, index cluster) const {
+    void reset(Weighting& weighting, index cluster) {
         if (problem_.rule.shared) return;
         const index n_groups = problem_.rule.n_groups;
         std::copy(problem_.initial, problem_.initial + m_, weighting.values.begin() + cluster * m_);
         std::copy(problem_.initial_groups, problem_.initial_groups + n_groups,
                   weighting.groups.begin() + cluster * n_groups);
+        rule_.measure(weighting, cluster, cluster + 1);
     }
 
     void begin(index start, const double* centers, const double* weights, double constant,
@@ -133,6 +136,7 @@ class Loop {
         centers_.assign(centers, centers + k_ * m_);
         weighting_.set(weights, k_ * m_, constant, groups, k_ * problem_.rule.n_groups);
         rule_.set_start(start);
+        rule_.measure(weighting_);
         rule_.set_effective(weighting_);
         std::fill(labels_.begin(), labels_.end(), -1);
         std::fill(upper_.begin(), upper_.end(), std::numeric_limits<float>::infinity());
@@ -216,13 +220,18 @@ class Loop {
     // Assigns rows and sums all of them or those that change, about the reference.
     Sums pass(bool update) {
         const Starts starts = starts_of(reference_);
+        const std::function<void(index, index)> follow = [this](index first, index last) {
+            take(first, last);
+            move(first, last);
+        };
+        const auto* then = problem_.updates ? nullptr : &follow;  // later, if sums are kept
         if (!problem_.bounded) {
-            passes_.accumulate(starts, problem_.updates ? labels_.data() : nullptr, update);
+            moved_on_ = passes_.accumulate(starts, problem_.updates ? labels_.data() : nullptr, update, nullptr, then);
             fingerprint_ = *passes_.total().fingerprint;
             passes_.choose_races();
         } else {
             const Bounds bounds = moved_bounds();
-            passes_.accumulate(starts, labels_.data(), update, &bounds);
+            moved_on_ = passes_.accumulate(starts, labels_.data(), update, &bounds, then);
             // the vectors are swapped later, and keep what this points to
             last_ = {centers_.data(), weighting_.effective.data(), rule_.n_own(), nullptr};
             fingerprint_ += *passes_.total().fingerprint;
@@ -250,10 +259,10 @@ class Loop {
     bool count_all() {
         if (problem_.updates) kept_reference_ = centers_;
         reference_ = problem_.updates ? kept_reference_.data() : centers_.data();
-        const Sums part = pass(false);
-        std::copy(part.mass, part.mass + k_, mass_.begin());
-        std::copy(part.rows, part.rows + k_, rows_.begin());
+        const Sums part = passes_.total();
         sums_ = part.sums, squares_ = part.squares, observed_ = part.observed;
+        pass(false);
+        take(0, k_);
         changed_ = *part.changed;
         has_total_ = true;
         age_ = 0;
@@ -269,6 +278,13 @@ class Loop {
             }
         }
         return !passes_.cancelled();
+    }
+
+    // The masses and numbers of rows of clusters [first, last) that were summed.
+    void take(index first, index last) {
+        const Sums part = passes_.total();
+        std::copy(part.mass + first, part.mass + last, mass_.begin() + first);
+        std::copy(part.rows + first, part.rows + last, rows_.begin() + first);
     }
 
     bool can_update() const {
@@ -358,19 +374,24 @@ class Loop {
 
     // ---- centers and dispersions ----
 
-    // Moves the centers; dispersions about the new ones. Where a center has moved so far that digits
-    // cancel, rows are summed about the new one (Minkowski.dispersion). False if not all are finite.
+    // Moves the centers of clusters [first, last), whose rows are summed; dispersions about the new ones, and weights
+    // that follow from these.
+    void move(index first, index last) {
+        for (index j = first; j < last; ++j) {
+            const index at = j * m_;
+            const Cluster old{centers_.data() + at, reference_ + at, sums_ + at, squares_ + at,
+                              observed_ ? observed_ + at : nullptr, mass_[j], rows_[j]};
+            lost_[j] = elementwise().move(old, m_, problem_.magnitude, moved_.data() + at,
+                                          dispersion_.data() + at, known_.data() + at);
+            if (!lost_[j]) settle(j);
+        }
+    }
+
+    // Moves all centers that have not moved yet. Where one has moved so far that digits cancel, rows are summed
+    // about the new one (Minkowski.dispersion). False if not all dispersions are finite.
     bool move_centers() {
-        team_.share(k_, k_ * m_, [&](index first, index last) {
-            for (index j = first; j < last; ++j) {
-                const index at = j * m_;
-                const Cluster old{centers_.data() + at, reference_ + at, sums_ + at, squares_ + at,
-                                  observed_ ? observed_ + at : nullptr, mass_[j], rows_[j]};
-                lost_[j] = elementwise().move(old, m_, problem_.magnitude, moved_.data() + at,
-                                              dispersion_.data() + at, known_.data() + at);
-                if (!lost_[j]) finite_[j] = settle(j);
-            }
-        });
+        if (!moved_on_) team_.share(k_, k_ * m_, [&](index first, index last) { move(first, last); });
+        moved_on_ = false;
         const bool lost = std::find(lost_.begin(), lost_.end(), 1) != lost_.end();
         if (lost) sum_about(moved_.data());
         for (index j = 0; j < k_; ++j) {
@@ -381,18 +402,20 @@ class Loop {
                 if (cancels > 1e5 * dispersion_[i] && 1e-14 * cancels > known_[i])
                     dispersion_[i] = passes_.total().squares[i];
             }
-            finite_[j] = settle(j);
+            settle(j);
         }
         const bool finite = std::find(finite_.begin(), finite_.end(), 0) == finite_.end();
         return finite && !(lost && passes_.cancelled());
     }
 
-    // Makes dispersions of a cluster that are not known to be more than nothing zero; whether all are finite.
-    bool settle(index cluster) {
+    // Makes dispersions of a cluster that are not known to be more than nothing zero; its weights may follow.
+    void settle(index cluster) {
         double* dispersion = dispersion_.data() + cluster * m_;
         for (index v = 0; !all_vary_ && v < m_; ++v)
             if (!problem_.rule.varying[v]) dispersion[v] = 0;
-        return elementwise().settle(dispersion, known_.data() + cluster * m_, m_);
+        finite_[cluster] = elementwise().settle(dispersion, known_.data() + cluster * m_, m_);
+        if (rule_.follows_clusters(weighting_))
+            rule_.follow(cluster, cluster + 1, dispersion_.data(), mass_.data(), weighting_, next_);
     }
 
     // ---- stopping ----
@@ -456,6 +479,7 @@ class Loop {
     std::uint64_t fingerprint_ = 0, last_print_ = 0;
     std::int64_t changed_ = 0;
     bool has_print_ = false, has_total_ = false, all_vary_ = false;
+    bool moved_on_ = false;  // whether the pass has moved the centers
     int age_ = 0;
     index start_ = -1;  // the start that has ended last, and its objective; -1 if it has left no bounds
     double objective_ = 0;

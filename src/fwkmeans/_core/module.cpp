@@ -41,17 +41,49 @@ void farthest(Table<T> X, nb::tuple block, nb::tuple assigning, In<std::uint8_t>
     }
 }
 
+// Calls assign(begin, end, labels, worker, cancel) for the rows of each segment, where labels say what is wanted.
+// Threads share a single segment in pieces if that is worth it; distances are then summed in the order of rows. Returns the
+// sums of segments.
+template <class T, class Assign>
+std::vector<double> assign_parts(const Rows<T>& rows, const Starts& starts, int n_threads, Labels wanted, bool summed,
+                                 Assign assign) {
+    const index n = rows.n_rows, segments = segments_of(n, starts);
+    std::vector<double> objective(segments, 0.0), distances;
+    const index pieces = segments > 1 ? 1 : std::min<index>(2 * n_threads, n / PIECE);
+    const index work = n * starts.n_clusters * starts.n_features * (starts.shared ? 1 : 2);
+    const auto of_part = [&](index begin, double* sum) {
+        Labels part = wanted;
+        part.labels += begin;
+        part.objective = sum;
+        if (!distances.empty()) part.distances = distances.data() + begin;
+        return part;
+    };
+    if (n_threads > 1 && pieces > 1 && work >= SHAREABLE) {
+        distances.resize(summed ? n : 0);
+        for_each_task(1, pieces, (n + PIECE - 1) / PIECE, n_threads,
+                      [&](index, index, index, index first, index last, int worker, Cancel cancel) {
+                          const index begin = first * PIECE, end = std::min(n, last * PIECE);
+                          assign(begin, end, of_part(begin, nullptr), worker, cancel);
+                      });
+        wanted.known = true;
+        if (!summed) return objective;
+    }
+    for_each_task(1, segments, n, n_threads,
+                  [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
+                      assign(begin, end, of_part(begin, summed ? &objective[segment] : nullptr), worker, cancel);
+                  });
+    return objective;
+}
+
 // The sum of the dissimilarities of rows to their own centers: of segments, in their order.
 template <class T>
 double sum_rows(const Rows<T>& rows, const Starts& starts, int n_threads, std::int32_t* labels) {
-    const index segments = segments_of(rows.n_rows, starts);
-    std::vector<double> parts(segments, 0.0);
     Scratch scratch(n_threads, kernels<T>().scratch_bytes(rows, starts.n_clusters, false));
-    for_each_task(1, segments, rows.n_rows, n_threads,
-                  [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
-                      kernels<T>().assign(rows, begin, end, starts, nullptr, nullptr, nullptr, scratch.of(worker),
-                                          {labels + begin, &parts[segment], true}, cancel);
-                  });
+    const std::vector<double> parts = assign_parts(
+        rows, starts, n_threads, {labels, nullptr, true}, true,
+        [&](index begin, index end, const Labels& out, int worker, Cancel cancel) {
+            kernels<T>().assign(rows, begin, end, starts, nullptr, nullptr, nullptr, scratch.of(worker), out, cancel);
+        });
     return std::accumulate(parts.begin(), parts.end(), 0.0);
 }
 
@@ -59,7 +91,6 @@ double sum_rows(const Rows<T>& rows, const Starts& starts, int n_threads, std::i
 // cell may not be a finite number.
 template <class T>
 double assign_rows(Rows<T> rows, const Starts& starts, int n_threads, bool summed, std::int32_t* labels) {
-    const index segments = segments_of(rows.n_rows, starts);
     // double rows race in float, where squares decide and fit into it
     double far = 0;
     for (index j = 0, i = 0; j < starts.n_clusters; ++j)
@@ -83,7 +114,6 @@ double assign_rows(Rows<T> rows, const Starts& starts, int n_threads, bool summe
     if (by_products)
         kernels<T>().prepare_products(starts, some_rows.of(rows, starts.shift, found), found.one, found.both,
                                       products.data(), {});
-    std::vector<double> objective(segments, 0.0);
     std::atomic<bool> odd{false};
     Scratch scratch(n_threads,
                     races ? kernels<T>().bounded_bytes(rows, starts.n_clusters)
@@ -95,22 +125,7 @@ double assign_rows(Rows<T> rows, const Starts& starts, int n_threads, bool summe
                             by_products ? products.data() : nullptr, scratch.of(worker), out, cancel);
         if (found) odd = true;
     };
-    // rows of a single segment are assigned in pieces, and then summed in their order
-    const index pieces = segments > 1 ? 1 : std::min<index>(2 * n_threads, rows.n_rows / PIECE);
-    const index work = rows.n_rows * starts.n_clusters * starts.n_features * (starts.shared ? 1 : 2);
-    const bool apart = n_threads > 1 && pieces > 1 && work >= SHAREABLE;
-    if (apart)
-        for_each_task(1, pieces, (rows.n_rows + PIECE - 1) / PIECE, n_threads,
-                      [&](index, index, index, index first, index last, int worker, Cancel cancel) {
-                          const index begin = first * PIECE, end = std::min(rows.n_rows, last * PIECE);
-                          assign(begin, end, {labels + begin, nullptr}, worker, cancel);
-                      });
-    if (summed || !apart)
-        for_each_task(1, segments, rows.n_rows, n_threads,
-                      [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
-                          double* sum = summed ? &objective[segment] : nullptr;
-                          assign(begin, end, {labels + begin, sum, apart}, worker, cancel);
-                      });
+    const std::vector<double> objective = assign_parts(rows, starts, n_threads, {labels, nullptr}, summed, assign);
     const bool largest = starts.power && starts.power[0] > 1e300;
     double total = 0;
     for (const double part : objective) total = largest ? std::max(total, part) : total + part;

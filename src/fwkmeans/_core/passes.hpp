@@ -99,8 +99,11 @@ class Passes {
           counts_(N_COUNTS * std::max(problem.n_segments, n_pieces_)) {}
 
     // Sums of the rows (or of those that change); the labels are replaced if they are kept.
-    // With bounds the fingerprint is the change of it.
-    void accumulate(const Starts& starts, std::int32_t* labels, bool update, const Bounds* bounds = nullptr) {
+    // With bounds the fingerprint is the change of it. Where rows are summed cluster by cluster, `then` is called
+    // for clusters that are done, if it is given, and true is returned.
+    using Then = std::function<void(index first, index last)>;
+    bool accumulate(const Starts& starts, std::int32_t* labels, bool update, const Bounds* bounds = nullptr,
+                    const Then* then = nullptr) {
         const Races possible = races.of(starts), single{possible.single && (bounds || problem_.rows.single), false, false};
         prepare(starts, bounds && bounds->upper ? possible : single);
         std::fill(counts_.begin(), counts_.end(), 0);
@@ -110,19 +113,21 @@ class Passes {
             *total().fingerprint = 0;
             *total().changed = 0;
             if (bounds->upper) assign_pieces(starts, known, *bounds, n_pieces_);
-            return sum_clusters(starts, labels);
+            sum_clusters(starts, labels, then);
+            return then;
         }
         if (!bounds && n_threads_ > 1 && packed(problem_.rows)) {
             packed_labels_.resize(problem_.rows.n_rows);
             race_pieces(starts, {packed_labels_.data(), problem_.rows.n_rows, &flag});
-            return sum_clusters(starts, packed_labels_.data());
+            sum_clusters(starts, packed_labels_.data(), then);
+            return then;
         }
         if (n_threads_ == 1) {
             for (index segment = 0; segment < problem_.n_segments; ++segment) {
                 sum_segment(starts, known, bounds, segment, segment ? parts_ : total_, worker_, 0);
                 if (segment) add(parts_);
             }
-            return;
+            return false;
         }
         Pool::of_this_process().run(problem_.n_segments, n_threads_, [&](index segment, int worker) {
             sum_segment(starts, known, bounds, segment, parts_ + segment * size_, worker, worker);
@@ -130,6 +135,7 @@ class Passes {
         std::copy(parts_, parts_ + size_, total_);
         for (index segment = 1; segment < problem_.n_segments; ++segment)
             add(parts_ + segment * size_);
+        return false;
     }
 
     // Replaces the labels, and the bounds that are known of them.
@@ -300,7 +306,7 @@ class Passes {
     const void* packed(const Rows<T>& rows) const { return rows.single && !races.single ? nullptr : rows.packed; }
 
     // Sums of the only segment, whose labels are known.
-    void sum_clusters(const Starts& starts, const std::int32_t* labels) {
+    void sum_clusters(const Starts& starts, const std::int32_t* labels, const Then* then) {
         const index n = problem_.rows.n_rows;
         order_.resize(n);
         position_.assign(k_ + 2, 0);
@@ -316,6 +322,7 @@ class Passes {
             std::fill_n(sums.squares + at, size, 0.0);
             if (sums.observed) std::fill_n(sums.observed + at, size, 0.0);
             kernels<T>().sum_clusters(problem_.rows, starts, order_.data(), position_.data(), first, last, sums);
+            if (then) (*then)(first, last);
         });
     }
     void sum_segment(const Starts& starts, const LastLabels& known, const Bounds* bounds, index segment,

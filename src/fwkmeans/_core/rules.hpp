@@ -88,6 +88,8 @@ struct Weighting {
     std::vector<double> effective;  // (K or 1, M)
     std::vector<double> offsets;    // (K)
     std::vector<double> powers;     // (K or 1, M) those of the values / power_scale, for rules with an exponent
+    std::vector<double> entropies;  // (K) sums of w log w, for rules with an entropy term
+    std::vector<double> group_entropies;  // (K) the same of the weights of groups
     double scale = 1, power_scale = 1, constant = 0;
     bool has_constant = false;
 
@@ -102,11 +104,11 @@ struct Weighting {
 
 class RuleOfStart {
    public:
-    RuleOfStart(const Rule& rule, index k, index m, Team team)
-        : rule_(rule), k_(k), m_(m), team_(team), row_(m), by_cluster_(k) {
+    RuleOfStart(const Rule& rule, index k, index m)
+        : rule_(rule), k_(k), m_(m), row_(m), by_cluster_(k) {
         for (index v = 0; v < m; ++v) n_varying_ += rule.varying[v] != 0;
-        within_.resize(rule.n_groups);
-        sorted_.resize(m);
+        if (!rule.shared) rows_.resize(k * m);
+        if (rule.kind == RuleKind::group_entropy) sorted_.resize(k * m), within_.resize(k * rule.n_groups);
         for (index t = 0; t < rule.n_groups; ++t) {
             bool any = false;
             for (index i = rule.firsts[t]; i < rule.firsts[t + 1]; ++i) any |= rule.varying[rule.order[i]] != 0;
@@ -120,7 +122,21 @@ class RuleOfStart {
     }
     index n_own() const { return rule_.shared ? 1 : k_; }
 
-    // Sets what decides the labels from the values.
+    // Sets the entropies of the values of clusters [first, last); any thread may.
+    void measure(Weighting& w, index first, index last) {
+        const auto sum = [&](const double* x, index n, index j) { return entropy_of(x + j * n, n, rows_.data() + j * m_); };
+        for (index j = first; j < last && has_entropies(); ++j) w.entropies[j] = sum(w.values.data(), m_, j);
+        for (index j = first; j < last && has_entropies() && rule_.n_groups > 0; ++j)
+            w.group_entropies[j] = sum(w.groups.data(), rule_.n_groups, j);
+    }
+    // The same for all clusters, of which nothing is known yet.
+    void measure(Weighting& w) {
+        w.entropies.resize(k_);
+        w.group_entropies.resize(k_);
+        measure(w, 0, k_);
+    }
+
+    // Sets what decides the labels from the values and their entropies.
     void set_effective(Weighting& w) {
         const index n = n_own() * m_;
         double scale = 1;
@@ -149,37 +165,49 @@ class RuleOfStart {
         for (double& offset : w.offsets) offset /= w.scale;
     }
 
-    // The new values from the dispersions (K, M); `before` and `after` may not be the same.
-    void update(const double* dispersion, const double* mass, const Weighting& before, Weighting& after) {
+    // Makes room for new values; `before` and `after` may not be the same.
+    void begin_update(const Weighting& before, Weighting& after) const {
         after.constant = before.constant;
         after.has_constant = before.has_constant;
+        for (auto* of_clusters : {&after.entropies, &after.group_entropies}) of_clusters->resize(k_);
         after.values.resize(k_ * m_);
         after.groups.resize(before.groups.size());
-        if (rule_.kind == RuleKind::fixed) {
-            after.values = before.values;
-        } else if (rule_.kind == RuleKind::entropy) {
-            team_.share(k_, k_ * m_, [&](index first, index last) {
-                for (index j = first; j < last; ++j)
-                    entropy(dispersion + j * m_, rule_.option ? parameter_ * mass[j] : parameter_,
-                            after.values.data() + j * m_);
-            });
-        } else if (rule_.kind == RuleKind::group_entropy) {
-            for (index j = 0; j < k_; ++j)
-                group_entropy(dispersion + j * m_, rule_.option ? mass[j] : 1.0,
-                              before.groups.data() + j * rule_.n_groups, after.values.data() + j * m_,
+    }
+    // Whether new values of a cluster follow from its own dispersions.
+    bool follows_clusters(const Weighting& before) const {
+        const bool knows_all = before.has_constant && rule_.smoothing != Smoothing::refresh;
+        return has_entropies() || (rule_.kind == RuleKind::cluster_power && knows_all);
+    }
+    // The new values of clusters [first, last) then; any thread may.
+    void follow(index first, index last, const double* dispersion, const double* mass, const Weighting& before,
+                Weighting& after) {
+        for (index j = first; j < last; ++j) {
+            const double* own = dispersion + j * m_;
+            double* out = after.values.data() + j * m_;
+            if (rule_.kind == RuleKind::entropy) {
+                entropy(own, rule_.option ? parameter_ * mass[j] : parameter_, out);
+            } else if (rule_.kind == RuleKind::group_entropy) {
+                group_entropy(j, own, rule_.option ? mass[j] : 1.0, before.groups.data() + j * rule_.n_groups, out,
                               after.groups.data() + j * rule_.n_groups);
-        } else if (rule_.kind == RuleKind::cluster_power) {
-            if (!after.has_constant || rule_.smoothing == Smoothing::refresh) {
-                const double mean = sum_of_rows(dispersion) / double(k_ * n_varying_);
-                after.constant = mean > 0 ? mean : 0.01;
-                after.has_constant = true;
-            }
-            for (index j = 0; j < k_; ++j) {
+            } else {
                 const double added = rule_.smoothing == Smoothing::inside ? after.constant * mass[j]
                                                                           : after.constant;
-                for (index v = 0; v < m_; ++v) row_[v] = dispersion[j * m_ + v] + added + guard_;
-                power(row_.data(), after.values.data() + j * m_);
+                double* row = rows_.data() + j * m_;
+                for (index v = 0; v < m_; ++v) row[v] = own[v] + added + guard_;
+                power(row, out);
             }
+        }
+        measure(after, first, last);
+    }
+    // The new values that follow from the dispersions (K, M) of all clusters.
+    void update(const double* dispersion, const double* mass, const Weighting& before, Weighting& after) {
+        if (rule_.kind == RuleKind::fixed) {
+            after.values = before.values;
+        } else if (rule_.kind == RuleKind::cluster_power) {
+            const double mean = sum_of_rows(dispersion) / double(k_ * n_varying_);
+            after.constant = mean > 0 ? mean : 0.01;
+            after.has_constant = true;
+            follow(0, k_, dispersion, mass, before, after);
         } else {
             sum_over_clusters(dispersion, k_, m_, row_.data());
             if (rule_.kind == RuleKind::shared_power) {
@@ -210,7 +238,7 @@ class RuleOfStart {
         for (index j = 0; j < k_; ++j) by_cluster_[j] = w.offsets[j] * mass[j];
         const double by_rows = part + w.scale * sum_of(by_cluster_.data(), k_);
         if (rule_.kind == RuleKind::entropy && !rule_.option) {
-            entropy_terms(w.values.data());
+            times(parameter_, w.entropies);
             return by_rows + sum_of(by_cluster_.data(), k_);
         }
         if (rule_.kind == RuleKind::shared_power && guard_ != 0)
@@ -228,10 +256,8 @@ class RuleOfStart {
             return total > 0 ? (by_rows + guard_) / total : 0.0;
         }
         if (rule_.kind == RuleKind::group_entropy && !rule_.option) {
-            sums_x_log_x(w.groups.data(), rule_.n_groups);
-            const double over_groups = sum_of(by_cluster_.data(), k_);
-            sums_x_log_x(w.values.data(), m_);
-            return by_rows + second_ * over_groups + parameter_ * sum_of(by_cluster_.data(), k_);
+            const double over_groups = sum_of(w.group_entropies.data(), k_);
+            return by_rows + second_ * over_groups + parameter_ * sum_of(w.entropies.data(), k_);
         }
         return by_rows;
     }
@@ -239,6 +265,7 @@ class RuleOfStart {
    private:
     static constexpr double TIE = 1e-12, FLOOR = 1e-24, NOTHING = 1e-12;
 
+    bool has_entropies() const { return rule_.kind == RuleKind::entropy || rule_.kind == RuleKind::group_entropy; }
     bool is_power() const {
         return rule_.kind == RuleKind::shared_power || rule_.kind == RuleKind::cluster_power;
     }
@@ -256,32 +283,20 @@ class RuleOfStart {
     void set_offsets(Weighting& w) {
         w.offsets.assign(k_, 0.0);
         if (rule_.kind == RuleKind::entropy && rule_.option) {
-            entropy_terms(w.values.data());
+            times(parameter_, w.entropies);
             w.offsets = by_cluster_;
         } else if (rule_.kind == RuleKind::cluster_power && rule_.smoothing == Smoothing::inside) {
             times_powers(w, w.has_constant ? w.constant : 0.0);
             w.offsets = by_cluster_;
         } else if (rule_.kind == RuleKind::group_entropy && rule_.option) {
-            sums_x_log_x(w.groups.data(), rule_.n_groups);
-            for (index j = 0; j < k_; ++j) w.offsets[j] = second_ * by_cluster_[j];
-            sums_x_log_x(w.values.data(), m_);
-            for (index j = 0; j < k_; ++j) w.offsets[j] += parameter_ * by_cluster_[j];
+            for (index j = 0; j < k_; ++j) w.offsets[j] = second_ * w.group_entropies[j];
+            for (index j = 0; j < k_; ++j) w.offsets[j] += parameter_ * w.entropies[j];
         }
     }
 
-    // by_cluster = sum_v w log w
-    void sums_x_log_x(const double* values, index n) {
-        terms_.resize(k_ * n);
-        team_.share(k_, k_ * n, [&](index first, index last) {
-            for (index j = first; j < last; ++j)
-                by_cluster_[j] = entropy_of(values + j * n, n, terms_.data() + j * n);
-        });
-    }
-
-    // by_cluster = gamma sum_v w log w
-    void entropy_terms(const double* values) {
-        sums_x_log_x(values, m_);
-        for (double& sum : by_cluster_) sum = parameter_ * sum;
+    // by_cluster = factor x
+    void times(double factor, const std::vector<double>& x) {
+        for (index j = 0; j < k_; ++j) by_cluster_[j] = factor * x[j];
     }
 
     // by_cluster = constant sum_v w^beta
@@ -372,22 +387,24 @@ class RuleOfStart {
     }
 
     // FG-K-Means: weights of features within their group, then those of groups.
-    void group_entropy(const double* dispersion, double mass, const double* omega, double* out,
+    void group_entropy(index cluster, const double* dispersion, double mass, const double* omega, double* out,
                        double* groups) {
         const double eta = parameter_ * mass, lambda = second_ * mass;
+        double *row = rows_.data() + cluster * m_, *sorted = sorted_.data() + cluster * m_;
+        double* within = within_.data() + cluster * rule_.n_groups;
         for (index t = 0; t < rule_.n_groups; ++t) {
             const index first = rule_.firsts[t], n = rule_.firsts[t + 1] - first;
             const std::int64_t* members = rule_.order + first;
             for (index i = 0; i < n; ++i)
-                row_[i] = rule_.varying[members[i]] ? omega[t] * dispersion[members[i]] : INF;
-            shares(row_.data(), n, eta, sorted_.data());
+                row[i] = rule_.varying[members[i]] ? omega[t] * dispersion[members[i]] : INF;
+            shares(row, n, eta, sorted);
             for (index i = 0; i < n; ++i) {
-                out[members[i]] = sorted_[i];
-                row_[i] = sorted_[i] * dispersion[members[i]];
+                out[members[i]] = sorted[i];
+                row[i] = sorted[i] * dispersion[members[i]];
             }
-            within_[t] = present_[t] ? sum_of_group(row_.data(), n) : INF;
+            within[t] = present_[t] ? sum_of_group(row, n) : INF;
         }
-        shares(within_.data(), rule_.n_groups, lambda, groups);
+        shares(within, rule_.n_groups, lambda, groups);
     }
 
     // FWSA: halfway from the weights before to the separations of the features.
@@ -421,9 +438,9 @@ class RuleOfStart {
 
     const Rule& rule_;
     index k_, m_, n_varying_ = 0;
-    Team team_;
     double parameter_ = 0, second_ = 0, guard_ = 0;
-    std::vector<double> row_, by_cluster_, terms_, sorted_, within_;
+    std::vector<double> row_, by_cluster_;
+    std::vector<double> rows_, sorted_, within_;  // of each cluster: threads share them
     std::vector<unsigned char> present_;
 };
 
