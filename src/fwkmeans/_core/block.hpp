@@ -318,29 +318,38 @@ struct PackedRows {
 };
 
 template <class T, class F>
-void pack_rows(const Rows<T>& table, const double* shift, void* memory) {
+void begin_packing(const Rows<T>& table, const double* shift, void* memory) {
+    const PackedRows<F> packed(memory, table.n_rows, table.n_features, table.gaps);
+    for (index v = 0; v < table.n_features; ++v) packed.shift[v] = F(shift[v]);
+}
+template <class T>
+void begin_packing(const Rows<T>& table, const double* shift, void* memory) {
+    return table.single ? begin_packing<T, float>(table, shift, memory) : begin_packing<T, T>(table, shift, memory);
+}
+
+template <class T, class F>
+void pack_rows(const Rows<T>& table, index begin, index end, void* memory) {
     const index m = table.n_features;
     const PackedRows<F> packed(memory, table.n_rows, m, table.gaps);
-    for (index v = 0; v < m; ++v) packed.shift[v] = F(shift[v]);
     Scratch<T> rows(nullptr, m, 1, false);
-    stage(table, 0, table.n_rows, rows);
-    rows.keys = packed.keys;
+    stage(table, begin, end, rows);
+    rows.keys = packed.keys + begin;
     draw_keys(table, rows);
     Scratch<F> block(nullptr, m, 1, false);
-    block.n_rows = table.n_rows;
-    block.panels = packed.panels;
-    block.norms = packed.norms;
-    block.holes = packed.holes;
+    block.n_rows = end - begin;
+    block.panels = packed.panels + begin * m;
+    block.norms = packed.norms + begin;
+    block.holes = packed.holes ? packed.holes + begin / TILE_ROWS<F> : nullptr;
     // asks for the rows of the next tile: there are more of them than a processor foresees
-    const index ahead = table.n_rows - TILE_ROWS<F>;
+    const index ahead = block.n_rows - TILE_ROWS<F>;
     block.ahead = ahead > 0 ? reinterpret_cast<const char*>(rows.row(TILE_ROWS<F>)) : nullptr;
     block.ahead_bytes = ahead * table.row_stride * index(sizeof(T));
     pack<T>(block, m, packed.shift, [&](index i) { return rows.row(i); });
     measure_rows(block, m);
 }
 template <class T>
-void pack_rows(const Rows<T>& table, const double* shift, void* memory) {
-    return table.single ? pack_rows<T, float>(table, shift, memory) : pack_rows<T, T>(table, shift, memory);
+void pack_rows(const Rows<T>& table, index begin, index end, void* memory) {
+    return table.single ? pack_rows<T, float>(table, begin, end, memory) : pack_rows<T, T>(table, begin, end, memory);
 }
 
 template <class T>

@@ -294,21 +294,25 @@ def describe_alone(block: Block) -> tuple[FloatArray, Moments, Summary | FloatAr
 def describe_complete(block: Block) -> Description | None:
     """Describe a block that has all rows, and numbers only, in a single step.
 
-    None if a cell is missing or infinite, or if squares cancel.
+    None if a cell is missing or infinite, or if squares cancel. Threads for the loop that follows
+    wake up meanwhile.
     """
-    numbers, _, varying, (mass, n_rows, n_odd, found) = _describe_alone(block)
+    n_helpers = block.n_threads - 1
+    numbers, _, varying, (mass, n_rows, n_odd, found) = _describe_alone(block, n_helpers)
     if n_odd or found[0] < 0:
         return None
     layout = numeric_layout(block.rows.shape[1])
     return Description.of_numbers(n_rows, mass, (*numbers[6:], varying, *found), layout)
 
 
-def _describe_alone(block: Block) -> tuple[FloatArray, IntArray, BoolArray, Any]:
+def _describe_alone(
+    block: Block, n_helpers: int = 0
+) -> tuple[FloatArray, IntArray, BoolArray, Any]:
     n_features = block.rows.shape[1]
     numbers, counts = np.empty((13, n_features)), np.empty((2, n_features), dtype=np.int64)
     varying = np.empty(n_features, dtype=np.bool_)
     found = _kernels.describe_alone(
-        block.rows, _block(block, block.rows.size), numbers, counts, varying
+        block.rows, _block(block, block.rows.size), numbers, counts, varying, n_helpers
     )
     numbers.flags.writeable = varying.flags.writeable = False
     return numbers, counts, varying, found

@@ -196,7 +196,9 @@ struct Kernels {
     std::size_t (*scratch_bytes)(const Rows<T>&, index n_clusters, bool powers);
     // All rows for passes without bounds and for final labels, in single precision if the rows say so.
     std::size_t (*packed_bytes)(const Rows<T>&);
-    void (*pack)(const Rows<T>&, const double* shift, void* packed);
+    void (*begin_packing)(const Rows<T>&, const double* shift, void* packed);
+    // Then rows [begin, end), which begin with a PIECE; any thread may.
+    void (*pack)(const Rows<T>&, index begin, index end, void* packed);
     // Rows that are packed in single precision race there, by what the kernels of float have prepared. Returns how
     // many this could not decide. Without `sums`, labels are replaced and nothing is summed.
     index (*accumulate)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,

@@ -344,11 +344,13 @@ nb::tuple summarize(In<double> sums, In<double> squares, In<double> minimum, In<
 
 // The first row with weight, moments about it and what these tell: `numbers` OUT, (13, M), has this row and what
 // `describe` and `summarize` write there. There must be a row with weight. Returns the mass and the number of the rows
-// with weight, the number of cells that are not finite, and what `summarize` returns.
+// with weight, the number of cells that are not finite, and what `summarize` returns. Meanwhile so many helpers wake up.
 template <class T>
-nb::tuple describe_alone(Table<T> X, nb::tuple block, Out<double> numbers, Out<std::int64_t> counts, Out<bool> varying) {
+nb::tuple describe_alone(Table<T> X, nb::tuple block, Out<double> numbers, Out<std::int64_t> counts, Out<bool> varying,
+                         int n_helpers) {
     const Input<T> input(X, block);
     const index m = input.rows.n_features;
+    if (n_helpers > 0 && input.rows.n_rows <= SHORT) Pool::of_this_process().beckon(n_helpers);
     double *reference = numbers.data(), *moments = reference + m;
     find_first_row(input.rows, reference);
     const auto [mass, rows] = describe_rows(input, reference, moments, counts.data());
@@ -606,7 +608,8 @@ void define(nb::module_& m) {
           nb::arg());
     m.def("roots", &roots<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg());
-    m.def("describe_alone", &describe_alone<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+    m.def("describe_alone", &describe_alone<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg());
     m.def("copy_finite", &copy_finite<T>, nb::arg().noconvert(), nb::arg());
     m.def("describe", &describe<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
 }

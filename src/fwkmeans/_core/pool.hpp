@@ -88,7 +88,15 @@ class Pool {
 
     // Wakes helpers before there is work for them, and lets them stay awake between tasks that follow soon, until
     // `dismiss`. False if another caller has them already.
-    bool attend(int n_helpers) {
+    bool attend(int n_helpers) { return wake(n_helpers, attending_); }
+    void dismiss() { attending_ = 0; }
+    // Wakes helpers for a caller that will `attend` soon; they wait for it a while.
+    void beckon(int n_helpers) { wake(n_helpers, beckoned_); }
+
+   private:
+    using Clock = std::chrono::steady_clock;
+
+    bool wake(int n_helpers, std::atomic<int>& expecting) {
         {
             const std::lock_guard<std::mutex> lock(mutex_);
             if (attending_ > 0) return false;
@@ -98,15 +106,13 @@ class Pool {
                 for (int i = 0; i < std::min(n_workers_, n_helpers); ++i) others.give(threads_[i]);
             }
             call(n_helpers);
-            attending_ = n_helpers;
+            expecting = n_helpers;
         }
         wake_.notify_all();
         return true;
     }
-    void dismiss() { attending_ = 0; }
-
-   private:
-    using Clock = std::chrono::steady_clock;
+    // Helpers that stay awake, or were told to expect a call.
+    int n_awake() const { return std::max(attending_.load(), beckoned_.load()); }
 
     // Waits a moment without going to sleep: to be woken takes longer than a pass over a small table.
     template <class Condition>
@@ -114,7 +120,7 @@ class Pool {
         const auto begin = Clock::now();
         const auto waited = [begin] { return Clock::now() - begin; };
         const bool helps = worker > 0;
-        while (!condition() && waited() < (helps && worker <= attending_ ? attentive_ : moment_)) {
+        while (!condition() && waited() < (helps && worker <= n_awake() ? attentive_ : moment_)) {
             if (helps && caller_place_ >= 0 && this_place() == caller_place_) return;  // the caller waits for it
             for (int i = 0; i < 16 && !condition(); ++i) relax();
         }
@@ -161,9 +167,10 @@ class Pool {
         unsigned long seen = 0;
         std::unique_lock<std::mutex> lock(mutex_);
         for (;;) {
-            const auto asked = [&] { return news_ != seen && worker <= std::max(wanted_, int(attending_)); };
+            const auto asked = [&] { return news_ != seen && worker <= std::max(wanted_, n_awake()); };
             const bool sleeps = !asked();
             if (sleeps) {
+                beckoned_ = 0;  // nobody has called
                 ++n_asleep_;
                 const bool woken = wake_.wait_for(lock, idle_, asked);
                 --n_asleep_;
@@ -206,6 +213,7 @@ class Pool {
     std::atomic<int> caller_place_{-1};
     std::atomic<int> busy_{0};  // changed under the mutex
     std::atomic<int> attending_{0};  // helpers that stay awake
+    std::atomic<int> beckoned_{0};   // helpers that were told to expect a call; changed under the mutex
     std::atomic<unsigned long> news_{0};  // counts jobs and calls for attention; changed under the mutex
 };
 

@@ -47,7 +47,13 @@ class Laid {
     }
     // Before the first pass.
     void pack() {
-        if (packed_) kernels<T>().pack(problem.rows, problem.shift, packed_->data());
+        if (!packed_) return;
+        const Rows<T>& rows = problem.rows;
+        const index n = rows.n_rows, pieces = (n + PIECE - 1) / PIECE;
+        kernels<T>().begin_packing(rows, problem.shift, packed_->data());
+        Team{problem.n_attentive()}.share(pieces, n * rows.n_features, [&](index first, index last) {
+            kernels<T>().pack(rows, first * PIECE, std::min(n, last * PIECE), packed_->data());
+        });
     }
     Laid(const Laid&) = delete;  // `problem` points into it
 
