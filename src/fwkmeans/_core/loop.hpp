@@ -223,6 +223,11 @@ class Loop {
         const std::function<void(index, index)> follow = [this](index first, index last) {
             take(first, last);
             move(first, last);
+            for (index j = first; j < last; ++j) {
+                if (!lost_[j]) continue;
+                passes_.sum_again(starts_of(moved_.data()), j, j + 1);
+                recover(j);
+            }
         };
         const auto* then = problem_.updates ? nullptr : &follow;  // later, if sums are kept
         if (!problem_.bounded) {
@@ -387,6 +392,18 @@ class Loop {
         }
     }
 
+    // A cluster that has lost digits gets those of the sums about its new center.
+    void recover(index cluster) {
+        for (index i = cluster * m_; i < (cluster + 1) * m_; ++i) {
+            const double step = moved_[i] - reference_[i];
+            const double cancels = step * step * (observed_ ? observed_[i] : mass_[cluster]);
+            if (cancels > 1e5 * dispersion_[i] && 1e-14 * cancels > known_[i])
+                dispersion_[i] = passes_.total().squares[i];
+        }
+        lost_[cluster] = 0;
+        settle(cluster);
+    }
+
     // Moves all centers that have not moved yet. Where one has moved so far that digits cancel, rows are summed
     // about the new one (Minkowski.dispersion). False if not all dispersions are finite.
     bool move_centers() {
@@ -394,16 +411,8 @@ class Loop {
         moved_on_ = false;
         const bool lost = std::find(lost_.begin(), lost_.end(), 1) != lost_.end();
         if (lost) sum_about(moved_.data());
-        for (index j = 0; j < k_; ++j) {
-            if (!lost_[j]) continue;
-            for (index i = j * m_; i < (j + 1) * m_; ++i) {
-                const double step = moved_[i] - reference_[i];
-                const double cancels = step * step * (observed_ ? observed_[i] : mass_[j]);
-                if (cancels > 1e5 * dispersion_[i] && 1e-14 * cancels > known_[i])
-                    dispersion_[i] = passes_.total().squares[i];
-            }
-            settle(j);
-        }
+        for (index j = 0; lost && j < k_; ++j)
+            if (lost_[j]) recover(j);
         const bool finite = std::find(finite_.begin(), finite_.end(), 0) == finite_.end();
         return finite && !(lost && passes_.cancelled());
     }

@@ -177,6 +177,18 @@ class Passes {
         return row;
     }
 
+    // Sums of clusters [first, last), for which `then` is called, or was. Any thread may ask.
+    void sum_again(const Starts& starts, index first, index last) {
+        const Sums sums = total();
+        const index at = first * m_, size = (last - first) * m_;
+        std::fill(sums.mass + first, sums.mass + last, 0.0);
+        std::fill(sums.rows + first, sums.rows + last, 0);
+        std::fill_n(sums.sums + at, size, 0.0);
+        std::fill_n(sums.squares + at, size, 0.0);
+        if (sums.observed) std::fill_n(sums.observed + at, size, 0.0);
+        kernels<T>().sum_clusters(problem_.rows, starts, order_.data(), position_.data(), first, last, sums);
+    }
+
     Races races{};  // of passes by bounds
     // Leaves out races that could not decide enough rows of the last pass.
     void choose_races() {
@@ -313,15 +325,8 @@ class Passes {
         for (index i = 0; i < n; ++i) ++position_[labels[i] + 2];
         for (index j = 2; j <= k_ + 1; ++j) position_[j] += position_[j - 1];
         for (index i = 0; i < n; ++i) order_[position_[labels[i] + 1]++] = std::int32_t(i);
-        const Sums sums = total();
         team_.share(k_, 2 * n * m_, [&](index first, index last) {
-            const index at = first * m_, size = (last - first) * m_;
-            std::fill(sums.mass + first, sums.mass + last, 0.0);
-            std::fill(sums.rows + first, sums.rows + last, 0);
-            std::fill_n(sums.sums + at, size, 0.0);
-            std::fill_n(sums.squares + at, size, 0.0);
-            if (sums.observed) std::fill_n(sums.observed + at, size, 0.0);
-            kernels<T>().sum_clusters(problem_.rows, starts, order_.data(), position_.data(), first, last, sums);
+            sum_again(starts, first, last);
             if (then) (*then)(first, last);
         });
     }
