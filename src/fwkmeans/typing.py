@@ -51,9 +51,19 @@ class Description(_Described):
         cls, n_rows: int, mass: float, summary: tuple[Any, ...], layout: Layout, gaps: bool = False
     ) -> Description:
         """Return the description that a `Summary` gives, with what it would compute when asked."""
-        mean, scatter, minimum, maximum, *known = summary
+        mean, scatter, minimum, maximum, span, magnitude, equal_weights, varying, *found = summary
         description = cls(n_rows, mass, mean, scatter, minimum, maximum, layout, mean, gaps)
-        vars(description).update(zip(_OF_SUMMARY, known, strict=True))
+        n_varying, span_range, scatter_range, total_scatter = found
+        vars(description).update(
+            span=span,
+            magnitude=magnitude,
+            equal_weights=equal_weights,
+            varying=varying,
+            n_varying=n_varying,
+            span_range=span_range,
+            scatter_range=scatter_range,
+            total_scatter=total_scatter,
+        )
         return description
 
     def take(self, starts: IntArray | BoolArray) -> Description:
@@ -102,18 +112,6 @@ class Description(_Described):
     def total_scatter(self) -> float:
         """Sum of the scatter of all features."""
         return float(np.add.reduce(self.scatter))
-
-
-_OF_SUMMARY = (
-    "span",
-    "magnitude",
-    "equal_weights",
-    "varying",
-    "n_varying",
-    "span_range",
-    "scatter_range",
-    "total_scatter",
-)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -34,6 +34,7 @@ __all__ = [
     "SEGMENT",
     "SHAREABLE",
     "accumulate_all",
+    "allowance",
     "alternate",
     "assign",
     "assign_and_accumulate",
@@ -67,6 +68,7 @@ __all__ = [
 ]
 
 exp, log, copy_finite = _kernels.exp, _kernels.log, _kernels.copy_finite
+allowance = _kernels.allowance
 summarize, sum_x_log_x, to_unit = _kernels.summarize, _kernels.sum_x_log_x, _kernels.to_unit
 instruction_set, largest_share = _kernels.instruction_set, _kernels.largest_share
 n_segments, SEGMENT, SHAREABLE = _kernels.n_segments, _kernels.SEGMENT, _kernels.SHAREABLE
@@ -390,8 +392,6 @@ def run_starts(
     n_starts, n_clusters, _ = centers.shape
     n_rows = block.rows.shape[0]
     numbers = (table.scatter, table.mean, table.magnitude, table.span, initial, initial_groups)
-    parameters = np.empty((3, n_starts, 1, 1))
-    parameters[0], parameters[1], parameters[2] = rule.parameter, rule.second, guards
     partition = None
     if rule.groups is not None:
         order = np.argsort(rule.groups, kind="stable")
@@ -405,10 +405,10 @@ def run_starts(
     history, best, total = _kernels.alternate(
         block.rows,
         _block(block, work * _ITERATIONS),
-        rule[:6],
-        parameters,
+        (*rule[:6], _of_starts(rule.parameter, n_starts), _of_starts(rule.second, n_starts)),
+        _of_starts(guards, n_starts),
         partition,
-        (table.varying.view(np.uint8), *map(np.ascontiguousarray, numbers)),
+        (table.varying.view(np.uint8), *numbers),
         max_iter,
         float(tol),
         updates,
@@ -424,6 +424,14 @@ def run_starts(
         block.n_threads if work > _SMALL * n_starts else 1,
     )
     return objective, history, n_iter, flags, best, labels, total, mass
+
+
+def _of_starts(value: Any, n_starts: int) -> Any:
+    """Return a number, or one for each start, as the core takes it."""
+    if type(value) is float:
+        return value
+    numbers = np.asarray(value, dtype=np.float64)
+    return np.ascontiguousarray(np.broadcast_to(numbers, (n_starts, 1, 1)))
 
 
 def uses_one_thread(n_rows: int, n_features: int, n_clusters: int) -> bool:

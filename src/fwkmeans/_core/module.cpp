@@ -1,10 +1,9 @@
 // What Python calls of the kernels; see tasks.hpp and accumulation.hpp. The end includes sparse rows.
+#include <cstdlib>
 #include <numeric>
 
 #include "accumulation.hpp"
 #include "summaries.hpp"
-
-#include <numeric>
 
 namespace fwk {
 namespace {
@@ -359,8 +358,15 @@ nb::tuple describe_alone(Table<T> X, nb::tuple block, Out<double> numbers, Out<s
     return nb::make_tuple(mass, rows, odd, summarize_rows(summed, reference, m, false, moments + 5 * m, varying.data()));
 }
 
-// rule: (kind, smoothing, shared, monotone, memoryless, option), see rules.hpp; parameters: (3, R) its two
-// parameters and the guard; partition: (order, firsts, group of each feature), None without groups; table:
+// A number of each of r starts: the same for all, or an array.
+std::vector<double> of_starts(const nb::handle& given, index r) {
+    if (PyFloat_CheckExact(given.ptr())) return std::vector<double>(r, nb::cast<double>(given));
+    const auto numbers = nb::cast<In<double>>(given);
+    return {numbers.data(), numbers.data() + r};
+}
+
+// rule: (kind, smoothing, shared, monotone, memoryless, option, two parameters), see rules.hpp, which may have an array
+// of R numbers each, and so may guards; partition: (order, firsts, group of each feature), None without groups; table:
 // (varying, scatter, shift, magnitude, span, initial weights), each (M), and those of groups. centers, weights,
 // constants and groups are IN and OUT; flags: (3, R) converged, has_empty, given_up. Returns the history,
 // (R, most iterations), NaN where a start has ended. With labels, (n) OUT, and masses, (K) OUT, also the start
@@ -368,7 +374,7 @@ nb::tuple describe_alone(Table<T> X, nb::tuple block, Out<double> numbers, Out<s
 // and the sum of their dissimilarities.
 template <class T>
 nb::tuple alternate(
-    Table<T> X, nb::tuple block, nb::tuple rule, In<double> parameters, std::optional<nb::tuple> partition,
+    Table<T> X, nb::tuple block, nb::tuple rule, nb::object guards, std::optional<nb::tuple> partition,
     nb::tuple table, index max_iter, double tol, bool updates, Out<double> centers, Out<double> weights,
     Out<double> constants, Out<double> groups,
     Out<double> objective, Out<std::int64_t> n_iter, Out<std::uint8_t> flags,
@@ -382,14 +388,15 @@ nb::tuple alternate(
         of_groups.push_back(nb::cast<In<std::int64_t>>((*partition)[i]));
     const auto group = [&](int i) { return partition ? of_groups[i].data() : nullptr; };
     const index r = centers.shape(0), k = centers.shape(1);
+    const std::vector<double> parameter = of_starts(rule[6], r), second = of_starts(rule[7], r), guard = of_starts(guards, r);
     const Problem<T> problem{
         input.rows,
         r,
         k,
         n_segments(input.rows.n_rows, k, input.rows.n_features),
         {RuleKind(nb::cast<int>(rule[0])), Smoothing(nb::cast<int>(rule[1])), nb::cast<bool>(rule[2]),
-         nb::cast<bool>(rule[3]), nb::cast<bool>(rule[4]), nb::cast<bool>(rule[5]), parameters.data(),
-         parameters.data() + r, parameters.data() + 2 * r, varying.data(), numbers[0].data(),
+         nb::cast<bool>(rule[3]), nb::cast<bool>(rule[4]), nb::cast<bool>(rule[5]), parameter.data(),
+         second.data(), guard.data(), varying.data(), numbers[0].data(),
          index(numbers[5].size()), group(0), group(1), group(2)},
         numbers[1].data(),
         numbers[2].data(),
@@ -554,6 +561,17 @@ void spread(In<double> rows, In<double> weights, In<double> cumulative, In<std::
     });
 }
 
+// What decides how many threads may run: where this thread may, and two variables of the environment.
+nb::tuple allowance() {
+    const auto variable = [](const char* name) -> nb::object {
+        const char* value = std::getenv(name);
+        return value ? nb::object(nb::bytes(value)) : nb::none();
+    };
+    const std::string places = Places::of_this_thread().bytes();
+    return nb::make_tuple(nb::bytes(places.data(), places.size()), variable("OMP_NUM_THREADS"),
+                          variable("LOKY_MAX_CPU_COUNT"));
+}
+
 // exp and log of the core for NumPy, so that rules in Python and in here have the same bits.
 void exp(In<double> x, Out<double> out) { elementwise().exp(x.data(), out.data(), index(x.size())); }
 void log(In<double> x, Out<double> out) { elementwise().log(x.data(), out.data(), index(x.size())); }
@@ -566,12 +584,16 @@ void to_unit(In<double> x, Out<double> out, Out<double> unit) {
 // Copies numbers; false if one is not finite.
 template <class T>
 bool copy_finite(In<T> x, Out<double> out) {
-    double nothing = 0;
-    for (index i = 0; i < index(x.size()); ++i) {
-        out.data()[i] = double(x.data()[i]);
-        nothing += out.data()[i] * 0.0;  // NaN from the first on that is not finite
-    }
-    return nothing == 0;
+    constexpr index SUMS = 8;  // side by side: one would wait for itself
+    const index n = index(x.size());
+    double nothing[SUMS] = {};  // NaN from the first number on that is not finite
+    for (index i = 0; i < n; i += SUMS)
+        for (index j = 0; j < std::min(SUMS, n - i); ++j) {
+            const double number = double(x.data()[i + j]);
+            out.data()[i + j] = number;
+            nothing[j] += number * 0.0;
+        }
+    return std::accumulate(nothing, nothing + SUMS, 0.0) == 0;
 }
 
 // x: (..., M); out: (...).
@@ -624,6 +646,7 @@ NB_MODULE(_kernels, m) {
     fwk::define<float>(m);
     fwk::define_sparse<double>(m);
     fwk::define_sparse<float>(m);
+    m.def("allowance", &fwk::allowance);
     m.def("spread", &fwk::spread);
     m.def("exp", &fwk::exp);
     m.def("log", &fwk::log);

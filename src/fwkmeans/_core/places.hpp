@@ -1,6 +1,7 @@
 // On which processor a thread runs, and where it may be woken. Linux likes to wake a helper on the processor of the
 // thread that wakes it, and moves it to an idle one only milliseconds later: until then the two take turns.
 #pragma once
+#include <string>
 #include <thread>
 
 #ifdef __linux__
@@ -29,6 +30,8 @@ class Places {
         if (CPU_COUNT(&set_) > 0) pthread_setaffinity_np(thread, sizeof set_, &set_);
     }
     void give_this_thread() const { give(pthread_self()); }
+    // What tells them from others.
+    std::string bytes() const { return {reinterpret_cast<const char*>(&set_), sizeof set_}; }
 
    private:
     cpu_set_t set_;
@@ -45,6 +48,7 @@ struct Places {
     Places without(int) const { return {}; }
     void give(std::thread::native_handle_type) const {}
     void give_this_thread() const {}
+    std::string bytes() const { return {}; }
 };
 
 }  // namespace fwk

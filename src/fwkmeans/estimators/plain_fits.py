@@ -139,7 +139,7 @@ def fit_plainly(model: Any, X: Any, settings: Settings | None) -> bool:
     core: Any = compiled
     n_threads = 1
     if n_starts > 1 or not core.uses_one_thread(n_rows, n_features, n_clusters):
-        n_threads = effective_n_threads(model.n_jobs)
+        n_threads = _n_threads(model.n_jobs, *core.allowance())
     block = Block(X, None, 0, n_threads)
     table = core.describe_complete(block)
     if table is None:
@@ -161,6 +161,12 @@ def fit_plainly(model: Any, X: Any, settings: Settings | None) -> bool:
     problem = Problem(MemorySource.of_plain(X, n_threads), recipe, table, n_clusters, X)
     model._set_run(problem, model._best_run(problem, n_starts) if run is None else run)
     return True
+
+
+@functools.lru_cache(maxsize=64, typed=True)
+def _n_threads(n_jobs: Any, *allowance: bytes | None) -> int:
+    """Return the number of threads, asked once for what decides it."""
+    return effective_n_threads(n_jobs)
 
 
 def _adapted(recipe: Recipe, table: Description, n_clusters: int) -> Recipe:

@@ -184,6 +184,10 @@ def initial_weights_of(
 def checked_centers(estimator: Any, centers: Any, table: Description) -> FloatArray:
     """Return centers that a user passed, or raise an error that says what is wrong with them."""
     shape = (estimator.n_clusters, estimator.n_features_in_)
+    plain = type(centers) is np.ndarray and centers.dtype.kind == "f" and table.layout.is_numeric
+    values: Any = copy_finite(centers) if plain and centers.shape == shape else None
+    if values is not None:
+        return values  # the usual case
     if type(centers) is not np.ndarray and is_foreign(centers):
         centers = to_host(centers)
     names = getattr(centers, "columns", None)
@@ -193,18 +197,14 @@ def checked_centers(estimator: Any, centers: Any, table: Description) -> FloatAr
             f"The columns of init are {list(names)}, those of X {list(expected)}. Give the "
             "same columns in the same order."
         )
-    plain = type(centers) is np.ndarray and centers.dtype.kind == "f"
-    if (centers.ndim if plain else np.ndim(centers)) != 2:
+    if np.ndim(centers) != 2:
         raise ValueError(
             f"init gives {type(centers).__name__} of {np.ndim(centers)} dimensions; expected "
             f"centers of shape {shape}."
         )
-    values: Any = None
     if not table.layout.is_numeric:
         values = as_table(centers, input_name="init")
-    elif plain and centers.size:
-        values = copy_finite(centers)  # the usual case
-    if values is None:
+    else:
         values = check_array(centers, dtype=np.float64, copy=True, input_name="init")
     if values.shape != shape:
         raise ValueError(
