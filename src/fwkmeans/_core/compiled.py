@@ -345,7 +345,7 @@ def alternate(
     that change their cluster are summed, where these are few. With `label`, rows are labeled by the
     start with the lowest objective.
     """
-    objective, history, n_iter, flags, best, labels, total, mass = run_starts(
+    objective, history, n_iter, flags, best, labels, total, mass, _ = run_starts(
         block,
         rule,
         table,
@@ -387,7 +387,8 @@ def run_starts(
     """Do what `alternate` does, and return what the core returns.
 
     These are objectives, history, numbers of iterations, flags (3, R), and the start by which rows
-    are labeled, or -1, with labels, the sum of dissimilarities, and the mass of each cluster.
+    are labeled, or -1, with labels, the sum of dissimilarities, the mass of each cluster, and the
+    objective with that sum.
     """
     n_starts, n_clusters, _ = centers.shape
     n_rows = block.rows.shape[0]
@@ -402,7 +403,7 @@ def run_starts(
     labels = np.empty(n_rows, dtype=np.int32) if label else None
     mass = np.empty(n_clusters) if label else None
     work = n_rows * centers.size
-    history, best, total = _kernels.alternate(
+    history, best, total, inertia = _kernels.alternate(
         block.rows,
         _block(block, work * _ITERATIONS),
         (*rule[:6], _of_starts(rule.parameter, n_starts), _of_starts(rule.second, n_starts)),
@@ -423,7 +424,7 @@ def run_starts(
         mass,
         block.n_threads if work > _SMALL * n_starts else 1,
     )
-    return objective, history, n_iter, flags, best, labels, total, mass
+    return objective, history, n_iter, flags, best, labels, total, mass, inertia
 
 
 def _of_starts(value: Any, n_starts: int) -> Any:

@@ -17,15 +17,16 @@ struct Ended {
 // How rows are labeled by a start that has ended: by its public centers, which have the type of the rows, and its
 // weights (_engine/state.py, assignment_of).
 struct Final {
+    RuleOfStart rule;
     Weighting weighting;
     std::vector<double> centers;
     Starts starts;
 
     template <class T>
     Final(const Problem<T>& problem, index start, const double* ended, const double* weights, double constant,
-          const double* groups) {
+          const double* groups)
+        : rule(problem.rule, problem.n_clusters, problem.rows.n_features) {
         const index k = problem.n_clusters, m = problem.rows.n_features;
-        RuleOfStart rule(problem.rule, k, m);
         weighting.set(weights, k * m, constant, groups, k * problem.rule.n_groups);
         rule.set_start(start);
         rule.measure(weighting);

@@ -371,7 +371,7 @@ std::vector<double> of_starts(const nb::handle& given, index r) {
 // constants and groups are IN and OUT; flags: (3, R) converged, has_empty, given_up. Returns the history,
 // (R, most iterations), NaN where a start has ended. With labels, (n) OUT, and masses, (K) OUT, also the start
 // with the lowest objective (-1 if there is none), by whose centers, in the type of the rows, rows are labeled,
-// and the sum of their dissimilarities.
+// the sum of their dissimilarities, and the objective with that.
 template <class T>
 nb::tuple alternate(
     Table<T> X, nb::tuple block, nb::tuple rule, nb::object guards, std::optional<nb::tuple> partition,
@@ -448,17 +448,18 @@ nb::tuple alternate(
         flags.data()[r + start] = run.has_empty;
         flags.data()[2 * r + start] = run.given_up;
     }
-    double total = 0;
+    double total = 0, inertia = 0;
     if (best >= 0) {
         const Rows<T>& rows = laid->problem.rows;
         total = labeled ? sum_rows(rows, end->starts, label_threads, labels->data())
                         : assign_rows(rows, end->starts, label_threads, true, labels->data());
         total *= end->weighting.scale;
+        inertia = end->rule.with_terms(total, end->weighting);
         std::fill_n(mass->data(), k, 0.0);
         add_mass_of_rows(labels->data(), input.rows.sample_weight, input.rows.n_rows, k, mass->data());
     }
     const nb::ndarray<nb::numpy, double, nb::ndim<2>> kept(history, {std::size_t(r), longest}, owner);
-    return nb::make_tuple(kept, best, total);
+    return nb::make_tuple(kept, best, total, inertia);
 }
 
 // How many cells of each row, and of each column in rows with weight, are there; adds to in_column.

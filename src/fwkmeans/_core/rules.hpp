@@ -236,7 +236,10 @@ class RuleOfStart {
         }
         part = w.scale * weighted;
         for (index j = 0; j < k_; ++j) by_cluster_[j] = w.offsets[j] * mass[j];
-        const double by_rows = part + w.scale * sum_of(by_cluster_.data(), k_);
+        return with_terms(part + w.scale * sum_of(by_cluster_.data(), k_), w);
+    }
+    // The objective from what rows add with their offsets.
+    double with_terms(double by_rows, const Weighting& w) {
         if (rule_.kind == RuleKind::entropy && !rule_.option) {
             times(parameter_, w.entropies);
             return by_rows + sum_of(by_cluster_.data(), k_);

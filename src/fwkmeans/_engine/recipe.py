@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fwkmeans._support.warn import silent_overflow
 from fwkmeans.typing import (
     Assignment,
     BoolArray,
@@ -69,7 +70,7 @@ def bind_parts(recipe: Recipe, source: Source, table: Description) -> tuple[Reci
     means = parts.center.is_mean and not parts.dissimilarity.needs_labels
     if means and table.layout.is_numeric:
         return parts, table  # it already has the means, and the sums of squares about them
-    with np.errstate(over="ignore", invalid="ignore"):
+    with silent_overflow():
         table = _described(parts, source, table)
         table = _with_category_scale(table, getattr(recipe.dissimilarity, "category_weight", 1.0))
     return bound(table), table

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import sys
 import warnings
+from contextlib import AbstractContextManager
 from types import FrameType
+from typing import Any
+
+import numpy as np
 
 _INSIDE = ("fwkmeans", "sklearn", "joblib")
 
@@ -28,6 +32,11 @@ def caller_outside() -> FrameType:
     while frame.f_back is not None and _package(frame) in _INSIDE:
         frame = frame.f_back
     return frame
+
+
+def silent_overflow() -> AbstractContextManager[Any]:
+    """Let NumPy say nothing of numbers that overflow, which are refused in words later."""
+    return np.errstate(over="ignore", invalid="ignore")
 
 
 def _package(frame: FrameType) -> str:

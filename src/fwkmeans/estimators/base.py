@@ -33,7 +33,7 @@ from fwkmeans._support.arrays import is_dask, like, to_host
 from fwkmeans._support.checks import one_value_a_start
 from fwkmeans._support.progress import show_progress
 from fwkmeans._support.sklearn_compat import NotebookMixin
-from fwkmeans._support.warn import warn_user
+from fwkmeans._support.warn import silent_overflow, warn_user
 from fwkmeans._tabular.columns import describe_columns
 from fwkmeans.estimators.categories import describe_categories
 from fwkmeans.estimators.constraints import check_parameters
@@ -165,9 +165,9 @@ class BaseFeatureWeightedKMeans(
         settings = check_settings(self)
         for name in ("_stream", "n_steps_"):  # of partial_fit
             self.__dict__.pop(name, None)
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
-            usual = settings is not None and sample_weight is None and device is None
-            if not (usual and fit_plainly(self, X, settings)):
+        usual = settings is not None and sample_weight is None and device is None
+        if not (usual and fit_plainly(self, X, settings)):
+            with silent_overflow():
                 self._fit_checked(X, sample_weight, device)
         if type(X) is np.ndarray and device is None:
             return  # all is NumPy's
@@ -238,7 +238,7 @@ class BaseFeatureWeightedKMeans(
         """
         self._check_parameters()
         check_decay(decay)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with silent_overflow():
             for rows, weight in batches_of(X, sample_weight, batch_size):
                 learn_batch(self, rows, weight, float(decay))
         return self
@@ -374,7 +374,7 @@ class BaseFeatureWeightedKMeans(
         """
         self._check_is_fitted()
         warn_if_searched()
-        with np.errstate(over="ignore", invalid="ignore"):
+        with silent_overflow():
             given = self._opened(X, sample_weight, reset=False, device=device)
             source, table = self._described(given, reset=False)
             _, table = self._bound(self._parts, source, table)

@@ -24,12 +24,13 @@ from fwkmeans._engine import Recipe, Run, bind_parts, check_recipe, is_in_core, 
 from fwkmeans._support.checks import SIMPLE, check_parameters
 from fwkmeans._support.copies import copied
 from fwkmeans._support.threads import effective_n_threads
+from fwkmeans._support.warn import silent_overflow
 from fwkmeans.estimators import dominance
 from fwkmeans.estimators.inputs import is_plain, set_columns
 from fwkmeans.estimators.spreads import MOST
 from fwkmeans.estimators.starts import Problem, checked_centers, is_anomalous, n_starts_of
 from fwkmeans.sources import MemorySource, describe
-from fwkmeans.typing import Block, Description, FloatArray, Labeled, WeightContext, Weights
+from fwkmeans.typing import Block, Description, FloatArray, Labeled, Weights
 from fwkmeans.weighting import WeightRule
 
 __all__ = ["Settings", "check_settings", "fit_plainly"]
@@ -159,7 +160,8 @@ def fit_plainly(model: Any, X: Any, settings: Settings | None) -> bool:
         if is_set:
             return True
     problem = Problem(MemorySource.of_plain(X, n_threads), recipe, table, n_clusters, X)
-    model._set_run(problem, model._best_run(problem, n_starts) if run is None else run)
+    with silent_overflow():
+        model._set_run(problem, model._best_run(problem, n_starts) if run is None else run)
     return True
 
 
@@ -197,7 +199,7 @@ def _fit_start(
     memory = dict(weights.memory)
     constant = np.array(memory["constant"]).ravel() if "constant" in memory else np.array([np.nan])
     values = weights.values.copy()
-    objective, history, n_iter, flags, best, labels, total, mass = core.run_starts(
+    objective, history, n_iter, flags, best, labels, total, mass, inertia = core.run_starts(
         block,
         rule.in_core,
         table,
@@ -216,13 +218,12 @@ def _fit_start(
     if best < 0:
         return False, None
     remember(memory, constant)
-    found, sums = Weights(values, memory), np.array([total])
     clear = flags[0, 0] and math.isfinite(total) and 0.0 not in mass.tolist()
     if not clear or core.largest_share(values[0]) > _CLEAR:
-        labeled = Labeled(0, labels, sums, mass)
+        labeled = Labeled(0, labels, np.array([total]), mass)
         ended = n_iter.item(), bool(flags[0, 0]), bool(flags[1, 0]), labeled
+        found = Weights(values, memory)
         return False, Run(centers, found, objective.item(), history[0], *ended)
-    inertia = rule.objective(sums, found, WeightContext(mass[None], found, table))
     if settings.takes_categories:
         model.category_frequencies_, model.modes_ = {}, {}
     for name, of_rule in settings.shown:
@@ -239,6 +240,6 @@ def _fit_start(
         n_iter_=n_iter.item(),
         converged_=True,
         labels_=labels,
-        inertia_=inertia.item(),
+        inertia_=inertia,
     )
     return True, None
