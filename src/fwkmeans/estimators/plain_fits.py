@@ -180,6 +180,16 @@ def _adapted(recipe: Recipe, table: Description, n_clusters: int) -> Recipe:
     return Recipe(dissimilarity, center, copied(rule) if rule is parts[2] else rule)
 
 
+def _initial_weights(rule: Any, n_clusters: int, table: Description) -> Weights:
+    """Return the weights that a start begins with."""
+    if type(rule).initial is WeightRule.initial:  # equal ones: nothing is computed
+        equal: Weights = rule.initial(1, n_clusters, table)
+        return equal
+    with silent_overflow():
+        weights: Weights = rule.initial(1, n_clusters, table)
+    return weights
+
+
 def _fit_start(
     model: Any,
     settings: Settings,
@@ -195,7 +205,7 @@ def _fit_start(
     """
     core: Any = compiled
     rule: Any = recipe.weighting
-    weights = rule.initial(1, len(centers), table)
+    weights = _initial_weights(rule, len(centers), table)
     memory = dict(weights.memory)
     constant = np.array(memory["constant"]).ravel() if "constant" in memory else np.array([np.nan])
     values = weights.values.copy()

@@ -15,7 +15,7 @@ from fwkmeans._core.functions import copy_finite
 from fwkmeans._engine import ARRAYS_A_PART, Outcome, Recipe, alternate, keeps_labels
 from fwkmeans._init import INITIALIZATIONS, Seeds, anomalous_start, initial_weights
 from fwkmeans._support.arrays import is_foreign, to_host
-from fwkmeans._support.warn import warn_user
+from fwkmeans._support.warn import silent_overflow, warn_user
 from fwkmeans._tabular.coding import Coding
 from fwkmeans._tabular.columns import as_table, read_categorical
 from fwkmeans.sources import DeviceSource, indicators
@@ -185,9 +185,9 @@ def checked_centers(estimator: Any, centers: Any, table: Description) -> FloatAr
     """Return centers that a user passed, or raise an error that says what is wrong with them."""
     shape = (estimator.n_clusters, estimator.n_features_in_)
     plain = type(centers) is np.ndarray and centers.dtype.kind == "f" and table.layout.is_numeric
-    values: Any = copy_finite(centers) if plain and centers.shape == shape else None
-    if values is not None:
-        return values  # the usual case
+    usual = copy_finite(centers) if plain and centers.shape == shape else None
+    if usual is not None:
+        return usual
     if type(centers) is not np.ndarray and is_foreign(centers):
         centers = to_host(centers)
     names = getattr(centers, "columns", None)
@@ -202,10 +202,12 @@ def checked_centers(estimator: Any, centers: Any, table: Description) -> FloatAr
             f"init gives {type(centers).__name__} of {np.ndim(centers)} dimensions; expected "
             f"centers of shape {shape}."
         )
+    values: Any
     if not table.layout.is_numeric:
         values = as_table(centers, input_name="init")
     else:
-        values = check_array(centers, dtype=np.float64, copy=True, input_name="init")
+        with silent_overflow():
+            values = check_array(centers, dtype=np.float64, copy=True, input_name="init")
     if values.shape != shape:
         raise ValueError(
             f"The shape of the initial centers {values.shape} does not match the number of "
