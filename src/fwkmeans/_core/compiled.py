@@ -32,7 +32,6 @@ from fwkmeans.typing import (
 
 __all__ = [
     "SEGMENT",
-    "SHAREABLE",
     "accumulate_all",
     "allowance",
     "alternate",
@@ -71,7 +70,7 @@ exp, log, copy_finite = _kernels.exp, _kernels.log, _kernels.copy_finite
 allowance = _kernels.allowance
 summarize, sum_x_log_x, to_unit = _kernels.summarize, _kernels.sum_x_log_x, _kernels.to_unit
 instruction_set, largest_share = _kernels.instruction_set, _kernels.largest_share
-n_segments, SEGMENT, SHAREABLE = _kernels.n_segments, _kernels.SEGMENT, _kernels.SHAREABLE
+n_segments, SEGMENT = _kernels.n_segments, _kernels.SEGMENT
 
 # Below this many multiply-adds a second thread costs more than it saves.
 _SMALL = 1 << 19
@@ -437,8 +436,7 @@ def _of_starts(value: Any, n_starts: int) -> Any:
 
 def uses_one_thread(n_rows: int, n_features: int, n_clusters: int) -> bool:
     """Tell whether the loop of a single start takes one thread, however many there are."""
-    # with weights of its own, a cluster takes two multiply-adds for each cell
-    return n_rows < 2 * SEGMENT and 2 * n_rows * n_features * n_clusters < SHAREABLE
+    return n_rows < 2 * SEGMENT and not _kernels.is_shareable(n_rows, n_features, n_clusters)
 
 
 def spread(

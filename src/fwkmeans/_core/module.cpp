@@ -49,7 +49,7 @@ std::vector<double> assign_parts(const Rows<T>& rows, const Starts& starts, int 
     const index n = rows.n_rows, segments = segments_of(n, starts);
     std::vector<double> objective(segments, 0.0), distances;
     const index pieces = segments > 1 ? 1 : std::min<index>(2 * n_threads, n / PIECE);
-    const index work = n * starts.n_clusters * starts.n_features * (starts.shared ? 1 : 2);
+    const index work = work_of(n, starts.n_features, starts.n_clusters, starts.shared);
     const auto of_part = [&](index begin, double* sum) {
         Labels part = wanted;
         part.labels += begin;
@@ -657,7 +657,10 @@ NB_MODULE(_kernels, m) {
     m.def("largest_share", &fwk::largest_share);
     m.def("add_masses", &fwk::add_masses, nb::arg(), nb::arg().none(), nb::arg());
     m.def("n_segments", &fwk::n_segments);
-    m.attr("SHAREABLE") = fwk::SHAREABLE;
+    // whether threads share passes over the rows of a single segment, if clusters have weights of their own
+    m.def("is_shareable", [](fwk::index n_rows, fwk::index n_features, fwk::index n_clusters) {
+        return fwk::work_of(n_rows, n_features, n_clusters, false) >= fwk::SHAREABLE;
+    });
     m.attr("SEGMENT") = fwk::SEGMENT;
     m.def("instruction_set", fwk::name_of_instruction_set);
     m.def("x86_level", [](std::uint32_t leaf1_ecx, std::uint32_t leaf7_ebx,

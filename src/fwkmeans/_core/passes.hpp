@@ -16,8 +16,11 @@
 namespace fwk {
 
 // Multiply-adds from which threads share passes over the rows of a single segment: to wake them, and to wait for
-// the last one, takes as long as smaller passes do.
-constexpr index SHAREABLE = 2000000;
+// the last one, takes as long as smaller passes do. Besides the race, sums and distances take about ten for each cell.
+constexpr index SHAREABLE = 2000000, BESIDE_RACE = 10;
+inline index work_of(index n_rows, index n_features, index n_clusters, bool shared) {
+    return n_rows * n_features * (n_clusters * (shared ? 1 : 2) + BESIDE_RACE);
+}
 
 // Rows up to which helpers are kept awake. Longer passes give the system time to find a processor for each thread, and on
 // a busy machine it finds better ones.
@@ -73,7 +76,7 @@ struct Problem {
     // Packed rows race so fast that starts side by side take less time, if each thread has one.
     bool shareable() const {
         const bool gains = bounded || (rows.packed && n_starts < n_threads);
-        return n_segments > 1 || (gains && rows.n_rows * race() >= SHAREABLE);
+        return n_segments > 1 || (gains && work_of(rows.n_rows, rows.n_features, n_clusters, rule.shared) >= SHAREABLE);
     }
 };
 
