@@ -284,10 +284,19 @@ def test_same_bits_for_any_number_of_threads_and_any_batch(n_starts):
         np.testing.assert_array_equal(run.history[0], together.history[start, :n_iter])
 
 
-@pytest.mark.parametrize("kind", ["plain", "single", "Fortran", "weights", "gaps", "doubtful"])
+@pytest.mark.parametrize(
+    "kind", ["plain", "single", "Fortran", "weights", "gaps", "doubtful", "lost digits"]
+)
 @pytest.mark.parametrize(
     "rule",
-    [UniformWeights(), EntropyWeights(), EntropyWeights(dispersion="mean"), GroupEntropyWeights()],
+    [
+        UniformWeights(),
+        EntropyWeights(),
+        EntropyWeights(dispersion="mean"),
+        GroupEntropyWeights(),
+        ClusterPowerWeights(smoothing="refresh"),
+        ClusterPowerWeights(smoothing="inside", guard=0.2),
+    ],
     ids=repr,
 )
 @pytest.mark.parametrize("bounded", [True, False])  # by bounds; packed once for all passes
@@ -303,9 +312,15 @@ def test_same_bits_where_threads_share_a_small_wide_table(bounded, rule, kind):
     X = X.astype(np.float32 if kind == "single" else np.float64)
     X = np.asfortranarray(X) if kind == "Fortran" else X
     X = with_gaps(X, rng) if kind == "gaps" else X
+    if kind == "lost digits":  # of some clusters: narrow ones that move far, beside a wide one
+        X = 1e3 * rng.integers(0, 2, (9, n_features))[rng.integers(0, 9, 700)] + 1e-3 * X
+        X[:99] = 1e3 * rng.normal(size=(99, n_features))
     weight = rng.random(700) * (np.arange(700) % 7 > 0) if kind == "weights" else None
     stop = {"max_iter": 3, "tol": 1e-7}
     one, three = (_problem(X, rule, n_clusters, 1, weight, n_threads) for n_threads in (1, 3))
+    if kind == "lost digits":
+        one[3][...] += 1.0
+        three[3][...] = one[3]
     expected = alternate_in_python(*one, **stop)
     for problem in (one, three):
         assert alternate_in_core(*problem, **stop) is not None

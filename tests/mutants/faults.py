@@ -2059,6 +2059,20 @@ among(
         "std::max_element(own.potential.begin(), own.potential.end())",
         "tests/_core/test_spreading.py",
     ),
+    (
+        "final-distances-of-the-first-piece",
+        "forgotten",
+        "part.distances = distances.data() + begin;",
+        "part.distances = distances.data();",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "objective-of-final-labels-without-terms",
+        "forgotten",
+        "inertia = end->rule.with_terms(total, end->weighting);",
+        "inertia = total;",
+        "tests/estimators/test_plain_fits.py",
+    ),
 )
 among(
     "_core/moves.hpp",
@@ -2200,6 +2214,13 @@ among(
         "tests/_engine/test_in_core.py",
     ),
     (
+        "core-loop-keeps-lost-digits",
+        "forgotten",
+        "                passes_.sum_again(starts_of(moved_.data()), j, j + 1);\n",
+        "",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
         "core-labels-by-centers-before-rounding",
         "forgotten",
         "centers.push_back(double(T(ended[i])));",
@@ -2248,6 +2269,13 @@ among(
         "forgotten",
         "packed.shift[v] = F(shift[v]);",
         "packed.shift[v] = F(0 * shift[v]);",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "packed-panels-of-the-first-piece",
+        "forgotten",
+        "block.panels = packed.panels + begin * m;",
+        "block.panels = packed.panels;",
         "tests/_engine/test_in_core.py",
     ),
 )
@@ -2388,6 +2416,13 @@ among(
         "forgotten case",
         "if (!rule_.varying[v]) out[v] = 0;",
         "if (!rule_.varying[v]) out[v] = 1;",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-rule-entropies-of-the-last-weights",
+        "stale",
+        "        measure(after, first, last);\n",
+        "",
         "tests/_engine/test_in_core.py",
     ),
     (
