@@ -62,8 +62,8 @@ __all__ = [
     "sum_x_log_x",
     "summarize",
     "take_rows",
+    "takes_threads",
     "to_unit",
-    "uses_one_thread",
 ]
 
 exp, log, copy_finite = _kernels.exp, _kernels.log, _kernels.copy_finite
@@ -434,9 +434,14 @@ def _of_starts(value: Any, n_starts: int) -> Any:
     return np.ascontiguousarray(np.broadcast_to(numbers, (n_starts, 1, 1)))
 
 
-def uses_one_thread(n_rows: int, n_features: int, n_clusters: int) -> bool:
-    """Tell whether the loop of a single start takes one thread, however many there are."""
-    return n_rows < 2 * SEGMENT and not _kernels.is_shareable(n_rows, n_features, n_clusters)
+def takes_threads(
+    n_rows: int, n_features: int, n_clusters: int, n_starts: int, shared: bool
+) -> bool:
+    """Tell whether the loop of so many starts takes several threads, if there are."""
+    if n_starts * n_rows * n_features * n_clusters * _ITERATIONS <= _SMALL:
+        return False
+    apart = n_starts > 1 or n_rows >= 2 * SEGMENT
+    return apart or _kernels.is_shareable(n_rows, n_features, n_clusters, shared)
 
 
 def spread(

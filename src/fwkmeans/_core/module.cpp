@@ -657,9 +657,9 @@ NB_MODULE(_kernels, m) {
     m.def("largest_share", &fwk::largest_share);
     m.def("add_masses", &fwk::add_masses, nb::arg(), nb::arg().none(), nb::arg());
     m.def("n_segments", &fwk::n_segments);
-    // whether threads share passes over the rows of a single segment, if clusters have weights of their own
-    m.def("is_shareable", [](fwk::index n_rows, fwk::index n_features, fwk::index n_clusters) {
-        return fwk::work_of(n_rows, n_features, n_clusters, false) >= fwk::SHAREABLE;
+    // whether passes over the rows of a single segment are long enough for threads to share them
+    m.def("is_shareable", [](fwk::index n_rows, fwk::index n_features, fwk::index n_clusters, bool shared) {
+        return fwk::work_of(n_rows, n_features, n_clusters, shared) >= fwk::SHAREABLE;
     });
     m.attr("SEGMENT") = fwk::SEGMENT;
     m.def("instruction_set", fwk::name_of_instruction_set);

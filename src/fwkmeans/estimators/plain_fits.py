@@ -138,8 +138,8 @@ def fit_plainly(model: Any, X: Any, settings: Settings | None) -> bool:
     if n_rows < n_clusters or not (flags.aligned and flags.forc):
         return False
     core: Any = compiled
-    n_threads = 1
-    if n_starts > 1 or not core.uses_one_thread(n_rows, n_features, n_clusters):
+    n_threads, rule = 1, settings.recipe.weighting
+    if core.takes_threads(n_rows, n_features, n_clusters, n_starts, rule.shared):
         n_threads = _n_threads(model.n_jobs, *core.allowance())
     block = Block(X, None, 0, n_threads)
     table = core.describe_complete(block)
