@@ -89,6 +89,24 @@ def test_helpers_may_run_where_their_caller_may():
     pytest.fail("a thread stays on the processors where it was woken")
 
 
+MANY_PROCESSORS = """
+import os
+import numpy as np
+from fwkmeans import EWKMeans
+X = np.random.default_rng(0).normal(size=(500, 200)) + np.arange(500)[:, None] % 10
+before = len(os.listdir("/proc/self/task"))
+fits = [EWKMeans(10, init=X[:10], n_jobs=jobs, max_iter=5, tol=0).fit(X) for jobs in (1, 64)]
+assert fits[0].inertia_ == fits[1].inertia_
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+@linux_only
+def test_a_small_table_does_not_keep_many_processors_busy():
+    n_more = int(python(MANY_PROCESSORS))
+    assert 1 <= n_more <= 7, "a pass over it takes some 50 microseconds of one processor"
+
+
 def test_python_goes_on_while_a_pass_runs():
     # windows over one line: a table of many rows in little memory
     rows = np.lib.stride_tricks.sliding_window_view(np.random.default_rng(0).normal(size=10**6), 20)

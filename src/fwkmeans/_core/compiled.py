@@ -62,8 +62,8 @@ __all__ = [
     "sum_x_log_x",
     "summarize",
     "take_rows",
-    "takes_threads",
     "to_unit",
+    "useful_threads",
 ]
 
 exp, log, copy_finite = _kernels.exp, _kernels.log, _kernels.copy_finite
@@ -72,11 +72,16 @@ summarize, sum_x_log_x, to_unit = _kernels.summarize, _kernels.sum_x_log_x, _ker
 instruction_set, largest_share = _kernels.instruction_set, _kernels.largest_share
 n_segments, SEGMENT = _kernels.n_segments, _kernels.SEGMENT
 
-# Below this many multiply-adds a second thread costs more than it saves.
+# Below this many multiply-adds for each thread, the last one costs more than it saves.
 _SMALL = 1 << 19
 _POWER = 16  # cost of a power in multiply-adds
 _PIECE = 8192  # rows whose missing cells are counted together
 _ITERATIONS = 10  # of a start, to tell small problems from large ones
+
+
+def _threads(n_threads: int, work: int) -> int:
+    """Return how many threads so much work keeps busy, of those there are."""
+    return min(n_threads, 1 + (work - 1) // _SMALL) if work > _SMALL else 1
 
 
 def _block(block: Block, work: int) -> tuple[Any, ...]:
@@ -88,7 +93,7 @@ def _block(block: Block, work: int) -> tuple[Any, ...]:
         block.first_row,
         block.gaps,
         block.stretch,
-        block.n_threads if work > _SMALL else 1,
+        _threads(block.n_threads, work),
     )
 
 
@@ -145,7 +150,7 @@ def accumulate_all(
         np.ascontiguousarray(reference),
         update.view(np.uint8),
         None if known is None else _last_pass(known),
-        n_threads if work > _SMALL else 1,
+        _threads(n_threads, work),
         numbers.floats,
         numbers.integers,
     )
@@ -421,7 +426,7 @@ def run_starts(
         flags.view(np.uint8),
         labels,
         mass,
-        block.n_threads if work > _SMALL * n_starts else 1,
+        _threads(block.n_threads, work // n_starts),
     )
     return objective, history, n_iter, flags, best, labels, total, mass, inertia
 
@@ -434,14 +439,13 @@ def _of_starts(value: Any, n_starts: int) -> Any:
     return np.ascontiguousarray(np.broadcast_to(numbers, (n_starts, 1, 1)))
 
 
-def takes_threads(
+def useful_threads(
     n_rows: int, n_features: int, n_clusters: int, n_starts: int, shared: bool
-) -> bool:
-    """Tell whether the loop of so many starts takes several threads, if there are."""
+) -> int:
+    """Return how many threads the loop of so many starts keeps busy, if there are."""
     if n_starts * n_rows * n_features * n_clusters * _ITERATIONS <= _SMALL:
-        return False
-    apart = n_starts > 1 or n_rows >= 2 * SEGMENT
-    return apart or _kernels.is_shareable(n_rows, n_features, n_clusters, shared)
+        return 1
+    return _kernels.useful_threads(n_rows, n_features, n_clusters, n_starts, shared)
 
 
 def spread(
@@ -465,7 +469,7 @@ def spread(
         cumulative,
         np.asarray(seeds, dtype=np.uint32),
         n_trials,
-        n_threads if work > _SMALL else 1,
+        _threads(n_threads, work),
         chosen,
     )
     return chosen

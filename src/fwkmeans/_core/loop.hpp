@@ -232,12 +232,12 @@ class Loop {
         };
         const auto* then = problem_.updates ? nullptr : &follow;  // later, if sums are kept
         if (!problem_.bounded) {
-            moved_on_ = passes_.accumulate(starts, problem_.updates ? labels_.data() : nullptr, update, nullptr, then);
+            has_moved_ = passes_.accumulate(starts, problem_.updates ? labels_.data() : nullptr, update, nullptr, then);
             fingerprint_ = *passes_.total().fingerprint;
             passes_.choose_races();
         } else {
             const Bounds bounds = moved_bounds();
-            moved_on_ = passes_.accumulate(starts, labels_.data(), update, &bounds, then);
+            has_moved_ = passes_.accumulate(starts, labels_.data(), update, &bounds, then);
             // the vectors are swapped later, and keep what this points to
             last_ = {centers_.data(), weighting_.effective.data(), rule_.n_own(), nullptr};
             fingerprint_ += *passes_.total().fingerprint;
@@ -408,8 +408,8 @@ class Loop {
     // Moves all centers that have not moved yet. Where one has moved so far that digits cancel, rows are summed
     // about the new one (Minkowski.dispersion). False if not all dispersions are finite.
     bool move_centers() {
-        if (!moved_on_) team_.share(k_, k_ * m_, [&](index first, index last) { move(first, last); });
-        moved_on_ = false;
+        if (!has_moved_) team_.share(k_, k_ * m_, [&](index first, index last) { move(first, last); });
+        has_moved_ = false;
         const bool lost = std::find(lost_.begin(), lost_.end(), 1) != lost_.end();
         if (lost) sum_about(moved_.data());
         for (index j = 0; lost && j < k_; ++j)
@@ -489,7 +489,7 @@ class Loop {
     std::uint64_t fingerprint_ = 0, last_print_ = 0;
     std::int64_t changed_ = 0;
     bool has_print_ = false, has_total_ = false, all_vary_ = false;
-    bool moved_on_ = false;  // whether the pass has moved the centers
+    bool has_moved_ = false;  // whether the pass has moved the centers
     int age_ = 0;
     index start_ = -1;  // the start that has ended last, and its objective; -1 if it has left no bounds
     double objective_ = 0;

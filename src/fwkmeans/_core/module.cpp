@@ -429,6 +429,7 @@ nb::tuple alternate(
             end.emplace(problem, best, centers.data() + best * size, weights.data() + best * size,
                         constants.data()[best], groups.data() + best * k * problem.rule.n_groups);
         }
+        label_threads = int(std::min<index>(label_threads, n_useful(problem.work())));
         for (std::size_t i = 0; best >= 0 && !labeled && i < loops.size(); ++i)
             labeled = loops[i]->label(best, *end, labels->data());
         loops.clear();
@@ -573,6 +574,13 @@ nb::tuple allowance() {
                           variable("LOKY_MAX_CPU_COUNT"));
 }
 
+// Threads that the loops of so many starts keep busy.
+index useful_threads(index n_rows, index n_features, index n_clusters, index n_starts, bool shared) {
+    const index work = work_of(n_rows, n_features, n_clusters, shared);
+    const bool alone = n_rows < 2 * SEGMENT && work < SHAREABLE;  // a single segment, in short passes
+    return std::max(n_starts, alone ? 1 : n_useful(work));
+}
+
 // exp and log of the core for NumPy, so that rules in Python and in here have the same bits.
 void exp(In<double> x, Out<double> out) { elementwise().exp(x.data(), out.data(), index(x.size())); }
 void log(In<double> x, Out<double> out) { elementwise().log(x.data(), out.data(), index(x.size())); }
@@ -657,10 +665,7 @@ NB_MODULE(_kernels, m) {
     m.def("largest_share", &fwk::largest_share);
     m.def("add_masses", &fwk::add_masses, nb::arg(), nb::arg().none(), nb::arg());
     m.def("n_segments", &fwk::n_segments);
-    // whether passes over the rows of a single segment are long enough for threads to share them
-    m.def("is_shareable", [](fwk::index n_rows, fwk::index n_features, fwk::index n_clusters, bool shared) {
-        return fwk::work_of(n_rows, n_features, n_clusters, shared) >= fwk::SHAREABLE;
-    });
+    m.def("useful_threads", &fwk::useful_threads);
     m.attr("SEGMENT") = fwk::SEGMENT;
     m.def("instruction_set", fwk::name_of_instruction_set);
     m.def("x86_level", [](std::uint32_t leaf1_ecx, std::uint32_t leaf7_ebx,

@@ -21,6 +21,8 @@ constexpr index SHAREABLE = 2000000, BESIDE_RACE = 10;
 inline index work_of(index n_rows, index n_features, index n_clusters, bool shared) {
     return n_rows * n_features * (n_clusters * (shared ? 1 : 2) + BESIDE_RACE);
 }
+// Threads that such a pass keeps busy: each needs its part of the work, or waking the others takes longer.
+inline index n_useful(index work) { return std::max<index>(2, work / (SHAREABLE / 2)); }
 
 // Rows up to which helpers are kept awake. Longer passes give the system time to find a processor for each thread, and on
 // a busy machine it finds better ones.
@@ -67,17 +69,23 @@ struct Problem {
         const bool simple = !rule.has_offsets() || each >= 100;
         return (updates || worthwhile) && simple && n_clusters > 1;
     }
-    // Whether starts run one after the other, each by all threads if its passes can be shared.
-    bool is_team() const { return n_threads > 1 && n_starts < 2 * n_threads; }
-    // Threads that share the passes of a start.
-    int n_sharing() const { return is_team() && shareable() ? n_threads : 1; }
+    // Threads that share the passes of a start. Starts run one after the other then, unless so many of them keep more
+    // threads busy side by side.
+    int n_sharing() const {
+        const int team = int(std::min<index>(n_threads, n_useful(work())));
+        return n_starts < 2 * team && shareable() ? team : 1;
+    }
     // Threads that are kept awake for passes, or for starts side by side.
-    int n_attentive() const { return rows.n_rows > SHORT ? 1 : n_starts > 1 ? n_threads : n_sharing(); }
+    int n_attentive() const {
+        const int team = n_sharing();
+        return rows.n_rows > SHORT ? 1 : team > 1 ? team : int(std::min<index>(n_threads, n_starts));
+    }
     // Packed rows race so fast that starts side by side take less time, if each thread has one.
     bool shareable() const {
         const bool gains = bounded || (rows.packed && n_starts < n_threads);
-        return n_segments > 1 || (gains && work_of(rows.n_rows, rows.n_features, n_clusters, rule.shared) >= SHAREABLE);
+        return n_segments > 1 || (gains && work() >= SHAREABLE);
     }
+    index work() const { return work_of(rows.n_rows, rows.n_features, n_clusters, rule.shared); }
 };
 
 // One pass for one start: sums over all segments, added in their order. With a team its threads take the

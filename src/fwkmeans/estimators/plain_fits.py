@@ -138,9 +138,10 @@ def fit_plainly(model: Any, X: Any, settings: Settings | None) -> bool:
     if n_rows < n_clusters or not (flags.aligned and flags.forc):
         return False
     core: Any = compiled
-    n_threads, rule = 1, settings.recipe.weighting
-    if core.takes_threads(n_rows, n_features, n_clusters, n_starts, rule.shared):
-        n_threads = _n_threads(model.n_jobs, *core.allowance())
+    shared = settings.recipe.weighting.shared
+    n_threads = core.useful_threads(n_rows, n_features, n_clusters, n_starts, shared)
+    if n_threads > 1:
+        n_threads = min(n_threads, _n_threads(model.n_jobs, *core.allowance()))
     block = Block(X, None, 0, n_threads)
     table = core.describe_complete(block)
     if table is None:
