@@ -53,9 +53,9 @@ default="from_dtype"
     `fit` (the first batch) has not seen. "ignore" treats it as different from every cluster, like
     the row of zeros that `sklearn.preprocessing.OneHotEncoder` gives; "error" raises an error.""",
     "n_jobs": """n_jobs : int, default=None
-    Number of threads. None means all cores that the process may run on, or ``OMP_NUM_THREADS`` if
-    that is fewer, as in `sklearn.cluster.KMeans`. Results are the same to the bit for any
-    number.""",
+    Number of threads, at most: small tables keep few busy. None means all cores that the process
+    may run on, or ``OMP_NUM_THREADS`` if that is fewer, as in `sklearn.cluster.KMeans`. Results are
+    the same to the bit for any number.""",
     "verbose": """verbose : int, default=0
     With 1 each batch of starts is logged, with 2 each iteration, to the logger "fwkmeans".""",
     "random_state": """random_state : int, RandomState instance or None, default=None
