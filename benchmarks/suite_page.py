@@ -345,9 +345,7 @@ def _html(results: dict[str, Any], plots: dict[str, str]) -> str:
     behind = losses(sections)
     if behind:
         lines = "".join(f"<li>{html.escape(line)}</li>" for line in behind)
-        parts.append(
-            f"<p>A fit takes more than 10 % longer than the peer's (ratios):</p><ul>{lines}</ul>"
-        )
+        parts.append(f"<p>{BEHIND}</p><ul>{lines}</ul>")
     for name, rows in sections.items():
         parts += [f"<h2>{name}</h2>", f"<p>{html.escape(TEXTS.get(name, ''))}</p>"]
         parts += [plots.get(name, ""), _html_table(rows)]
