@@ -33,7 +33,6 @@ from fwkmeans.typing import (
 __all__ = [
     "SEGMENT",
     "accumulate_all",
-    "allowance",
     "alternate",
     "assign",
     "assign_and_accumulate",
@@ -54,6 +53,7 @@ __all__ = [
     "n_segments",
     "no_labels",
     "observed_cells",
+    "places",
     "powers",
     "roots",
     "run_starts",
@@ -67,12 +67,13 @@ __all__ = [
 ]
 
 exp, log, copy_finite = _kernels.exp, _kernels.log, _kernels.copy_finite
-allowance = _kernels.allowance
+places = _kernels.places
 summarize, sum_x_log_x, to_unit = _kernels.summarize, _kernels.sum_x_log_x, _kernels.to_unit
 instruction_set, largest_share = _kernels.instruction_set, _kernels.largest_share
 n_segments, SEGMENT = _kernels.n_segments, _kernels.SEGMENT
 
-# Below this many multiply-adds for each thread, the last one costs more than it saves.
+# Below this many multiply-adds a second thread costs more than it saves, and below a quarter for
+# each, so do others.
 _SMALL = 1 << 19
 _POWER = 16  # cost of a power in multiply-adds
 _PIECE = 8192  # rows whose missing cells are counted together
@@ -81,7 +82,7 @@ _ITERATIONS = 10  # of a start, to tell small problems from large ones
 
 def _threads(n_threads: int, work: int) -> int:
     """Return how many threads so much work keeps busy, of those there are."""
-    return min(n_threads, 1 + (work - 1) // _SMALL) if work > _SMALL else 1
+    return min(n_threads, 4 * work // _SMALL) if work > _SMALL else 1
 
 
 def _block(block: Block, work: int) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from fwkmeans._core import compiled
 from fwkmeans._core.twin import Moments, Summary
+from fwkmeans._support.warn import silent_overflow
 from fwkmeans.typing import FloatArray
 
 _PLAIN = (np.dtype(np.float64), np.dtype(np.float32))  # in the byte order of the machine
@@ -129,6 +130,8 @@ def _summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summ
 def copy_finite(values: FloatArray) -> FloatArray | None:
     """Return a copy of numbers in double precision, None if one is not finite."""
     if compiled is None or values.dtype not in _PLAIN:
-        return values.astype(np.float64) if np.isfinite(values).all() else None
+        with silent_overflow():
+            copied = values.astype(np.float64)
+        return copied if np.isfinite(copied).all() else None
     out = np.empty(values.shape)
     return out if compiled.copy_finite(np.ascontiguousarray(values), out) else None

@@ -1,5 +1,4 @@
 // What Python calls of the kernels; see tasks.hpp and accumulation.hpp. The end includes sparse rows.
-#include <cstdlib>
 #include <numeric>
 
 #include "accumulation.hpp"
@@ -355,6 +354,7 @@ nb::tuple describe_alone(Table<T> X, nb::tuple block, Out<double> numbers, Out<s
     const auto [mass, rows] = describe_rows(input, reference, moments, counts.data());
     const Summed summed{moments, moments + m, moments + 2 * m, moments + 3 * m, moments + 4 * m};
     const std::int64_t odd = std::accumulate(counts.data(), counts.data() + m, std::int64_t(0));
+    if (odd > 0 && n_helpers > 0) Pool::of_this_process().call_off();  // such a table takes another way
     return nb::make_tuple(mass, rows, odd, summarize_rows(summed, reference, m, false, moments + 5 * m, varying.data()));
 }
 
@@ -563,15 +563,10 @@ void spread(In<double> rows, In<double> weights, In<double> cumulative, In<std::
     });
 }
 
-// What decides how many threads may run: where this thread may, and two variables of the environment.
-nb::tuple allowance() {
-    const auto variable = [](const char* name) -> nb::object {
-        const char* value = std::getenv(name);
-        return value ? nb::object(nb::bytes(value)) : nb::none();
-    };
-    const std::string places = Places::of_this_thread().bytes();
-    return nb::make_tuple(nb::bytes(places.data(), places.size()), variable("OMP_NUM_THREADS"),
-                          variable("LOKY_MAX_CPU_COUNT"));
+// What tells the processors that this thread may run on from others.
+nb::bytes places() {
+    const std::string bytes = Places::of_this_thread().bytes();
+    return nb::bytes(bytes.data(), bytes.size());
 }
 
 // Threads that the loops of so many starts keep busy.
@@ -655,7 +650,7 @@ NB_MODULE(_kernels, m) {
     fwk::define<float>(m);
     fwk::define_sparse<double>(m);
     fwk::define_sparse<float>(m);
-    m.def("allowance", &fwk::allowance);
+    m.def("places", &fwk::places);
     m.def("spread", &fwk::spread);
     m.def("exp", &fwk::exp);
     m.def("log", &fwk::log);

@@ -16,10 +16,11 @@
 namespace fwk {
 
 // Multiply-adds from which threads share passes over the rows of a single segment: to wake them, and to wait for
-// the last one, takes as long as smaller passes do. Besides the race, sums and distances take about ten for each cell.
-constexpr index SHAREABLE = 2000000, BESIDE_RACE = 10;
+// the last one, takes as long as smaller passes do. Besides the race, sums and distances take as long as about ten for each
+// cell, and everything else as 300 for each row.
+constexpr index SHAREABLE = 2000000, OF_CELL = 10, OF_ROW = 300;
 inline index work_of(index n_rows, index n_features, index n_clusters, bool shared) {
-    return n_rows * n_features * (n_clusters * (shared ? 1 : 2) + BESIDE_RACE);
+    return n_rows * (n_features * (n_clusters * (shared ? 1 : 2) + OF_CELL) + OF_ROW);
 }
 // Threads that such a pass keeps busy: each needs its part of the work, or waking the others takes longer.
 inline index n_useful(index work) { return std::max<index>(2, work / (SHAREABLE / 2)); }
@@ -125,13 +126,13 @@ class Passes {
             *total().changed = 0;
             if (bounds->upper) assign_pieces(starts, known, *bounds, n_pieces_);
             sum_clusters(starts, labels, then);
-            return then;
+            return then != nullptr;
         }
         if (!bounds && n_threads_ > 1 && packed(problem_.rows)) {
             packed_labels_.resize(problem_.rows.n_rows);
             race_pieces(starts, {packed_labels_.data(), problem_.rows.n_rows, &flag});
             sum_clusters(starts, packed_labels_.data(), then);
-            return then;
+            return then != nullptr;
         }
         if (n_threads_ == 1) {
             for (index segment = 0; segment < problem_.n_segments; ++segment) {

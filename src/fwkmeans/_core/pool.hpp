@@ -90,8 +90,9 @@ class Pool {
     // `dismiss`. False if another caller has them already.
     bool attend(int n_helpers) { return wake(n_helpers, attending_); }
     void dismiss() { attending_ = 0; }
-    // Wakes helpers for a caller that will `attend` soon; they wait for it a while.
+    // Wakes helpers for a caller that will `attend` soon; they wait for it a while, unless they are called off.
     void beckon(int n_helpers) { wake(n_helpers, beckoned_); }
+    void call_off() { beckoned_ = 0; }
 
    private:
     using Clock = std::chrono::steady_clock;
@@ -103,9 +104,11 @@ class Pool {
             if (n_asleep_ > 0) {  // they wake up beside the caller
                 allowed_ = Places::of_this_thread();
                 const Places others = allowed_.without(this_place());
-                for (int i = 0; i < std::min(n_workers_, n_helpers); ++i) others.give(threads_[i]);
+                for (int i = 0; i < std::min(n_workers_, n_helpers); ++i)
+                    if (asleep_[i]) others.give(threads_[i]);  // it takes that back when it is awake
             }
             call(n_helpers);
+            beckoned_ = 0;
             expecting = n_helpers;
         }
         wake_.notify_all();
@@ -153,6 +156,7 @@ class Pool {
         const int worker = n_workers_ + 1;
         try {
             threads_.resize(n_workers_ + 1);
+            asleep_.resize(n_workers_ + 1);
             std::thread thread([this, worker] { serve(worker); });
             threads_[n_workers_] = thread.native_handle();
             thread.detach();
@@ -170,9 +174,11 @@ class Pool {
             const auto asked = [&] { return news_ != seen && worker <= std::max(wanted_, n_awake()); };
             const bool sleeps = !asked();
             if (sleeps) {
-                beckoned_ = 0;  // nobody has called
+                if (worker == 1) beckoned_ = 0;  // nobody has called for so long
                 ++n_asleep_;
+                asleep_[worker - 1] = true;
                 const bool woken = wake_.wait_for(lock, idle_, asked);
+                asleep_[worker - 1] = false;
                 --n_asleep_;
                 if (!woken) {
                     if (worker < n_workers_) continue;  // the last one ends first
@@ -209,6 +215,7 @@ class Pool {
     std::atomic<std::ptrdiff_t> next_{0};
     int n_workers_ = 0, n_asleep_ = 0, wanted_ = 0;
     std::vector<std::thread::native_handle_type> threads_;  // of the workers
+    std::vector<char> asleep_;                              // which of them
     Places allowed_ = Places::of_this_thread();  // where the last caller may run, and its helpers
     std::atomic<int> caller_place_{-1};
     std::atomic<int> busy_{0};  // changed under the mutex

@@ -23,7 +23,7 @@ from fwkmeans._core import compiled
 from fwkmeans._engine import Recipe, Run, bind_parts, check_recipe, is_in_core, remember
 from fwkmeans._support.checks import SIMPLE, check_parameters
 from fwkmeans._support.copies import copied
-from fwkmeans._support.threads import effective_n_threads
+from fwkmeans._support.threads import effective_n_threads, variables
 from fwkmeans._support.warn import silent_overflow
 from fwkmeans.estimators import dominance
 from fwkmeans.estimators.inputs import is_plain, set_columns
@@ -141,7 +141,7 @@ def fit_plainly(model: Any, X: Any, settings: Settings | None) -> bool:
     shared = settings.recipe.weighting.shared
     n_threads = core.useful_threads(n_rows, n_features, n_clusters, n_starts, shared)
     if n_threads > 1:
-        n_threads = min(n_threads, _n_threads(model.n_jobs, *core.allowance()))
+        n_threads = min(n_threads, _n_threads(model.n_jobs, core.places(), *variables()))
     block = Block(X, None, 0, n_threads)
     table = core.describe_complete(block)
     if table is None:
@@ -167,7 +167,7 @@ def fit_plainly(model: Any, X: Any, settings: Settings | None) -> bool:
 
 
 @functools.lru_cache(maxsize=64, typed=True)
-def _n_threads(n_jobs: Any, *allowance: bytes | None) -> int:
+def _n_threads(n_jobs: Any, places: bytes, *variables: str | None) -> int:
     """Return the number of threads, asked once for what decides it."""
     return effective_n_threads(n_jobs)
 
