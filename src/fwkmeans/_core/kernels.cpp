@@ -370,7 +370,8 @@ void observed(const Rows<T>& table, index begin, index end, void* scratch, std::
 template <class T>
 constexpr Kernels<T> table_of() {
     return {FWK_NAME,     prepared_bytes<T>, prepare<T>,   scratch_bytes<T>, packed_bytes<T>, begin_packing<T>,
-            pack_rows<T>, accumulate<T>,     bounded_bytes<T>, accumulate_bounded<T>, sum_clusters<T>, products_bytes, n_words, prepare_products, expect<T>,
+            pack_rows<T>, accumulate<T>,     bounded_bytes<T>, accumulate_bounded<T>, sum_clusters<T>,
+            products_bytes, n_words, prepare_products, expect<T>,
             farthest<T>,  farthest_bounded<T>, assign<T>,         distances<T>, slopes<T>,        powers<T>,
             roots_bytes,  roots<T>,          describe<T>,  finite<T>, observed<T>, seeding_rows,     pack_for_seeding,
             nearest_candidates};

@@ -88,20 +88,21 @@ class Pool {
 
     // Wakes helpers before there is work for them, and lets them stay awake between tasks that follow soon, until
     // `dismiss`. False if another caller has them already.
-    bool attend(int n_helpers) { return wake(n_helpers, attending_); }
+    bool attend(int n_helpers) { return rouse(n_helpers, attending_); }
     void dismiss() { attending_ = 0; }
     // Wakes helpers for a caller that will `attend` soon; they wait for it a while, unless they are called off.
-    void beckon(int n_helpers) { wake(n_helpers, beckoned_); }
+    void beckon(int n_helpers) { rouse(n_helpers, beckoned_); }
     void call_off() { beckoned_ = 0; }
 
    private:
     using Clock = std::chrono::steady_clock;
 
-    bool wake(int n_helpers, std::atomic<int>& expecting) {
+    // Wakes helpers and counts them as `expecting` a call. False if another caller has them already.
+    bool rouse(int n_helpers, std::atomic<int>& expecting) {
         {
             const std::lock_guard<std::mutex> lock(mutex_);
             if (attending_ > 0) return false;
-            if (n_asleep_ > 0) {  // they wake up beside the caller
+            if (std::find(asleep_.begin(), asleep_.end(), true) != asleep_.end()) {  // they wake up beside the caller
                 allowed_ = Places::of_this_thread();
                 const Places others = allowed_.without(this_place());
                 for (int i = 0; i < std::min(n_workers_, n_helpers); ++i)
@@ -175,11 +176,9 @@ class Pool {
             const bool sleeps = !asked();
             if (sleeps) {
                 if (worker == 1) beckoned_ = 0;  // nobody has called for so long
-                ++n_asleep_;
                 asleep_[worker - 1] = true;
                 const bool woken = wake_.wait_for(lock, idle_, asked);
                 asleep_[worker - 1] = false;
-                --n_asleep_;
                 if (!woken) {
                     if (worker < n_workers_) continue;  // the last one ends first
                     --n_workers_;
@@ -213,7 +212,7 @@ class Pool {
     const std::function<void(std::ptrdiff_t, int)>* body_ = nullptr;
     std::ptrdiff_t n_tasks_ = 0;
     std::atomic<std::ptrdiff_t> next_{0};
-    int n_workers_ = 0, n_asleep_ = 0, wanted_ = 0;
+    int n_workers_ = 0, wanted_ = 0;
     std::vector<std::thread::native_handle_type> threads_;  // of the workers
     std::vector<char> asleep_;                              // which of them
     Places allowed_ = Places::of_this_thread();  // where the last caller may run, and its helpers

@@ -15,7 +15,7 @@ from fwkmeans._support.checks import JOBS
 _MOST = 256  # threads; more never helped anybody
 
 
-def variables() -> tuple[str | None, str | None]:
+def of_environment() -> tuple[str | None, str | None]:
     """Return what the environment says of the number of threads."""
     return os.environ.get("OMP_NUM_THREADS"), os.environ.get("LOKY_MAX_CPU_COUNT")
 
@@ -27,7 +27,7 @@ def effective_n_threads(n_jobs: Any = None) -> int:
     set and smaller; -1 is every core, -2 all but one.
     """
     if n_jobs is None:
-        cores, limit = _n_allowed(), variables()[0]
+        cores, limit = _n_allowed(), of_environment()[0]
         try:
             return cores if limit is None else max(1, min(cores, int(limit.split(",")[0])))
         except ValueError:
@@ -38,7 +38,7 @@ def effective_n_threads(n_jobs: Any = None) -> int:
 
 
 def _n_allowed() -> int:
-    return _n_cores(_may_run_on(), variables()[1])
+    return _n_cores(_may_run_on(), of_environment()[1])
 
 
 @functools.lru_cache(maxsize=8)

@@ -14,6 +14,7 @@ import inspect
 import logging
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from fwkmeans._core import compiled
 from fwkmeans._engine import Recipe, Run, bind_parts, check_recipe, is_in_core, remember
 from fwkmeans._support.checks import SIMPLE, check_parameters
 from fwkmeans._support.copies import copied
-from fwkmeans._support.threads import effective_n_threads, variables
+from fwkmeans._support.threads import effective_n_threads, of_environment
 from fwkmeans._support.warn import silent_overflow
 from fwkmeans.estimators import dominance
 from fwkmeans.estimators.inputs import is_plain, set_columns
@@ -141,7 +142,7 @@ def fit_plainly(model: Any, X: Any, settings: Settings | None) -> bool:
     shared = settings.recipe.weighting.shared
     n_threads = core.useful_threads(n_rows, n_features, n_clusters, n_starts, shared)
     if n_threads > 1:
-        n_threads = min(n_threads, _n_threads(model.n_jobs, core.places(), *variables()))
+        n_threads = min(n_threads, _n_threads(model.n_jobs, core.places(), *of_environment()))
     block = Block(X, None, 0, n_threads)
     table = core.describe_complete(block)
     if table is None:
@@ -167,7 +168,7 @@ def fit_plainly(model: Any, X: Any, settings: Settings | None) -> bool:
 
 
 @functools.lru_cache(maxsize=64, typed=True)
-def _n_threads(n_jobs: Any, places: bytes, *variables: str | None) -> int:
+def _n_threads(n_jobs: Any, places: bytes, *of_environment: str | None) -> int:
     """Return the number of threads, asked once for what decides it."""
     return effective_n_threads(n_jobs)
 
@@ -183,10 +184,8 @@ def _adapted(recipe: Recipe, table: Description, n_clusters: int) -> Recipe:
 
 def _initial_weights(rule: Any, n_clusters: int, table: Description) -> Weights:
     """Return the weights that a start begins with."""
-    if type(rule).initial is WeightRule.initial:  # equal ones: nothing is computed
-        equal: Weights = rule.initial(1, n_clusters, table)
-        return equal
-    with silent_overflow():
+    equal = type(rule).initial is WeightRule.initial  # nothing is computed
+    with nullcontext() if equal else silent_overflow():
         weights: Weights = rule.initial(1, n_clusters, table)
     return weights
 

@@ -16,6 +16,7 @@ from sklearn.utils import check_scalar
 
 from fwkmeans._engine import Outcome, Recipe, assignment_of
 from fwkmeans._init import Seeds
+from fwkmeans._support.warn import silent_overflow
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.starts import Problem, draws_nothing
 from fwkmeans.typing import (
@@ -146,7 +147,7 @@ def sweep(
     model._check_parameters()
     given = model._opened(X, sample_weight, reset=True)
     source, table = model._described(given, reset=True)
-    with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings():
+    with silent_overflow(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the result says how every start ended
         lines = []
         for at, (value, state) in enumerate(zip(values, random_states, strict=True)):
