@@ -65,7 +65,7 @@ bench: $(VENV)/.dev  ## compare speed and memory with peers; writes docs/perform
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/suite.py
 
-bench-quick: $(VENV)/.dev  ## print the ratios that must not fall, in three minutes
+bench-quick: $(VENV)/.dev  ## print the ratios that must not fall, in four minutes
 	$(BIN)/python benchmarks/suite.py --quick
 
 survey: $(VENV)/.installed  ## run the survey's whole experiment and write its report

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sklearn
@@ -21,6 +22,17 @@ from joblib import cpu_count
 
 import fwkmeans
 from fwkmeans._core import compiled
+
+
+def blobs(n: int, m: int, k: int, dtype: Any = np.float64) -> np.ndarray:
+    """Return Gaussian clusters in half of the columns, and noise as wide in the others."""
+    rng = np.random.default_rng(0)
+    useful = m - m // 2
+    centers = rng.uniform(-10, 10, (k, useful)).astype(dtype)
+    X = rng.standard_normal((n, m), dtype=dtype)
+    X[:, :useful] += centers[rng.integers(0, k, n)]
+    X[:, useful:] *= X[:1000, :useful].std()
+    return X
 
 
 def machine() -> str:

@@ -1,12 +1,12 @@
-"""Compare whole fits with scikit-learn, scikit-learn-intelex, faiss, kmodes and FasterKModes.
+"""Compare default calls with scikit-learn, and whole fits with intelex, faiss, kmodes and others.
 
-Contestants get the same rows and the same initial centers and take turns in one process, in random
-order; we take the shortest of many times each, so that a busy moment counts for nobody. Peers run
-as many iterations as our algorithm did. A ratio is the peer's time divided by ours: above 1 we are
-faster.
+Contestants take turns in one process, in random order; we take the shortest of many times each, so
+that a busy moment counts for nobody. A default call is timed beside the default call of its peer
+(`default_calls.py`). Where fits begin at the same centers, peers run as many iterations as our
+algorithm did. A ratio is the peer's time divided by ours: above 1 we are faster.
 
-- ``python benchmarks/suite.py --quick`` prints the ratios that must not fall, in three minutes;
-- ``python benchmarks/suite.py`` runs everything in half an hour on two quiet cores, and
+- ``python benchmarks/suite.py --quick`` prints the ratios that must not fall, in four minutes;
+- ``python benchmarks/suite.py`` runs everything in forty minutes on two quiet cores, and
   writes ``suite.json``, ``suite.md`` and ``suite.html`` to ``benchmarks/results`` and the page
   ``docs/performance.rst``. What was measured is kept in ``benchmarks/results/cells``: a run that
   was interrupted continues where it stopped, as long as versions and core are the same, and
@@ -44,9 +44,10 @@ from threadpoolctl import threadpool_limits
 
 import bench_minkowski
 import bench_mixed
+import default_calls
 import suite_page
 from bench_memory import peak_above
-from common import about, machine, multiply_add_rate, read_rate, timed
+from common import about, blobs, machine, multiply_add_rate, read_rate, timed
 from fwkmeans import AWKMeans, EWKMeans, FGKMeans, FWSAKMeans, IMWKMeans, KMeans, WKMeans
 from fwkmeans._core import _kernels, compiled
 from fwkmeans.preprocessing import RangeStandardizer
@@ -61,17 +62,6 @@ OURS = {
 RESULTS = Path(__file__).with_name("results")
 
 Row = dict[str, Any]
-
-
-def blobs(n: int, m: int, k: int, dtype: Any = np.float64) -> np.ndarray:
-    """Return Gaussian clusters in half of the columns, and noise as wide in the others."""
-    rng = np.random.default_rng(0)
-    useful = m - m // 2
-    centers = rng.uniform(-10, 10, (k, useful)).astype(dtype)
-    X = rng.standard_normal((n, m), dtype=dtype)
-    X[:, :useful] += centers[rng.integers(0, k, n)]
-    X[:, useful:] *= X[:1000, :useful].std()
-    return X
 
 
 # ---- peers ---------------------------------------------------------------------------------------
@@ -138,24 +128,31 @@ REST = 0.012
 
 
 def shortest(
-    runs: dict[Any, Callable[[], Any]], seconds: float = 1.5, most: int = 100
+    runs: dict[Any, Callable[[], Any]], seconds: float = 1.5, most: int = 100, n_seeds: int = 1
 ) -> dict[Any, float]:
-    """Return the shortest time of each contestant.
+    """Return the shortest time of each contestant, with several seeds the mean of the shortest.
 
     They take turns in random order, at least twice and as often as fits into so many seconds; but
     only once if that takes many seconds already. If there are several turns, the first one does not
-    count: who begins is still warm from what was before.
+    count: who begins is still warm from what was before. In each turn NumPy's generator, from which
+    default calls draw their starts, has another of the seeds.
     """
-    times = {name: [timed(run)[0]] for name, run in runs.items()}
-    once = sum(first for (first,) in times.values())
+
+    def take(name: Any, seed: int) -> float:
+        np.random.seed(seed)  # noqa: NPY002 - default calls draw from it
+        return timed(runs[name])[0]
+
+    times = {name: {0: take(name, 0)} for name in runs}
+    once = sum(of_one[0] for of_one in times.values())
     order, rng = list(runs), random.Random(0)
-    for turn in range(int(np.clip(seconds / once, once < 10, most))):
+    for turn in range(int(np.clip(seconds / once, n_seeds if once < 10 else 0, most))):
         rng.shuffle(order)
+        seed = turn % n_seeds
         for name in order:
             time.sleep(REST if len(runs) > 1 else 0.0)
-            times[name] = times[name][turn == 0 :]
-            times[name].append(timed(runs[name])[0])
-    return {name: min(of_one) for name, of_one in times.items()}
+            before = times[name].get(seed, np.inf) if turn else np.inf
+            times[name][seed] = min(before, take(name, seed))
+    return {name: float(np.mean(list(of_one.values()))) for name, of_one in times.items()}
 
 
 def _fit(make: Any, X: np.ndarray, k: int, **options: Any) -> Any:
@@ -163,6 +160,23 @@ def _fit(make: Any, X: np.ndarray, k: int, **options: Any) -> Any:
 
 
 # ---- what is measured ----------------------------------------------------------------------------
+
+
+def default_call(make: Callable[[], default_calls.Contest], seconds: float = 6.0) -> list[Row]:
+    """Return the times of calls as people make them, beside that of their peer."""
+    contest = make()
+    times = shortest(contest.runs, seconds, n_seeds=contest.n_seeds)
+    beside = times.pop(contest.peer)
+    return [
+        {
+            "call": call,
+            "table": contest.table,
+            "seconds": own,
+            "peer": contest.peer,
+            "ratio": beside / own,
+        }
+        for call, own in times.items()
+    ]
 
 
 def whole_fits(dtype: str, n: int, m: int, k: int) -> list[Row]:
@@ -433,6 +447,8 @@ Cell = tuple[str, str, Callable[[], list[Row]]]  # section, key, what to do
 
 def cells(small: bool) -> Iterator[Cell]:
     """Yield all cells; small ones are for trying the suite."""
+    for key, make in default_calls.contests(small):
+        yield "Default calls", key, partial(default_call, make)
     for table in small_tables():
         for n_init in (1, 10, 1000) if table in ("iris", "wine") else (1, 10):
             if not small or table == "iris":
@@ -476,8 +492,8 @@ def cells(small: bool) -> Iterator[Cell]:
             )
 
 
-def full(*, small: bool, fresh: bool, minutes: float) -> dict[str, Any]:
-    """Measure what is not measured yet, and return everything."""
+def full(*, small: bool, fresh: bool, minutes: float, only: str) -> dict[str, Any]:
+    """Measure what is not measured yet, and return everything that is."""
     described = {**about(), "small": small}
     core = Path(str(_kernels.__file__)).read_bytes()
     state = hashlib.sha256(core + json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]
@@ -489,7 +505,7 @@ def full(*, small: bool, fresh: bool, minutes: float) -> dict[str, Any]:
     for section, key, work in cells(small):
         path = folder / f"{section}-{key}.json".replace(" ", "_")
         if fresh or not path.exists():
-            if time.perf_counter() - begin > 60 * minutes:
+            if only not in f"{section}, {key}" or time.perf_counter() - begin > 60 * minutes:
                 n_left += 1
                 continue
             clock = time.perf_counter()
@@ -503,6 +519,10 @@ def full(*, small: bool, fresh: bool, minutes: float) -> dict[str, Any]:
 
 
 def quick() -> None:
+    for key, make in default_calls.contests():
+        if key in default_calls.TELLING:
+            for row in default_call(make, 1.0):
+                print(f"{row['table']}: {row['call']:30} {row['ratio']:6.2f}", flush=True)
     for table, n_init in itertools.product(small_tables(), (1, 10, 1000)):
         if n_init == 1000 and table not in ("iris", "wine"):
             continue
@@ -528,6 +548,7 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
     parser.add_argument("--page", action="store_true", help="only write the pages again")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no cell after so many")
+    parser.add_argument("--only", default="", help="measure cells with this in their names alone")
     parser.add_argument("--memory", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # peers stop before they converge, on purpose
@@ -540,7 +561,11 @@ def main() -> None:
         return
     results = RESULTS / ("small.json" if options.small else "suite.json")
     if not options.page:
-        found = full(small=options.small, fresh=options.fresh, minutes=options.minutes)
+        how = {name: vars(options)[name] for name in ("small", "fresh", "minutes", "only")}
+        found = full(**how)
+        if options.only:
+            suite_page.show(found)
+            return
         results.write_text(json.dumps(found, indent=1) + "\n")
     suite_page.write(json.loads(results.read_text()), results, docs=not options.small)
 

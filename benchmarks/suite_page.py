@@ -37,8 +37,9 @@ LEAST = 1 / 1.1  # the ratio of a fit that takes 10 % longer than its peer's
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#999999")  # can be told apart by everyone
 
 INTRODUCTION = (
-    "Contestants get the same rows and the same initial centers and take turns in one process, in "
-    "random order and up to a hundred times; the shortest time counts. Peers run as many "
+    "Contestants get the same rows and take turns in one process, in "
+    "random order and up to a hundred times; the shortest time counts. Default calls draw their "
+    "starts. Elsewhere all begin at the same centers, and peers run as many "
     "iterations as our algorithm did, of "
     "K-Means without weights: rows for KMeans compare the same algorithm, those for EWKMeans one "
     "that also learns weights. A cell is one algorithm on one table, with one number of clusters "
@@ -50,6 +51,10 @@ INTRODUCTION = (
     "has a row of its own."
 )
 TEXTS = {
+    "Default calls": "What people call: nothing is given but the number of clusters, beside the "
+    "same of a peer. Every contestant draws its own starts from three seeds, of which the mean "
+    "counts. A fit of ours tries ten starts; one of scikit-learn has one "
+    "start. `IMWKMeans` has a fixed seed. Only columns of a ratio compare.",
     "Small tables": "Fits from one start, ten and a thousand, with the default `init`, beside as "
     "many starts of scikit-learn's KMeans.",
     "Whole fits": "Columns of peers are ratios.",
@@ -87,7 +92,12 @@ def write(results: dict[str, Any], path: Path, *, docs: bool) -> None:
         after = rest[rest.index(END) :]
         readme.write_text(f"{before}{BEGIN}\n{_readme(results)}\n{after}")
         print(f"README.md, docs/performance.rst and {len(plots)} figures are written")
-    print(path.with_suffix(".md").read_text())
+    show(results)
+
+
+def show(results: dict[str, Any]) -> None:
+    """Print the page as Markdown."""
+    print(_markdown(results))
 
 
 def _file(name: str) -> str:
@@ -126,6 +136,32 @@ def _cores(results: dict[str, Any]) -> str:
 # ---- in short ------------------------------------------------------------------------------------
 
 
+def default_calls(sections: dict[str, list[Row]]) -> list[Row]:
+    """Return the geometric mean of the ratios of each default call, over its tables."""
+    rows = sections.get("Default calls", [])
+    found = []
+    for call, peer in dict.fromkeys((row["call"], row["peer"]) for row in rows):
+        ratios = [row["ratio"] for row in rows if (row["call"], row["peer"]) == (call, peer)]
+        found.append(
+            {
+                "call": f"`{call}`",
+                "beside": peer,
+                "tables": len(ratios),
+                "mean ratio": geometric_mean(ratios),
+                "lowest": min(ratios),
+                "highest": max(ratios),
+                "slower on": sum(ratio < 1 for ratio in ratios),
+            }
+        )
+    return found
+
+
+def in_short(results: dict[str, Any]) -> list[list[Row]]:
+    """Return the tables that sum up the default calls, and the fits from given centers."""
+    tables = (default_calls(results["sections"]), means(results["sections"]))
+    return [table for table in tables if table]
+
+
 def means(sections: dict[str, list[Row]]) -> list[Row]:
     """Return the geometric mean of the ratios to each peer, and how often we are behind."""
     rows = []
@@ -158,6 +194,9 @@ def losses(sections: dict[str, list[Row]], peers: Iterable[str] = PEERS) -> list
             n = f"{row['rows']:,}".replace(",", " ")
             size = f"{n} x {row['features']}, {row['clusters']} clusters"
             lines.append(f"{row['algorithm']}, {row['dtype']}, {size}: {', '.join(behind)}")
+    for row in sections.get("Default calls", ()):
+        if row["ratio"] < LEAST:
+            lines.append(f"{row['call']} on {row['table']}: {row['peer']} {row['ratio']:.2f}")
     for row in sections.get("Small tables", ()):
         if row["ratio"] < LEAST:
             starts = f"{row['starts']} start{'s' if row['starts'] > 1 else ''}"
@@ -314,9 +353,8 @@ PLOTS: dict[str, Callable[[Any, dict[str, list[Row]]], None]] = {
 
 def _markdown(results: dict[str, Any]) -> str:
     sections = results["sections"]
-    parts = ["# Benchmarks", origin(results), INTRODUCTION]
-    if _has(results, "Whole fits"):
-        parts += ["## In short", _markdown_table(means(sections))]
+    parts = ["# Benchmarks", origin(results), INTRODUCTION, "## In short"]
+    parts += map(_markdown_table, in_short(results))
     behind = losses(sections)
     if behind:
         parts += [
@@ -340,8 +378,7 @@ def _html(results: dict[str, Any], plots: dict[str, str]) -> str:
     sections = results["sections"]
     parts = ["<h1>Benchmarks</h1>"]
     parts += [f"<p>{html.escape(text)}</p>" for text in (origin(results), INTRODUCTION)]
-    if _has(results, "Whole fits"):
-        parts += ["<h2>In short</h2>", _html_table(means(sections))]
+    parts += ["<h2>In short</h2>", *map(_html_table, in_short(results))]
     behind = losses(sections)
     if behind:
         lines = "".join(f"<li>{html.escape(line)}</li>" for line in behind)
@@ -363,13 +400,12 @@ def _rst(results: dict[str, Any], plots: list[str]) -> str:
     parts = [
         ".. benchmarks/suite_page.py writes this page from benchmarks/results/suite.json",
         _title("Performance", "="),
-        "``make bench`` measures all of this; ``make bench-quick`` takes three minutes and prints "
+        "``make bench`` measures all of this; ``make bench-quick`` takes four minutes and prints "
         "the ratios that must not fall. The data are in ``benchmarks/results``.",
         origin(results),
         _literals(INTRODUCTION),
     ]
-    if _has(results, "Whole fits"):
-        parts += [_title("In short", "-"), _rst_table(means(sections))]
+    parts += [_title("In short", "-"), *(_literals(_rst_table(t)) for t in in_short(results))]
     if behind:
         parts += [
             BEHIND,
@@ -389,15 +425,19 @@ def _readme(results: dict[str, Any]) -> str:
     """Return the paragraphs of README about speed."""
     sections = results["sections"]
     about = results["about"]
-    lines = [
-        f"Whole fits beside peers on the same rows and centers ({results['date']}, "
-        f"{_cores(results)}, {about['kernels']}; a cell is one table with one number of clusters "
-        "and one type of numbers; a ratio is the peer's time divided by ours):"
-    ]
-    texts = [
-        "\n".join(textwrap.wrap(lines[0], 105, break_on_hyphens=False)),
-        _markdown_table(means(sections)),
-    ]
+    usual = (
+        f"What people call, beside the default call of a peer ({results['date']}, "
+        f"{_cores(results)}, {about['kernels']}; a ratio is the peer's time divided by ours; "
+        "arrays have 1000 to a million rows and 4 to 100 columns; our fits try ten starts, those "
+        "of scikit-learn one):"
+    )
+    given = (
+        "Whole fits from given centers, on the same rows (a cell is one table with one number of "
+        "clusters and one type of numbers):"
+    )
+    texts = []
+    for text, table in zip((usual, given), in_short(results), strict=True):
+        texts += [textwrap.fill(text, 105, break_on_hyphens=False), _markdown_table(table)]
     small = [row for row in sections["Small tables"] if row["algorithm"] in ("KMeans", "EWKMeans")]
     one, many = ([r["ratio"] for r in small if r["starts"] == n] for n in (1, 1000))
     share = [r["share of the input"] for r in sections["Memory"] if r["contestant"] in OURS]
@@ -421,7 +461,7 @@ def _readme(results: dict[str, Any]) -> str:
             mixed.append(f"{_range(ratios)} times as fast as the k-prototypes of {peer}")
     if mixed:
         sentences.append(f"`IKPrototypes` is {', and '.join(mixed)}.")
-    n_cells = len(sections["Whole fits"]) + len(sections["Small tables"])
+    n_cells = sum(len(sections[s]) for s in ("Default calls", "Whole fits", "Small tables"))
     behind, others = len(losses(sections, FITS)), len(losses(sections))
     sentences.append(
         f"A fit takes more than 10 % longer than a peer's in {behind or 'none'} of the {n_cells} "
