@@ -19,7 +19,7 @@ from fwkmeans._core import twin
 
 _kernels = pytest.importorskip("fwkmeans._core._kernels")
 
-NAMES = ["baseline", "x86_64_v3", "x86_64_v4", "x86_64_vnni", "x86_64_amx"]
+NAMES = ["baseline", "x86_64_v3", "x86_64_v4"]
 
 CODE = """
 import sys, numpy as np
@@ -166,16 +166,11 @@ V4 = {
     "leaf7_ebx": {"avx512f": 16, "avx512dq": 17, "avx512cd": 28, "avx512bw": 30, "avx512vl": 31},
     "saved_registers": {"masks": 5, "upper halves": 6, "upper registers": 7},
 }
-VNNI = {"leaf7_ecx": {"avx512_vnni": 11}}
-AMX = {
-    "leaf7_edx": {"amx_bf16": 22, "amx_tile": 24},
-    "saved_registers": {"configuration of tiles": 17, "tiles": 18},
-}
 
 
 def level_without(*missing, of):
     """Return the level of a processor that has these features but the missing ones."""
-    words = dict.fromkeys([*V3, "leaf7_ecx", "leaf7_edx"], 0)
+    words = dict.fromkeys(V3, 0)
     for features in of:
         for word, bits in features.items():
             words[word] |= sum(1 << bit for name, bit in bits.items() if name not in missing)
@@ -190,12 +185,6 @@ def test_a_level_needs_every_feature_the_compiler_may_use():
         assert level_without(name, of=[V3, V4]) == 0, name
     for name in itertools.chain.from_iterable(V4.values()):
         assert level_without(name, of=[V3, V4]) == 1, name
-    assert level_without(of=[V3, V4, VNNI]) == 3
-    assert level_without(of=[V3, V4, VNNI, AMX]) == 4
-    assert level_without("avx512f", of=[V3, V4, VNNI, AMX]) == 1
-    assert level_without("avx512_vnni", of=[V3, V4, VNNI, AMX]) == 2
-    for name in itertools.chain.from_iterable(AMX.values()):
-        assert level_without(name, of=[V3, V4, VNNI, AMX]) == 3, name
 
 
 @pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="says what the processor has")
@@ -206,8 +195,8 @@ def test_the_machine_has_what_is_chosen():
     names = {"sse3": "pni"}
     code = "from fwkmeans._core import compiled; print(compiled.instruction_set())"
     used = NAMES.index(python(code, FWKMEANS_ISA="").strip())
-    for features in [V3, V4, VNNI, AMX][:used]:
+    for features in [V3, V4][:used]:
         wanted = {names.get(name, name) for word in features.values() for name in word}
-        for saved in (V3, V4, AMX):  # the kernel does not list them
+        for saved in (V3, V4):  # the kernel does not list them
             wanted -= {"osxsave", *saved["saved_registers"]}
         assert wanted <= set(flags[1].split())

@@ -247,7 +247,7 @@ struct Problem {
         const Index n = shape.n, m = shape.m, k = shape.k;
         std::vector<std::int32_t> assigned(n);
         double objective = 0, wanted = 0;
-        kernels.assign(rows, 0, n, starts, prepared, nullptr, nullptr, scratch, {assigned.data(), &objective},
+        kernels.assign(rows, 0, n, starts, prepared, nullptr, scratch, {assigned.data(), &objective},
                        never());
         for (Index i = 0; i < n; ++i) {
             near(assigned[i], labels[i], 0, "a label of assign");
@@ -461,162 +461,24 @@ void test_sparse(const Shape& shape) {
     }
 }
 
-// A race by products, in tile registers or of whole numbers: its labels are those of the plain way, its bounds hold, and where
-// rows are not made to mislead it, it decides most of them.
-enum class Kind { easy, duplicates, bisectors, cancelling, units, tiny, long_rows, zero_weights };
-
-template <class T>
-void test_products(Index n, Index m, Index k, bool shared, bool with_offsets, Kind kind, bool by_one, bool by_both,
-                   bool whole) {
-    const fwk::Kernels<T>& kernels = fwk::kernels<T>();
-    const Shape shape = {n, m, k, 0, 0, shared, false, false, false, false, false};
-    const char* type = sizeof(T) == 8 ? "products, float64" : "products, float32";
-    std::mt19937_64 random(n + 31 * m + 7 * k + 2 * shared + with_offsets);
-    std::normal_distribution<double> normal;
-    std::vector<double> centers(k * m), weights((shared ? 1 : k) * m), offsets(k, 0.0), shift(m, 0.0);
-    std::vector<T> rows(n * m);
-    for (double& c : centers) c = kind == Kind::bisectors ? double(random() % 5) / 2 - 1 : normal(random);
-    for (double& w : weights) w = 0.1 + double(random() % 1000) / 1000;
-    if (kind == Kind::zero_weights)
-        for (double& w : weights) w *= double(random() % 3 == 0) * std::ldexp(1.0, -int(random() % 140));
-    for (Index i = 0; i < n; ++i)
-        for (Index v = 0; v < m; ++v) {
-            const double near = centers[i % k * m + v], next = centers[(i + 1) % k * m + v];
-            double y = near + 0.3 * normal(random);
-            if (kind == Kind::duplicates && i % 2) y = near;
-            if (kind == Kind::bisectors) y = (near + next) / 2;
-            if (kind == Kind::cancelling) y = near + 1e-6 * normal(random);
-            // double precision itself cannot tell centers apart from rows that are much longer
-            if (kind == Kind::long_rows && i % 3 == 0) y *= std::pow(10.0, double(i % (sizeof(T) == 8 ? 7 : 37)));
-            rows[i * m + v] = T(y);
-        }
-    if (with_offsets)
-        for (double& o : offsets) o = normal(random);
-    for (Index v = 0; v < m; ++v) {
-        double unit = 1;
-        if (kind == Kind::units) unit = std::ldexp(1.0, int(v % 53) - 26);
-        if (kind == Kind::tiny) unit = std::ldexp(1.0, -38);
-        if (kind == Kind::cancelling && v % 2) shift[v] = 1000;  // far from all rows
-        for (Index j = 0; j < k; ++j) centers[j * m + v] *= unit;
-        for (Index i = 0; i < n; ++i) rows[i * m + v] = T(rows[i * m + v] * unit);
-    }
-    if (kind == Kind::tiny)
-        for (double& o : offsets) o = std::ldexp(o, -76);
-    const fwk::Rows<T> table = {rows.data(), n, m, m, 1, nullptr, 0, nullptr, 0, false, false};
-    const fwk::Starts starts = {1, k, m, shared, centers.data(), weights.data(), offsets.data(), centers.data(),
-                                shift.data(), nullptr, nullptr, 0, 0, nullptr, false, shared};
-    std::vector<char> memory[4];
-    const auto prepare = [&](int at, std::size_t bytes) { return Problem<T>::aligned(memory[at], bytes); };
-    char* prepared = prepare(0, kernels.prepared_bytes(starts));
-    char* single = prepare(1, fwk::kernels<float>().prepared_bytes(starts));
-    char* products = prepare(2, kernels.products_bytes(starts, whole));
-    char* scratch = prepare(3, kernels.bounded_bytes(table, k));
-    kernels.prepare(starts, 0, prepared);
-    fwk::kernels<float>().prepare(starts, 0, single);
-    std::vector<float> most_of(m), squares_of(m);
-    kernels.expect(table, shift.data(), most_of.data(), squares_of.data());
-    const fwk::Expected expected = {most_of.data(), squares_of.data()};
-    kernels.prepare_products(starts, whole ? &expected : nullptr, by_one, by_both, products, {});
-    std::vector<std::int32_t> plain(n), assigned(n), labels(n, -1);
-    const auto never = Problem<T>::never();
-    kernels.assign(table, 0, n, starts, prepared, nullptr, nullptr, scratch, {plain.data(), nullptr}, never);
-    kernels.assign(table, 0, n, starts, prepared, single, products, scratch, {assigned.data(), nullptr}, never);
-
-    const double unit = kind == Kind::tiny ? std::ldexp(1.0, 38) : 1;
-    constexpr float MOST = std::numeric_limits<float>::infinity();
-    float least = MOST, most = -MOST;
-    std::vector<float> own_offset(k), least_other(k, MOST), most_other(k, -MOST);
-    for (Index j = 0; j < k; ++j) own_offset[j] = float(offsets[j] * unit * unit);
-    for (Index j = 0; j < k; ++j) {
-        least = std::fmin(least, own_offset[j]);
-        most = std::fmax(most, own_offset[j]);
-        for (Index other = 0; other < k; ++other)
-            if (other != j) {
-                least_other[j] = std::fmin(least_other[j], own_offset[other]);
-                most_other[j] = std::fmax(most_other[j], own_offset[other]);
-            }
-    }
-    const fwk::Offsets all = {own_offset.data(), least_other.data(), most_other.data(), least, most};
-    std::vector<float> upper(n, std::numeric_limits<float>::infinity()), lower(n, 0.0f), one(k, 1.0f), zero(k, 0.0f);
-    std::int64_t n_raced[fwk::N_COUNTS] = {}, changed = 0;
-    std::uint64_t fingerprint = 0;
-    const unsigned char update = 0;
-    std::vector<double> mass(k), sums(k * m), squares(k * m);
-    std::vector<std::int64_t> counts(k);
-    const fwk::Bounds bounds = {upper.data(), lower.data(), one.data(), zero.data(), one.data(), zero.data(),
-                                unit, with_offsets ? &all : nullptr, n_raced};
-    const fwk::Sums out = {mass.data(), counts.data(), sums.data(), squares.data(), nullptr, nullptr,
-                           &fingerprint, &changed};
-    kernels.accumulate_bounded(table, 0, n, starts, fwk::laid_out(single), true, products, scratch, {labels.data(), n, &update},
-                               bounds, out, never);
-    for (Index i = 0; i < n; ++i) {
-        check(assigned[i] == plain[i], shape, type, "a label of assign", assigned[i], plain[i]);
-        check(labels[i] == plain[i], shape, type, "a label", labels[i], plain[i]);
-        double own = 0, other = INF;
-        for (Index j = 0; j < k; ++j) {
-            double d = 0;
-            for (Index v = 0; v < m; ++v) {
-                const double t = double(rows[i * m + v]) - centers[j * m + v];
-                d += weights[(shared ? 0 : j * m) + v] * t * t;
-            }
-            d = std::sqrt(d) * unit;
-            if (j == labels[i]) own = d;
-            else other = std::fmin(other, d);
-        }
-        check(upper[i] >= own * (1 - 1e-12), shape, type, "an upper bound", upper[i], own);
-        check(lower[i] <= other * (1 + 1e-12), shape, type, "a lower bound", lower[i], other);
-    }
-    const double left = double(n_raced[by_both ? fwk::AFTER_BOTH : fwk::AFTER_ONE]);
-    if (kind == Kind::easy || kind == Kind::tiny) {
-        check(!by_both || left <= double(n) / 20, shape, type, "rows that products left", left, double(n) / 20);
-        if (by_one && m > 30)
-            check(n_raced[fwk::AFTER_ONE] <= n / 4, shape, type, "rows that one part left",
-                  double(n_raced[fwk::AFTER_ONE]), double(n) / 4);
-    }
-    if (kind == Kind::bisectors && !with_offsets && shared)
-        check(left > 0, shape, type, "ties that products left", left, 1);
-}
-
-void test_products() {
-    const Index sizes[][3] = {{1, 5, 2}, {70, 1, 3}, {33, 16, 16}, {150, 33, 17}, {400, 50, 50}, {190, 210, 35}};
-    for (const auto& size : sizes)
-        for (const bool shared : {false, true})
-            for (const bool offsets : {false, true})
-                for (const Kind kind : {Kind::easy, Kind::duplicates, Kind::bisectors, Kind::cancelling, Kind::units,
-                                        Kind::tiny, Kind::long_rows, Kind::zero_weights}) {
-                    for (const int races : {0, 1, 2, 3}) {
-                        const bool whole = races == 0, one = whole || races & 1, both = races & 2;
-                        if (whole ? fwk::level() < 3 : !fwk::has_tiles()) continue;
-                        test_products<double>(size[0], size[1], size[2], shared, offsets, kind, one, both, whole);
-                        test_products<float>(size[0], size[1], size[2], shared, offsets, kind, one, both, whole);
-                    }
-                }
-}
-
-// Every bit that x86-64-v3 and v4 promise the compiler is asked for, and what products need.
+// Every bit that x86-64-v3 and v4 promise the compiler is asked for.
 void test_levels() {
     const auto level = [](fwk::Processor found, double wanted) {
         check(fwk::x86_level(found) == wanted, {}, "processor", "its level", fwk::x86_level(found),
               wanted);
     };
-    const fwk::Processor v4 = {0x38d83201, 0xd0030128, 0x21, 0xe6, 0, 0};
+    const fwk::Processor v4 = {0x38d83201, 0xd0030128, 0x21, 0xe6};
     level(v4, 2);
-    level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx, 0x600e6, 0x800, 0x1400000}, 4);
-    level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx, 0x600e6, 0, 0x1400000}, 2);
-    for (const std::uint32_t saved : {0x600e6u, 0x400e6u, 0x200e6u, 0xe6u})
-        for (const std::uint32_t edx : {0x1400000u, 0x1000000u, 0x400000u, 0u})
-            level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx, saved, 0x800, edx},
-                  saved == 0x600e6u && edx == 0x1400000u ? 4 : 3);
     for (int bit = 0; bit < 32; ++bit) {
         const std::uint32_t one = std::uint32_t(1) << bit;
         const bool wide = one & 0xd0030000, saved = one & 0xe0;
-        level({v4.leaf1_ecx & ~one, v4.leaf7_ebx, v4.extended1_ecx, v4.saved_registers, 0, 0},
+        level({v4.leaf1_ecx & ~one, v4.leaf7_ebx, v4.extended1_ecx, v4.saved_registers},
               v4.leaf1_ecx & one ? 0 : 2);
-        level({v4.leaf1_ecx, v4.leaf7_ebx & ~one, v4.extended1_ecx, v4.saved_registers, 0, 0},
+        level({v4.leaf1_ecx, v4.leaf7_ebx & ~one, v4.extended1_ecx, v4.saved_registers},
               v4.leaf7_ebx & one ? wide : 2);
-        level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx & ~one, v4.saved_registers, 0, 0},
+        level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx & ~one, v4.saved_registers},
               v4.extended1_ecx & one ? 0 : 2);
-        level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx, v4.saved_registers & ~one, 0, 0},
+        level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx, v4.saved_registers & ~one},
               v4.saved_registers & one ? saved : 2);
     }
 }
@@ -625,7 +487,6 @@ void test_levels() {
 
 int main() {
     test_levels();
-    test_products();
     // the last has rows for several blocks
     const Index sizes[][3] = {{1, 1, 1},    {5, 1, 2},    {40, 3, 2},   {70, 2, 5},
                               {90, 17, 12}, {60, 40, 13}, {120, 9, 31}, {300, 120, 3}};

@@ -2164,33 +2164,6 @@ among(
     ),
 )
 among(
-    "_core/pool.hpp",
-    (
-        "helpers-stay-where-they-woke",
-        "forgotten",
-        "if (sleeps) allowed.give_this_thread();",
-        "",
-        "tests/test_threads.py",
-    ),
-)
-among(
-    "_core/passes.hpp",
-    (
-        "core-loop-keeps-factors-of-the-last-pass",
-        "stale",
-        "        is_prepared_ = false;\n",
-        "",
-        "tests/_engine/test_in_core.py",
-    ),
-    (  # a processor without VNNI cannot notice it
-        "kept-words-of-other-weights",
-        "stale",
-        "(!starts.expanded || std::equal(kept_weights_.begin(), kept_weights_.end(), weights));",
-        "true;",
-        "tests/_engine/test_in_core.py",
-    ),
-)
-among(
     "_core/loop.hpp",
     (
         "core-loop-loses-observed-cells",
@@ -2287,78 +2260,6 @@ among(
         "const int done = N == 1 ? int(v - last) : 0;",
         "const int done = 0;",
         "tests/_core/test_kernels.py",
-    ),
-)
-among(
-    "_core/products.hpp",  # a processor without tile registers cannot notice these
-    (
-        "products-without-slack",
-        "too small a bound",
-        "e = 3.02 * 0x1p-16 + 0x1p-21 + 1.02 * (17 + products) * u;",
-        "e = 0.1 * u + 0 * products;",
-        "tests/_core/test_products.py",
-    ),
-    (
-        "products-of-one-part-without-slack",
-        "too small a bound",
-        "const double g = 1.001 * ((PART + t) * square_root(parts) + square_root(lost));",
-        "const double g = 0.01 * ((PART + t) * square_root(parts) + square_root(lost));",
-        "tests/_core/test_products.py",
-    ),
-    (
-        "products-without-low-parts",
-        "forgotten part",
-        "return {a_high | b_round >> 16, (a_last & 0xffff0000u) | b_last >> 16};",
-        "return {a_high | b_round >> 16, ((a_last & 0xffff0000u) | b_last >> 16) * 0u};",
-        "tests/_core/test_products.py",
-    ),
-    (
-        "products-of-long-rows",
-        "forgotten case",
-        "norm < float(products.limit) ? best.second : Floats{} - INFINITE<float>;",
-        "best.second;",
-        "tests/_core/test_products.py",
-    ),
-)
-among(
-    "_core/whole.hpp",  # a processor without VNNI cannot notice these
-    (
-        "whole-numbers-without-slack",
-        "too small a bound",
-        "const double error = ROUNDED * largest_size + unit +",
-        "const double error = 0.01 * largest_size + unit +",
-        "tests/_core/test_products.py",
-    ),
-    (
-        "whole-numbers-of-far-rows",
-        "forgotten case",
-        "(far | (norm > whole.limit)) ? Floats{} + FAR : norm",
-        "norm",
-        "tests/_core/test_products.py",
-    ),
-    (
-        "whole-numbers-of-odd-cells",
-        "forgotten case",
-        "if (!near[j]) rows.odd |= !all_finite(block.row(places[i + j]), m);",
-        "if (!near[j]) rows.odd |= false;",
-        "tests/_core/test_products.py",
-    ),
-)
-among(
-    "_core/bounded.hpp",  # nor these
-    (
-        "favorites-without-bound",
-        "too small a bound",
-        "if (!(least - (d + offset) > 1e-6 * size))",
-        "if (!(1.05 * least - (d + offset) > 1e-6 * size))",
-        "tests/_core/test_products.py",
-    ),
-    (
-        "favorites-forgotten",
-        "forgotten case",
-        "again[n_left++] = p;",
-        "n_left += 0;",
-        "tests/_core/test_products.py",
     ),
 )
 among(

@@ -62,11 +62,11 @@ struct Passed {
     Input<T> input;
     std::optional<Labeled> labels;
     std::optional<Remembered> memory;
-    std::vector<std::atomic<std::int64_t>> counts;  // (starts, N_COUNTS) of races
+    std::vector<std::atomic<std::int64_t>> doubtful;  // (starts) rows that the race in single precision left
 
     Passed(const Table<T>& X, const nb::tuple& given, index n_starts)
         : input(X, nb::cast<nb::tuple>(given[0])), labels(maybe<Labeled>(given[1])),
-          counts(given[2].is_none() ? 0 : N_COUNTS * n_starts) {
+          doubtful(given[2].is_none() ? 0 : n_starts) {
         if (!given[2].is_none()) memory.emplace(nb::cast<nb::tuple>(given[2]));
     }
     LastLabels last(const In<std::uint8_t>& update) const {
@@ -79,14 +79,12 @@ struct Passed {
 template <class T>
 class BoundedPass {
    public:
-    BoundedPass(const Rows<T>& some, const Starts& starts, const LastPass& last)
+    BoundedPass(const Starts& starts, const LastPass& last)
         : starts_(starts), last_(last), unit_(unit_of(last.span.data(), starts.n_features)),
           prepared_(prepare_all<T>(starts, 1)) {
         const index r = starts.n_starts, k = starts.n_clusters, m = starts.n_features;
         const index n_own = starts.shared ? 1 : k;
-        races_ = Races::first<T>(last.span.data(), m, some.gaps).of(starts);
-        if (races_.single) single_ = prepare_all<float>(starts, 1);
-        if (races_.products()) products_.resize(r, std::vector<char>(kernels<T>().products_bytes(starts, races_.whole)));
+        if (races_in_single<T>(last.span.data(), m)) single_ = prepare_all<float>(starts, 1);
         for (index start = 0; start < r; ++start) {
             moves_.emplace_back(new MovedBounds(k, m));
             Starts one = starts;
@@ -102,9 +100,6 @@ class BoundedPass {
             if (last.centers)
                 before = {last.centers->data() + start * k * m, last.weights->data() + start * n_own * m, n_own, nullptr};
             bounds_.push_back(moves_[start]->from(last.centers ? &before : nullptr, now, nullptr, nullptr, unit_));
-            if (races_.products())
-                kernels<T>().prepare_products(one, some_rows_.of(some, starts.shift, races_), races_.one, races_.both,
-                                              products_[start].data(), {});
         }
     }
 
@@ -116,12 +111,11 @@ class BoundedPass {
         std::int32_t* labels = last.labels + start * last.stride;
         known.copy(start, last_.kept.data()[start], begin, end, labels);
         const unsigned char update = last.update[start];
-        std::int64_t counts[N_COUNTS] = {}, before[N_COUNTS];
-        for (int i = 0; i < N_COUNTS; ++i) before[i] = block.counts[N_COUNTS * start + i];
+        std::int64_t doubtful = 0;
         Bounds bounds = bounds_[start];
         bounds.upper = known.new_upper.data() + start * known.new_upper.stride(0);
         bounds.lower = known.new_lower.data() + start * known.new_lower.stride(0);
-        bounds.counts = counts;
+        bounds.doubtful = &doubtful;
         const Sums own{out.mass + start * k,
                        out.rows + start * k,
                        out.sums + start * k * m,
@@ -130,26 +124,22 @@ class BoundedPass {
                        nullptr,
                        out.fingerprint + start,
                        out.changed + start};
-        const Races races = races_.after(before, rows.n_rows);
-        const char* prepared = races.single ? single_.data() + start * kernels<float>().prepared_bytes(starts_)
+        const bool single = !single_.empty() && single_pays(block.doubtful[start], rows.n_rows);
+        const char* prepared = single ? single_.data() + start * kernels<float>().prepared_bytes(starts_)
                                             : prepared_.data() + start * kernels<T>().prepared_bytes(starts_);
-        kernels<T>().accumulate_bounded(rows, begin, end, ones_[start], laid_out(prepared), races.single,
-                                        races.products() ? products_[start].data() : nullptr, scratch,
+        kernels<T>().accumulate_bounded(rows, begin, end, ones_[start], prepared, single, scratch,
                                         {labels, rows.n_rows, &update}, bounds, own, cancel);
-        for (int i = 0; i < N_COUNTS; ++i) block.counts[N_COUNTS * start + i] += counts[i];
+        block.doubtful[start] += doubtful;
     }
 
    private:
     const Starts& starts_;
     const LastPass& last_;
     double unit_;
-    Races races_{};
-    SomeRows some_rows_;
     std::vector<char> prepared_, single_;
     std::vector<std::unique_ptr<MovedBounds>> moves_;  // their tables are what the bounds point to
     std::vector<Starts> ones_;
     std::vector<Bounds> bounds_;
-    std::vector<std::vector<char>> products_;  // of each start, if rows race by them
 };
 
 // The sums of a block, or of a segment, as two rows of numbers: mass, sums, squares, observed if cells may be
@@ -235,7 +225,7 @@ void assign_and_accumulate(std::vector<Table<T>> tables, nb::list blocks, nb::tu
     std::optional<BoundedPass<T>> bounded;
     if (last_pass) {
         last.emplace(*last_pass);
-        bounded.emplace(passed[0]->input.rows, starts, *last);
+        bounded.emplace(starts, *last);
     }
     const std::vector<char> prepared = bounded ? std::vector<char>() : prepare_all<T>(starts, n_threads);
     const bool whole = n_threads == 1 || n_blocks >= 2 * n_threads;

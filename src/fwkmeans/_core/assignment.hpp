@@ -527,12 +527,12 @@ struct Start {
     }
 };
 
-// Bounds of the distances to the nearest center and to all others: roots of the two best squares, `above` more
-// and `below` less for what they may be off. A label that was decided again is that of one of the near centers, so the
+// Bounds of the distances to the nearest center and to all others: roots of the two best squares, `slack` more
+// and less for what they may be off. A label that was decided again is that of one of the near centers, so the
 // best square bounds all. Squares too small for float bound nothing: see Bounds. Offsets do not belong
 // to distances: what a cluster had more than its square is taken away, or the most it can be.
 template <class T, bool SHARED, class Mask>
-inline void leave_bounds(const Scratch<T>& block, index i, index k, index m, V<T> value, V<T> second, V<T> above, V<T> below,
+inline void leave_bounds(const Scratch<T>& block, index i, index k, index m, V<T> value, V<T> second, V<T> slack,
                          V<T> label, Mask certain, index n, double unit) {
     constexpr int W = WIDTH<T>;
     using D = Vector<double, W>;
@@ -541,12 +541,11 @@ inline void leave_bounds(const Scratch<T>& block, index i, index k, index m, V<T
         const V<T> length = load<V<T>>(block.lengths + i);
         value += length;
         second += length;
-        above += length * T((double(m) + 16) * 8 * UNIT_ROUNDOFF<T>);
-        below += length * T((double(m) + 16) * 8 * UNIT_ROUNDOFF<T>);
+        slack += length * T((double(m) + 16) * 8 * UNIT_ROUNDOFF<T>);
     }
     const V<T> next = certain ? second : value;
-    const D highest_square = (__builtin_convertvector(value, D) + __builtin_convertvector(above, D)) * unit * unit;
-    const D lowest_square = (__builtin_convertvector(next, D) - __builtin_convertvector(below, D)) * unit * unit;
+    const D highest_square = (__builtin_convertvector(value, D) + __builtin_convertvector(slack, D)) * unit * unit;
+    const D lowest_square = (__builtin_convertvector(next, D) - __builtin_convertvector(slack, D)) * unit * unit;
     F most = __builtin_convertvector(highest_square, F), least = __builtin_convertvector(lowest_square, F);
     if (block.offsets) {
         const Offsets& offsets = *block.offsets;
@@ -571,27 +570,17 @@ inline void leave_bounds(const Scratch<T>& block, index i, index k, index m, V<T
 }
 
 // Labels, and bounds if wanted, of a vector of rows from i on after their race; nearest(i) decides where
-// the race could not, and how often is returned. By one PART of numbers (products.hpp) or none (whole.hpp) the second
-// best bounds all others whether the best is certain or not: the sums are lower bounds, or half of the slack from them
-// where the slack follows from the norm, as with shared weights. What bounds all others replaces the norm.
-template <class T, bool SHARED, int PARTS = 2, class Nearest>
+// the race could not, and how often is returned.
+template <class T, bool SHARED, class Nearest>
 inline index settle(Scratch<T>& block, const Prepared& bound, index i, index k, index m, V<T> value,
                     V<T> second, V<T> label, double unit, Nearest nearest) {
-    constexpr bool BY_NORM = SHARED || PARTS == 0;
-    const V<T> scale = BY_NORM ? load<V<T>>(block.norms + i) : second - T(bound.lowest_offset);
+    const V<T> scale = SHARED ? load<V<T>>(block.norms + i) : second - T(bound.lowest_offset);
     const V<T> slack = T(bound.absolute) + T(bound.linear) * square_root<T, WIDTH<T>>(scale) +
                        T(bound.relative) * scale;
     const auto certain = second - value > slack;
     const index n = block.n_rows - i < WIDTH<T> ? block.n_rows - i : WIDTH<T>;
     std::int32_t* labels = block.labels + i;
-    if constexpr (PARTS < 2) {
-        const V<T> below = slack * T(BY_NORM ? 0.5 : 0);
-        if (block.upper)
-            leave_bounds<T, SHARED>(block, i, k, m, value, second, slack, below, label, certain == certain, n, unit);
-        store(block.norms + i, second - below);
-    } else if (block.upper) {
-        leave_bounds<T, SHARED>(block, i, k, m, value, second, slack, slack, label, certain, n, unit);
-    }
+    if (block.upper) leave_bounds<T, SHARED>(block, i, k, m, value, second, slack, label, certain, n, unit);
     const auto found = __builtin_convertvector(label, Vector<std::int32_t, WIDTH<T>>);
     if (n == WIDTH<T>)
         store(labels, found);

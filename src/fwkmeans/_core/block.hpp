@@ -42,7 +42,6 @@ struct Scratch {
     float *upper = nullptr, *lower = nullptr;  // (block) bounds that an assignment leaves, if wanted
     T* lengths = nullptr;                      // (block) weighted squares of the rows, for these
     const Offsets* offsets = nullptr;          // the same
-    Kept kept = {};                            // of this block, if all of its rows race in whole numbers
 
     Scratch(void* memory, index n_features, index n_clusters, bool powers, bool gaps = false)
         : Scratch(memory, block_rows<T>(n_features), block_rows<T>(n_features), n_features, n_clusters, powers, gaps) {}

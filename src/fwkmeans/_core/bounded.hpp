@@ -15,12 +15,6 @@ template <class F>
 struct Undecided {
     Scratch<F> rows;
     std::int32_t* places;  // (block) where they are in the block
-    char* split;  // rows for a race by products
-    // what each of two such races found, (block): labels and bounds, which rows race again, all of their places
-    struct Found {
-        std::int32_t *labels, *again, *places;
-        float *upper, *lower;
-    } found[2];
 
     Undecided(std::uintptr_t memory, index m, index k, index most, bool gaps)
         : rows(reinterpret_cast<void*>(memory), m, k, false, gaps) {
@@ -34,15 +28,6 @@ struct Undecided {
         rows.upper = reinterpret_cast<float*>(take(most * 4));
         rows.lower = reinterpret_cast<float*>(take(most * 4));
         rows.lengths = reinterpret_cast<F*>(take(block_rows<F>(m) * index(sizeof(F))));
-        split = reinterpret_cast<char*>(take(split_bytes(m)));
-        for (Found& race : found) {
-            const index bytes = HAS_PRODUCTS ? most * 4 : 0;
-            race.labels = reinterpret_cast<std::int32_t*>(take(bytes));
-            race.again = reinterpret_cast<std::int32_t*>(take(bytes));
-            race.places = reinterpret_cast<std::int32_t*>(take(bytes));
-            race.upper = reinterpret_cast<float*>(take(bytes));
-            race.lower = reinterpret_cast<float*>(take(bytes));
-        }
         end = cursor;
     }
     std::uintptr_t end;
@@ -141,9 +126,8 @@ void pack_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, i
 // Assigns the undecided rows; returns how many the race could not decide.
 template <class T, class F>
 index race_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, const Start<T>& exactly,
-                     const Starts& starts, const LaidOut& factors, double unit) {
+                     const Starts& starts, const char* prepared, double unit) {
     const index m = starts.n_features;
-    const char* prepared = factors.get(factors.state);
     pack_undecided(block, open, n_open, m, shift_of<F>(starts, prepared));
     const auto nearest = [&](index p) { return exactly.nearest(block.row(open.places[p]), nullptr); };
     if (!starts.expanded) return race_block<F, false>(open.rows, starts, prepared, unit, nearest);
@@ -151,98 +135,6 @@ index race_undecided(const Scratch<T>& block, Undecided<F>& open, index n_open, 
     if (open.rows.upper) measure_lengths(open.rows, m, starts.weights);
     return race_block<F, true>(open.rows, starts, prepared, unit, nearest);
 }
-
-// Leaves out the rows whose favorite, by a race of one part, is nearer than what bounds all others; returns how many
-// race again.
-template <class T>
-index leave_favorites(const Scratch<T>& block, Undecided<float>& open, std::int32_t* again, index n_again,
-                      const Start<T>& exactly, const Starts& starts, double unit) {
-    Scratch<float>& rows = open.rows;
-    index n_left = 0;
-    const auto row = [&](index q) { return block.row(open.places[again[q]]); };
-    const auto favorite = [&](index q) { return rows.labels[again[q]]; };
-    exactly.squares(n_again, row, favorite, [&](index q, double d) {
-        const std::int32_t p = again[q];
-        const double offset = starts.offsets[rows.labels[p]];
-        double least = rows.norms[p], size = __builtin_fabs(least) + d + __builtin_fabs(offset);
-        if (starts.expanded) {
-            const double length = rows.lengths[p];
-            least += length - length * (double(starts.n_features) + 16) * 8 * UNIT_ROUNDOFF<float>;
-        }
-        if (!(least - (d + offset) > 1e-6 * size))
-            again[n_left++] = p;
-        else if (rows.upper)
-            rows.upper[p] = float(square_root(d) * unit * (1 + 1e-6) + 1e-30);
-    });
-    return n_left;
-}
-
-// Decides rows by their distances to all centers. They are so near to two of these that bounds would not help.
-template <class T>
-void decide(const Scratch<T>& block, Undecided<float>& open, index n_open, const Start<T>& exactly) {
-    for (index p = 0; p < n_open; ++p) {
-        open.rows.labels[p] = exactly.nearest(block.row(open.places[p]), nullptr);
-        if (open.rows.upper) open.rows.upper[p] = __builtin_inff(), open.rows.lower[p] = 0;
-    }
-}
-
-constexpr index FEW = 4;  // rows, which take less time one by one than a tile of them
-
-// The same by products first: by one part of numbers, by both, or by one and then by both. Rows that these leave
-// open race again.
-struct Parts {
-    bool one, both;
-};
-template <class T>
-index race_undecided(const Scratch<T>& block, Undecided<float>& open, index n_open, const Start<T>& exactly,
-                     const Starts& starts, const LaidOut& factors, const Products& products, Parts parts, double unit,
-                     std::int64_t* counts) {
-    if (!parts.one && !parts.both) return race_undecided(block, open, n_open, exactly, starts, factors, unit);
-    Scratch<float>& rows = open.rows;
-    auto& found = open.found[parts.one ? 0 : 1];
-    index n_again = 0;
-    const auto later = [&](index p) {
-        found.again[n_again++] = std::int32_t(p);
-        return rows.labels[p];
-    };
-    if (parts.one)
-        race_products<1>(block, open.places, n_open, rows, starts, products, open.split, unit, later);
-    else
-        race_products<2>(block, open.places, n_open, rows, starts, products, open.split, unit, later);
-    if (parts.one && (rows.upper || !starts.expanded))
-        n_again = leave_favorites(block, open, found.again, n_again, exactly, starts, unit);
-    if (parts.one) counts[BY_ONE] += n_open;
-    counts[parts.one ? AFTER_ONE : AFTER_BOTH] += n_again;
-    if (n_again == 0) return 0;
-    // the next race has its rows, and what it finds, in the places of this one
-    const std::size_t bytes = std::size_t(n_open) * 4;
-    std::int32_t* places = open.places;
-    __builtin_memcpy(found.labels, rows.labels, bytes);
-    if (rows.upper) __builtin_memcpy(found.upper, rows.upper, bytes);
-    if (rows.upper) __builtin_memcpy(found.lower, rows.lower, bytes);
-    __builtin_memcpy(found.places, places, bytes);
-    for (index q = 0; q < n_again; ++q) places[q] = found.places[found.again[q]];
-    const Parts next = {false, parts.one && parts.both};
-    index doubtful = 0;
-    if (next.both || n_again > FEW)
-        doubtful = race_undecided(block, open, n_again, exactly, starts, factors, products, next, unit, counts);
-    else
-        decide(block, open, n_again, exactly);
-    for (index q = 0; q < n_again; ++q) {
-        const index p = found.again[q];
-        found.labels[p] = rows.labels[q];
-        if (rows.upper) found.upper[p] = rows.upper[q], found.lower[p] = rows.lower[q];
-    }
-    __builtin_memcpy(places, found.places, bytes);
-    __builtin_memcpy(rows.labels, found.labels, bytes);
-    if (rows.upper) __builtin_memcpy(rows.upper, found.upper, bytes);
-    if (rows.upper) __builtin_memcpy(rows.lower, found.lower, bytes);
-    rows.n_rows = n_open;
-    return doubtful;
-}
-
-// Whether one part of numbers has decided enough rows to begin with it again; a few tell nothing.
-inline bool one_part_decides(const std::int64_t* counts) { return 3 * counts[AFTER_ONE] <= counts[BY_ONE] + 64; }
 
 // New labels go to block.labels, the rows that have changed to block.chosen; returns their number. What is decided row by
 // row here cannot be foreseen, so nothing is skipped.
@@ -289,42 +181,22 @@ void sum_changes(Scratch<T>& block, const double* sample_weight, const Starts& s
 
 template <class T, class F>
 void accumulate_bounded(const Rows<T>& table, index begin, index end, const Starts& starts,
-                        const LaidOut& factors, const char* products, void* scratch,
+                        const char* prepared, void* scratch,
                         const LastLabels& known, const Bounds& bounds, const Sums& out, Cancel cancel) {
     const index k = starts.n_clusters, m = starts.n_features;
     Scratch<T> block(scratch, m, k, false, table.gaps);
     Undecided<F> open(block.end, m, k, block_rows<T>(m), table.gaps);
     open.rows.offsets = bounds.offsets;
     const Start<T> exactly(table, starts, 0);
-    const auto* by_products = reinterpret_cast<const Products*>(products);
-    const TileRegisters registers(by_products && by_products->tiles);
-    Parts parts = {by_products && by_products->one, by_products && by_products->both};
-    std::int64_t counts[N_COUNTS] = {};
-    const index usual = block_rows<T>(m), tiles = usual / TILE_ROWS<float>;
-    const index step = bounds.kept && tiles > 0 ? tiles * TILE_ROWS<float> : usual;
-    for_each_block(table, begin, end, step, block, cancel, [&] {
+    for_each_block(table, begin, end, block, cancel, [&] {
         std::int32_t* labels = known.labels + block.first;
         const double* s = table.sample_weight ? table.sample_weight + block.first : nullptr;
         if (bounds.upper && bounds.placed >= 0) bound_placed(block, exactly, bounds, labels);
         index n_open =
             bounds.upper ? move_bounds(bounds, k, block.first, block.n_rows, labels, open.places) : 0;
         index n_changed = 0;
-        open.rows.kept = {};
-        if (bounds.kept && products && 2 * n_open > block.n_rows && block.first % TILE_ROWS<float> == 0) {
-            // to pack the others takes longer than to race all
-            const Kept& all = *bounds.kept;
-            open.rows.kept = {all.words + block.first * by_products->whole.words, all.norms + block.first,
-                              all.lengths + block.first, all.there + block.first};
-            for (n_open = 0; n_open < block.n_rows; ++n_open) open.places[n_open] = std::int32_t(n_open);
-        }
         if (n_open > 0) {
-            if constexpr (sizeof(F) == sizeof(float))
-                if (products)
-                    counts[DOUBTFUL] += race_undecided(block, open, n_open, exactly, starts, factors, *by_products,
-                                                       parts, bounds.unit, counts);
-            if (!products)
-                counts[DOUBTFUL] += race_undecided(block, open, n_open, exactly, starts, factors, bounds.unit);
-            parts.one &= one_part_decides(counts);
+            *bounds.doubtful += race_undecided(block, open, n_open, exactly, starts, prepared, bounds.unit);
             n_changed = find_changes(table, block, open, labels, bounds, out);
         }
         if (!out.sums)
@@ -336,19 +208,16 @@ void accumulate_bounded(const Rows<T>& table, index begin, index end, const Star
         else
             sum_changes<T, Cells::plain>(block, s, starts, labels, n_changed, known.update[0], out);
     });
-    for (int i = 0; i < N_COUNTS; ++i) bounds.counts[i] += counts[i];
 }
 
 template <class T>
 void accumulate_bounded(const Rows<T>& table, index begin, index end, const Starts& starts,
-                        const LaidOut& factors, bool single, const char* products, void* scratch,
+                        const char* prepared, bool single, void* scratch,
                         const LastLabels& known, const Bounds& bounds, const Sums& out, Cancel cancel) {
     if (single)
-        accumulate_bounded<T, float>(table, begin, end, starts, factors, products, scratch, known, bounds,
-                                     out, cancel);
+        accumulate_bounded<T, float>(table, begin, end, starts, prepared, scratch, known, bounds, out, cancel);
     else
-        accumulate_bounded<T, T>(table, begin, end, starts, factors, products, scratch, known, bounds, out,
-                                 cancel);
+        accumulate_bounded<T, T>(table, begin, end, starts, prepared, scratch, known, bounds, out, cancel);
 }
 
 // Sums the rows of clusters [first, last), which are in the order of their labels: those of cluster j

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,7 +68,6 @@ __all__ = [
 ]
 
 exp, log, copy_finite = _kernels.exp, _kernels.log, _kernels.copy_finite
-places = _kernels.places
 summarize, sum_x_log_x, to_unit = _kernels.summarize, _kernels.sum_x_log_x, _kernels.to_unit
 instruction_set, largest_share = _kernels.instruction_set, _kernels.largest_share
 n_segments, SEGMENT = _kernels.n_segments, _kernels.SEGMENT
@@ -78,6 +78,12 @@ _SMALL = 1 << 19
 _POWER = 16  # cost of a power in multiply-adds
 _PIECE = 8192  # rows whose missing cells are counted together
 _ITERATIONS = 10  # of a start, to tell small problems from large ones
+
+
+def places() -> frozenset[int]:
+    """Return the processors that this thread may run on, none where the system does not say."""
+    ask = getattr(os, "sched_getaffinity", None)
+    return frozenset() if ask is None else frozenset(ask(0))
 
 
 def _threads(n_threads: int, work: int) -> int:
@@ -301,26 +307,21 @@ def describe_alone(block: Block) -> tuple[FloatArray, Moments, Summary | FloatAr
 def describe_complete(block: Block) -> Description | None:
     """Describe a block that has all rows, and numbers only, in a single step.
 
-    None if a cell is missing or infinite, or if squares cancel. Threads for the loop that follows
-    wake up meanwhile.
+    None if a cell is missing or infinite, or if squares cancel.
     """
-    n_helpers = block.n_threads - 1
-    numbers, _, varying, (mass, n_rows, n_odd, found) = _describe_alone(block, n_helpers)
+    numbers, _, varying, (mass, n_rows, n_odd, found) = _describe_alone(block)
     if n_odd or found[0] < 0:
         return None
     layout = numeric_layout(block.rows.shape[1])
     return Description.of_numbers(n_rows, mass, (*numbers[6:], varying, *found), layout)
 
 
-def _describe_alone(
-    block: Block, n_helpers: int = 0
-) -> tuple[FloatArray, IntArray, BoolArray, Any]:
+def _describe_alone(block: Block) -> tuple[FloatArray, IntArray, BoolArray, Any]:
     n_features = block.rows.shape[1]
     numbers, counts = np.empty((13, n_features)), np.empty((2, n_features), dtype=np.int64)
     varying = np.empty(n_features, dtype=np.bool_)
-    found = _kernels.describe_alone(
-        block.rows, _block(block, block.rows.size), numbers, counts, varying, n_helpers
-    )
+    given = _block(block, block.rows.size)
+    found = _kernels.describe_alone(block.rows, given, numbers, counts, varying)
     numbers.flags.writeable = varying.flags.writeable = False
     return numbers, counts, varying, found
 

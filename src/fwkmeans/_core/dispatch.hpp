@@ -5,20 +5,15 @@
 #include <initializer_list>
 
 #include "kernels.hpp"
-#if defined(FWK_X86) && defined(__linux__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 
 namespace fwk {
 
 // What an x86 processor says of itself: words of cpuid, and the registers the system saves.
 struct Processor {
-    std::uint32_t leaf1_ecx, leaf7_ebx, extended1_ecx, saved_registers, leaf7_ecx, leaf7_edx;
+    std::uint32_t leaf1_ecx, leaf7_ebx, extended1_ecx, saved_registers;
 };
 
-// 4 to 0: x86-64-v4 with products in tile registers, v4 with those of whole numbers, v4, v3 or none. A level counts
-// only with everything the compiler may use for it, also what these kernels would hardly need: virtual machines can hide any part.
+// 2 to 0: x86-64-v4, v3 or none. A level counts only with everything the compiler may use for it, also what these kernels would hardly need: virtual machines can hide any part.
 inline int x86_level(const Processor& processor) {
     const auto all = [](std::uint32_t word, std::initializer_list<int> bits) {
         std::uint32_t wanted = 0;
@@ -32,10 +27,7 @@ inline int x86_level(const Processor& processor) {
     // avx512: f dq cd bw vl; masks and both halves of the wide registers are saved
     const bool v4 = v3 && all(processor.leaf7_ebx, {16, 17, 28, 30, 31}) &&
                     all(processor.saved_registers, {5, 6, 7});
-    const bool vnni = v4 && all(processor.leaf7_ecx, {11});
-    // amx: bf16 tile; its configuration and its registers are saved
-    const bool amx = vnni && all(processor.leaf7_edx, {22, 24}) && all(processor.saved_registers, {17, 18});
-    return v3 + v4 + vnni + amx;
+    return v3 + v4;
 }
 
 #ifdef FWK_X86
@@ -50,8 +42,8 @@ inline int x86_level(const Processor& processor) {
         __asm__ volatile("cpuid" : "+a"(r.a), "=b"(r.b), "+c"(r.c), "=d"(r.d));
         return r;
     };
-    Processor found = {cpuid(1).c, 0, 0, 0, 0, 0};
-    if (cpuid(0).a >= 7) found.leaf7_ebx = cpuid(7).b, found.leaf7_ecx = cpuid(7).c, found.leaf7_edx = cpuid(7).d;
+    Processor found = {cpuid(1).c, 0, 0, 0};
+    if (cpuid(0).a >= 7) found.leaf7_ebx = cpuid(7).b;
     if (cpuid(0x80000000u).a >= 0x80000001u) found.extended1_ecx = cpuid(0x80000001u).c;
     if (found.leaf1_ecx >> 27 & 1) {  // else the system saves none, and xgetbv is no instruction
         std::uint32_t high;
@@ -66,15 +58,13 @@ template <class T>
 const Kernels<T>& kernels();
 
 // The best level, or a lower one that FWKMEANS_ISA asks for.
-inline int level() {
+inline int instruction_set() {
     static const int chosen = [] {
         const char* wanted = std::getenv("FWKMEANS_ISA");
-        const int limit = !wanted                               ? 4
-                          : !std::strcmp(wanted, "baseline")    ? 0
-                          : !std::strcmp(wanted, "x86_64_v3")   ? 1
-                          : !std::strcmp(wanted, "x86_64_v4")   ? 2
-                          : !std::strcmp(wanted, "x86_64_vnni") ? 3
-                                                                : 4;
+        const int limit = !wanted                             ? 2
+                          : !std::strcmp(wanted, "baseline")  ? 0
+                          : !std::strcmp(wanted, "x86_64_v3") ? 1
+                                                              : 2;
 #ifdef FWK_X86
         const int best = x86_level(this_processor());
 #else
@@ -84,38 +74,7 @@ inline int level() {
     }();
     return chosen;
 }
-// Kernels are compiled for levels up to x86-64-v4.
-inline int instruction_set() { return level() < 2 ? level() : 2; }
 
-// Whether this process may use tile registers. Linux wants to be asked, once a process and before the
-// first use, since they make what it saves of a thread larger.
-inline bool has_tiles() {
-#if defined(FWK_AMX) && defined(__linux__) && defined(SYS_arch_prctl)
-    constexpr int REQUEST = 0x1023, TILE_DATA = 18;
-    static const bool granted =
-        level() == 4 && syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
-    return granted;
-#else
-    return false;
-#endif
-}
-
-// Whether a race by products in tile registers is possible and pays, by one part of numbers or by both: splitting
-// rows into two parts takes as long as transposing them and multiplying them with some ten clusters.
-inline bool races_by_one_part(index n_features, index n_clusters) {
-    const bool many = n_features >= 64 && n_features * n_clusters >= 1600;
-    return (many || n_features >= 150) && has_tiles();
-}
-inline bool races_by_both_parts(index n_features, index n_clusters, bool shared) {
-    const bool many = n_features >= 64 && n_clusters >= 16 && n_features * n_clusters >= 1600;
-    const bool wide = shared && n_features >= 150;
-    return (many || wide) && has_tiles();
-}
-// Whether a race in whole numbers is possible and pays, where there is none by products: packing rows takes longer.
-inline bool races_by_whole_numbers(index n_features, index n_clusters, bool shared) {
-    const bool many = n_features >= (shared ? 32 : 16) && n_clusters >= (shared || n_features < 128 ? 12 : 16);
-    return many && level() >= 3 && !races_by_one_part(n_features, n_clusters);
-}
 #ifdef FWK_X86
 inline const Elementwise& elementwise() {
     const Elementwise* all[] = {&baseline::elementwise, &x86_64_v3::elementwise, &x86_64_v4::elementwise};
@@ -143,8 +102,6 @@ inline const Kernels<float>& kernels() {
 }
 #endif
 
-inline const char* name_of_instruction_set() {
-    return has_tiles() ? "x86_64_amx" : level() >= 3 ? "x86_64_vnni" : kernels<double>().name;
-}
+inline const char* name_of_instruction_set() { return kernels<double>().name; }
 
 }  // namespace fwk

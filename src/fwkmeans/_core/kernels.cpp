@@ -59,37 +59,13 @@ void farthest_bounded(const Rows<T>& table, index begin, index end, const Starts
     });
 }
 
-// Looks at some rows, far apart.
-template <class T>
-void expect(const Rows<T>& table, const double* shift, float* most, float* squares) {
-    constexpr index ENOUGH = 128;
-    const index n = table.n_rows < ENOUGH ? table.n_rows : ENOUGH, m = table.n_features;
-    for (index v = 0; v < m; ++v) most[v] = squares[v] = 0;
-    for (index i = 0; i < n; ++i) {
-        const T* row = table.data + table.n_rows * i / n * table.row_stride;
-        for (index v = 0; v < m; ++v) {
-            const float y = float(load<T>(row + v * table.column_stride) - T(shift[v])), size = y < 0 ? -y : y;
-            most[v] = size > most[v] ? size : most[v];
-            squares[v] += size <= most[v] ? size * size / float(n) : 0;
-        }
-    }
-}
-
 // Labels of rows without categories by a race in float; false if that decides too few.
 template <class T>
 bool assign_in_single(Scratch<T>& block, Undecided<float>& open, const Start<T>& exactly,
-                      const Starts& starts, const char* single, const Products* products, Parts& parts) {
+                      const Starts& starts, const char* single) {
     for (index i = 0; i < block.n_rows; ++i) open.places[i] = std::int32_t(i);
-    std::int64_t counts[N_COUNTS] = {};
-    const LaidOut factors = laid_out(single);
-    index doubtful;
-    if (products)
-        doubtful = race_undecided(block, open, block.n_rows, exactly, starts, factors, *products, parts, 0, counts);
-    else
-        doubtful = race_undecided(block, open, block.n_rows, exactly, starts, factors, 0);
+    const index doubtful = race_undecided(block, open, block.n_rows, exactly, starts, single, 0);
     for (index i = 0; i < block.n_rows; ++i) block.labels[i] = open.rows.labels[i];
-    parts.one &= one_part_decides(counts);
-    parts.both &= counts[AFTER_BOTH] <= block.n_rows / 4;
     return doubtful <= block.n_rows / 8;
 }
 
@@ -111,11 +87,10 @@ void measure_own(Scratch<T>& block, const Start<T>& exactly) {
 
 // `single`: prepared by the kernels of float, null if not; its scratch is that of bounded passes. Rows that are packed
 // race as they are packed.
-// `products`: what is raced before, null if nothing.
 template <class T>
 void assign(const Rows<T>& table, index begin, index end, const Starts& starts, const char* prepared,
-            const char* single, const char* products, void* scratch, const Labels& out, Cancel cancel) {
-    if (out.known) single = products = nullptr;
+            const char* single, void* scratch, const Labels& out, Cancel cancel) {
+    if (out.known) single = nullptr;
     const Start<T> exactly(table, starts, 0);
     const bool look = out.odd && !out.known;
     Scratch<T> block = table.packed
@@ -124,9 +99,6 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
     const bool largest = exactly.p == __builtin_inf();
     double objective = 0;
     const index m = starts.n_features;
-    const auto* by_products = reinterpret_cast<const Products*>(products);
-    const TileRegisters registers(by_products && by_products->tiles);
-    Parts parts = {by_products && by_products->one, by_products && by_products->both};
     Undecided<float> open(block.end, single ? m : 1, single ? starts.n_clusters : 1, block_rows<T>(m), table.gaps || look);
     open.rows.upper = nullptr;
     const index step = table.packed ? end - begin : block_rows<T>(m);
@@ -136,7 +108,7 @@ void assign(const Rows<T>& table, index begin, index end, const Starts& starts, 
         } else if (table.packed) {
             assign_packed(table, block, exactly, starts, table.single ? single : prepared);
         } else if (single) {
-            if (!assign_in_single(block, open, exactly, starts, single, by_products, parts)) single = nullptr;
+            if (!assign_in_single(block, open, exactly, starts, single)) single = nullptr;
         } else {
             pack_block(table, starts, prepared, block);
             assign_block(block, exactly, starts, 0, prepared);
@@ -371,7 +343,6 @@ template <class T>
 constexpr Kernels<T> table_of() {
     return {FWK_NAME,     prepared_bytes<T>, prepare<T>,   scratch_bytes<T>, packed_bytes<T>, begin_packing<T>,
             pack_rows<T>, accumulate<T>,     bounded_bytes<T>, accumulate_bounded<T>, sum_clusters<T>,
-            products_bytes, n_words, prepare_products, expect<T>,
             farthest<T>,  farthest_bounded<T>, assign<T>,         distances<T>, slopes<T>,        powers<T>,
             roots_bytes,  roots<T>,          describe<T>,  finite<T>, observed<T>, seeding_rows,     pack_for_seeding,
             nearest_candidates};

@@ -47,11 +47,6 @@ struct Starts {
     bool expanded = false;
 };
 
-// What rows are like, as far as a few of them tell: it decides how fast rows race, and no label.
-struct Expected {
-    const float *most, *squares;  // (M) the largest |y - shift|, and the mean of its square
-};
-
 // The labels of the last pass, replaced by those of this one; null if nobody keeps them.
 struct LastLabels {
     std::int32_t* labels;         // (R, n_rows), starts `stride` apart
@@ -66,18 +61,6 @@ struct Offsets {
     float least, most;                            // of all
 };
 
-// Rows that raced by one part of their numbers, that this could not decide, that both parts could not, and that no
-// race could.
-enum Counts { BY_ONE, AFTER_ONE, AFTER_BOTH, DOUBTFUL, N_COUNTS };
-
-// Rows that race in whole numbers in one pass after the other, as they are packed (whole.hpp): tile by tile, with all
-// rows of the table. Some pass has packed the blocks that are there.
-struct Kept {
-    std::uint32_t* words;
-    float *norms, *lengths;  // (n_rows)
-    unsigned char* there;    // (n_rows), at the first row of a block
-};
-
 // What is known of each row's distances since the last pass, in float and times `unit`, a power of two
 // that makes distances about one: not above `upper` to the own center, not below `lower` to any other.
 // Weights and centers have changed since: an upper bound times grow, plus add, and a lower one times
@@ -87,9 +70,8 @@ struct Bounds {
     const float *grow, *add, *shrink, *subtract;  // (K)
     double unit;
     const Offsets* offsets;  // null: none
-    std::int64_t* counts;    // (N_COUNTS) are added to
+    std::int64_t* doubtful;  // rows that the race could not decide are added to it
     index placed = -1;       // the cluster that a row has become the center of, of which bounds know nothing
-    const Kept* kept = nullptr;  // null: rows are packed anew
 };
 
 // Sums over one segment of rows for all starts; each pointer has leading axis R.
@@ -170,22 +152,6 @@ struct Cancel {
     void* state;
 };
 
-// Threads that share [0, n), in parts, if so many numbers are worth it; without `run` a kernel does all of it itself.
-struct Sharing {
-    void (*run)(const void* team, index n, index n_numbers, void (*body)(void* state, index first, index last),
-                void* state);
-    const void* team;
-};
-
-// What `prepare` has laid out, or lays out when the first thread asks for it: most passes decide all rows before.
-struct LaidOut {
-    const char* (*get)(void* state);
-    void* state;
-};
-inline LaidOut laid_out(const char* prepared) {
-    return {[](void* all) { return static_cast<const char*>(all); }, const_cast<char*>(prepared)};
-}
-
 // What one instruction set offers for rows of type T. `prepare` lays out the tables of starts
 // [first, last); `scratch_bytes` is what one call of the others needs.
 template <class T>
@@ -208,30 +174,20 @@ struct Kernels {
     // `sums`, nothing is summed.
     std::size_t (*bounded_bytes)(const Rows<T>&, index n_clusters);
     // `single`: factors are for the kernels of float, which race; what they cannot decide, double does.
-    // `products`, for float or single: what `prepare_products` wrote for a race before; null: none.
     void (*accumulate_bounded)(const Rows<T>&, index begin, index end, const Starts&,
-                               const LaidOut&, bool single, const char* products, void* scratch,
+                               const char* prepared, bool single, void* scratch,
                                const LastLabels&, const Bounds&, const Sums&, Cancel);
     // Sums of the rows of clusters [first, last), whose labels are known: rows of cluster j are
     // order[position[j]] to order[position[j + 1]]. Columns of the rows must be contiguous.
     void (*sum_clusters)(const Rows<T>&, const Starts&, std::int32_t* order, std::int32_t* position,
                          index first, index last, const Sums&);
-    // Races in whole numbers, or by products in tile registers, for complete rows; no bytes: there are none.
-    std::size_t (*products_bytes)(const Starts&, bool whole);
-    // Words of `Kept` for each row.
-    index (*kept_words)(const Starts&);
-    // By one part of numbers, by both, or by one and then by both; with `expected` rows, whole numbers replace one part.
-    // Into zeros, or what was written for the same shapes and `expanded`.
-    void (*prepare_products)(const Starts&, const Expected*, bool one, bool both, void* products,
-                             const Sharing&);
-    void (*expect)(const Rows<T>&, const double* shift, float* most, float* squares);
     void (*farthest)(const Rows<T>&, index begin, index end, const Starts&, index first, index last,
                      const char* prepared, void* scratch, const Farthest&, Cancel);
     // The same for one start after a pass by bounds, which has left labels and upper bounds.
     void (*farthest_bounded)(const Rows<T>&, index begin, index end, const Starts&, void* scratch,
                              const std::int32_t* labels, const Bounds&, const Farthest&, Cancel);
     void (*assign)(const Rows<T>&, index begin, index end, const Starts&, const char* prepared,
-                   const char* single, const char* products, void* scratch, const Labels&, Cancel);
+                   const char* single, void* scratch, const Labels&, Cancel);
     void (*distances)(const Rows<T>&, index begin, index end, const Starts&, void* scratch, T* out,
                       Cancel);
     void (*slopes)(const Rows<T>&, index begin, index end, const Points&, index first, index last,

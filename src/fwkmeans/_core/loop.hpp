@@ -143,7 +143,7 @@ class Loop {
         std::fill(upper_.begin(), upper_.end(), std::numeric_limits<float>::infinity());
         std::fill(lower_.begin(), lower_.end(), 0.0f);
         last_ = {};
-        passes_.races = Races::first<T>(problem_.span, m_, problem_.rows.gaps);
+        passes_.single = races_in_single<T>(problem_.span, m_);
         fingerprint_ = 0;
         prints_.clear();
         has_print_ = has_total_ = false;
@@ -234,14 +234,14 @@ class Loop {
         if (!problem_.bounded) {
             has_moved_ = passes_.accumulate(starts, problem_.updates ? labels_.data() : nullptr, update, nullptr, then);
             fingerprint_ = *passes_.total().fingerprint;
-            passes_.choose_races();
+            passes_.choose_race();
         } else {
             const Bounds bounds = moved_bounds();
             has_moved_ = passes_.accumulate(starts, labels_.data(), update, &bounds, then);
             // the vectors are swapped later, and keep what this points to
             last_ = {centers_.data(), weighting_.effective.data(), rule_.n_own(), nullptr};
             fingerprint_ += *passes_.total().fingerprint;
-            passes_.choose_races();
+            passes_.choose_race();
         }
         return passes_.total();
     }

@@ -80,7 +80,7 @@ double sum_rows(const Rows<T>& rows, const Starts& starts, int n_threads, std::i
     const std::vector<double> parts = assign_parts(
         rows, starts, n_threads, {labels, nullptr, true}, true,
         [&](index begin, index end, const Labels& out, int worker, Cancel cancel) {
-            kernels<T>().assign(rows, begin, end, starts, nullptr, nullptr, nullptr, scratch.of(worker), out, cancel);
+            kernels<T>().assign(rows, begin, end, starts, nullptr, nullptr, scratch.of(worker), out, cancel);
         });
     return std::accumulate(parts.begin(), parts.end(), 0.0);
 }
@@ -99,19 +99,9 @@ double assign_rows(Rows<T> rows, const Starts& starts, int n_threads, bool summe
     if (rows.single && !can_race) rows.packed = nullptr;
     const bool only_single = rows.packed && rows.single;
     const std::vector<char> prepared = only_single ? std::vector<char>() : prepare_all<T>(starts, 1);
-    // complete rows by products, what is left in float, and what that leaves in double
-    const bool complete = can_race && !rows.gaps && !rows.packed;
-    const Races found = Races{true, complete, complete}.of(starts);
-    const bool by_products = found.products();
-    const bool races = can_race && (sizeof(T) == 8 || by_products);
-    const bool same = sizeof(T) == sizeof(float);
-    const std::vector<char> of_floats = races && !same ? prepare_all<float>(starts, 1) : std::vector<char>();
-    const char* single = !races ? nullptr : same ? prepared.data() : of_floats.data();
-    std::vector<char> products(by_products ? kernels<T>().products_bytes(starts, found.whole) : 0);
-    SomeRows some_rows;
-    if (by_products)
-        kernels<T>().prepare_products(starts, some_rows.of(rows, starts.shift, found), found.one, found.both,
-                                      products.data(), {});
+    const bool races = can_race && sizeof(T) == 8;
+    const std::vector<char> of_floats = races ? prepare_all<float>(starts, 1) : std::vector<char>();
+    const char* single = races ? of_floats.data() : nullptr;
     std::atomic<bool> odd{false};
     Scratch scratch(n_threads,
                     races ? kernels<T>().bounded_bytes(rows, starts.n_clusters)
@@ -119,8 +109,7 @@ double assign_rows(Rows<T> rows, const Starts& starts, int n_threads, bool summe
     const auto assign = [&](index begin, index end, Labels out, int worker, Cancel cancel) {
         bool found = false;
         if (!summed) out.odd = &found;
-        kernels<T>().assign(rows, begin, end, starts, prepared.data(), single,
-                            by_products ? products.data() : nullptr, scratch.of(worker), out, cancel);
+        kernels<T>().assign(rows, begin, end, starts, prepared.data(), single, scratch.of(worker), out, cancel);
         if (found) odd = true;
     };
     const std::vector<double> objective = assign_parts(rows, starts, n_threads, {labels, nullptr}, summed, assign);
@@ -342,19 +331,17 @@ nb::tuple summarize(In<double> sums, In<double> squares, In<double> minimum, In<
 
 // The first row with weight, moments about it and what these tell: `numbers` OUT, (13, M), has this row and what
 // `describe` and `summarize` write there. There must be a row with weight. Returns the mass and the number of the rows
-// with weight, the number of cells that are not finite, and what `summarize` returns. Meanwhile so many helpers wake up.
+// with weight, the number of cells that are not finite, and what `summarize` returns.
 template <class T>
-nb::tuple describe_alone(Table<T> X, nb::tuple block, Out<double> numbers, Out<std::int64_t> counts, Out<bool> varying,
-                         int n_helpers) {
+nb::tuple describe_alone(Table<T> X, nb::tuple block, Out<double> numbers, Out<std::int64_t> counts,
+                         Out<bool> varying) {
     const Input<T> input(X, block);
     const index m = input.rows.n_features;
-    if (n_helpers > 0 && input.rows.n_rows <= SHORT) Pool::of_this_process().beckon(n_helpers);
     double *reference = numbers.data(), *moments = reference + m;
     find_first_row(input.rows, reference);
     const auto [mass, rows] = describe_rows(input, reference, moments, counts.data());
     const Summed summed{moments, moments + m, moments + 2 * m, moments + 3 * m, moments + 4 * m};
     const std::int64_t odd = std::accumulate(counts.data(), counts.data() + m, std::int64_t(0));
-    if (odd > 0 && n_helpers > 0) Pool::of_this_process().call_off();  // such a table takes another way
     return nb::make_tuple(mass, rows, odd, summarize_rows(summed, reference, m, false, moments + 5 * m, varying.data()));
 }
 
@@ -410,7 +397,6 @@ nb::tuple alternate(
     Interruption interruption(input.n_threads);
     const typename Passes<T>::CancelOf cancel_of = [&](int worker) { return interruption.of(worker); };
     std::optional<Laid<T>> laid;
-    std::optional<Attention> attention;
     std::vector<Ended> ended;
     Loops<T> loops;
     std::optional<Final> end;
@@ -419,8 +405,7 @@ nb::tuple alternate(
     {
         const nb::gil_scoped_release release;
         laid.emplace(problem);
-        attention.emplace(laid->problem.n_attentive());
-        laid->pack();  // while helpers wake up
+        laid->pack();
         ended = run_starts(laid->problem, cancel_of, centers.data(), weights.data(),
                            constants.data(), groups.data(), loops);
         if (labels) best = first_lowest(ended);
@@ -563,12 +548,6 @@ void spread(In<double> rows, In<double> weights, In<double> cumulative, In<std::
     });
 }
 
-// What tells the processors that this thread may run on from others.
-nb::bytes places() {
-    const std::string bytes = Places::of_this_thread().bytes();
-    return nb::bytes(bytes.data(), bytes.size());
-}
-
 // Threads that the loops of so many starts keep busy.
 index useful_threads(index n_rows, index n_features, index n_clusters, index n_starts, bool shared) {
     const index work = work_of(n_rows, n_features, n_clusters, shared);
@@ -634,8 +613,7 @@ void define(nb::module_& m) {
           nb::arg());
     m.def("roots", &roots<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg());
-    m.def("describe_alone", &describe_alone<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg());
+    m.def("describe_alone", &describe_alone<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
     m.def("copy_finite", &copy_finite<T>, nb::arg().noconvert(), nb::arg());
     m.def("describe", &describe<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
 }
@@ -650,7 +628,6 @@ NB_MODULE(_kernels, m) {
     fwk::define<float>(m);
     fwk::define_sparse<double>(m);
     fwk::define_sparse<float>(m);
-    m.def("places", &fwk::places);
     m.def("spread", &fwk::spread);
     m.def("exp", &fwk::exp);
     m.def("log", &fwk::log);
@@ -664,8 +641,7 @@ NB_MODULE(_kernels, m) {
     m.attr("SEGMENT") = fwk::SEGMENT;
     m.def("instruction_set", fwk::name_of_instruction_set);
     m.def("x86_level", [](std::uint32_t leaf1_ecx, std::uint32_t leaf7_ebx,
-                          std::uint32_t extended1_ecx, std::uint32_t saved_registers,
-                          std::uint32_t leaf7_ecx, std::uint32_t leaf7_edx) {
-        return fwk::x86_level({leaf1_ecx, leaf7_ebx, extended1_ecx, saved_registers, leaf7_ecx, leaf7_edx});
+                          std::uint32_t extended1_ecx, std::uint32_t saved_registers) {
+        return fwk::x86_level({leaf1_ecx, leaf7_ebx, extended1_ecx, saved_registers});
     });
 }

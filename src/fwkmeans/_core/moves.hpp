@@ -22,36 +22,15 @@ inline double unit_of(const double* span, index m) {
 // Whether squares of such differences are numbers in float, and not too small to tell rows apart.
 inline bool fits_single(double difference) { return difference > 1e-12 && difference < 1e15; }
 
-// The races of lower precision that a pass by bounds begins with: rows in double precision race in single,
-// and before that by products of one part of their numbers, and of both, or in whole numbers instead of one part. What
-// they leave in doubt is decided again.
-struct Races {
-    bool single, one, both;
-    bool whole = false;
-
-    template <class T>
-    static Races first(const double* span, index m, bool gaps) {
-        double widest = 0;
-        for (index v = 0; v < m; ++v) widest = std::max(widest, span[v]);
-        const bool fits = fits_single(widest);
-        return {sizeof(T) == 8 && fits, fits && !gaps, fits && !gaps};
-    }
-    // Those that pay for so many features and clusters.
-    Races of(const Starts& starts) const {
-        const index m = starts.n_features, k = starts.n_clusters;
-        const bool numbers = one && races_by_whole_numbers(m, k, starts.expanded);
-        return {single, numbers || (one && races_by_one_part(m, k)), both && races_by_both_parts(m, k, starts.expanded),
-                numbers};
-    }
-    bool products() const { return one || both; }
-    // Those that still pay if they could not decide so many rows.
-    Races after(const std::int64_t* counts, index n_rows) const {
-        const bool too_doubtful = single && counts[DOUBTFUL] > n_rows / 50;
-        return {single && !too_doubtful,
-                one && !too_doubtful && 3 * counts[AFTER_ONE] <= counts[BY_ONE] + n_rows / 16,
-                both && !too_doubtful && counts[AFTER_BOTH] <= n_rows / 4};
-    }
-};
+// Whether rows in double precision race in single, where passes by bounds begin.
+template <class T>
+bool races_in_single(const double* span, index m) {
+    double widest = 0;
+    for (index v = 0; v < m; ++v) widest = std::max(widest, span[v]);
+    return sizeof(T) == 8 && fits_single(widest);
+}
+// ... and whether it still pays if it could not decide so many rows.
+inline bool single_pays(std::int64_t doubtful, index n_rows) { return doubtful <= n_rows / 50; }
 
 // What decides the labels of a start.
 struct Deciding {
@@ -60,34 +39,6 @@ struct Deciding {
     index n_own;            // K or 1
     const double* offsets;  // (K), null: none
 };
-
-// What to expect of rows that may race in whole numbers.
-class SomeRows {
-   public:
-    template <class T>
-    const Expected* of(const Rows<T>& rows, const double* shift, Races races) {
-        if (!races.whole) return nullptr;
-        const index m = rows.n_features;
-        if (numbers_.empty()) {
-            numbers_.resize(2 * m);
-            kernels<T>().expect(rows, shift, numbers_.data(), numbers_.data() + m);
-            expected_ = {numbers_.data(), numbers_.data() + m};
-        }
-        return &expected_;
-    }
-
-   private:
-    std::vector<float> numbers_;
-    Expected expected_{};
-};
-
-// The same for kernels.
-inline Sharing sharing_of(const Team& team) {
-    return {[](const void* team, index n, index n_numbers, void (*body)(void*, index, index), void* state) {
-                static_cast<const Team*>(team)->share(n, n_numbers, [&](index first, index last) { body(state, first, last); });
-            },
-            &team};
-}
 
 class MovedBounds {
    public:

@@ -3,8 +3,7 @@
 #pragma once
 #include <cstring>
 #include <functional>
-#include <mutex>
-#include <optional>
+#include <numeric>
 #include <vector>
 
 #include "dispatch.hpp"
@@ -25,12 +24,8 @@ inline index work_of(index n_rows, index n_features, index n_clusters, bool shar
 // Threads that such a pass keeps busy: each needs its part of the work, or waking the others takes longer.
 inline index n_useful(index work) { return std::max<index>(2, work / (SHAREABLE / 2)); }
 
-// Rows up to which helpers are kept awake. Longer passes give the system time to find a processor for each thread, and on
-// a busy machine it finds better ones.
-constexpr index SHORT = 32768;
-
 // Bytes of packed rows that are kept from pass to pass.
-constexpr index WHOLE = index(1) << 19;
+constexpr index MOST_PACKED = index(1) << 19;
 
 // What all starts share.
 template <class T>
@@ -50,17 +45,17 @@ struct Problem {
 
     // Multiply-adds of a row.
     index race() const { return (rule.shared ? 1 : 2) * n_clusters * rows.n_features; }
-    // Whether bounds tell which rows keep their label. Only with them rows race in whole numbers or by products, and those
-    // in double race in single where they are not packed once.
+    // Whether bounds tell which rows keep their label. Only with them rows in double race in single where they are not
+    // packed once.
     bool bounded = false;
 
     // Whether rows in double precision can race in single.
-    bool fits_single() const { return Races::first<T>(span, rows.n_features, rows.gaps).single; }
+    bool fits_single() const { return races_in_single<T>(span, rows.n_features); }
     // Whether all rows can be packed once for all passes and the final labels: a second cache must have room for that
     // beside them. (Sums of the rows that change depend on the blocks.)
     bool packable() const {
         const index each = fits_single() ? sizeof(float) : sizeof(T), bytes = rows.n_rows * rows.n_features * each;
-        return n_segments == 1 && !updates && n_clusters > 1 && bytes <= WHOLE;
+        return n_segments == 1 && !updates && n_clusters > 1 && bytes <= MOST_PACKED;
     }
     // Whether bounds pay: a small race is faster than bounds, most of all from rows that are packed.
     bool gains_by_bounds() const {
@@ -75,11 +70,6 @@ struct Problem {
     int n_sharing() const {
         const int team = int(std::min<index>(n_threads, n_useful(work())));
         return n_starts < 2 * team && shareable() ? team : 1;
-    }
-    // Threads that are kept awake for passes, or for starts side by side.
-    int n_attentive() const {
-        const int team = n_sharing();
-        return rows.n_rows > SHORT ? 1 : team > 1 ? team : int(std::min<index>(n_threads, n_starts));
     }
     // Packed rows race so fast that starts side by side take less time, if each thread has one.
     bool shareable() const {
@@ -108,7 +98,7 @@ class Passes {
           n_pieces_(n_threads > 1 ? std::min<index>(2 * n_threads, (problem.rows.n_rows + PIECE - 1) / PIECE) : 1),
           scratch_(bytes_ * n_threads + size_ * (1 + n_parts_) * sizeof(double)),
           total_(reinterpret_cast<double*>(scratch_.data() + bytes_ * n_threads)), parts_(total_ + size_),
-          counts_(N_COUNTS * std::max(problem.n_segments, n_pieces_)) {}
+          doubtful_(std::max(problem.n_segments, n_pieces_)) {}
 
     // Sums of the rows (or of those that change); the labels are replaced if they are kept.
     // With bounds the fingerprint is the change of it. Where rows are summed cluster by cluster, `then` is called
@@ -116,9 +106,8 @@ class Passes {
     using Then = std::function<void(index first, index last)>;
     bool accumulate(const Starts& starts, std::int32_t* labels, bool update, const Bounds* bounds = nullptr,
                     const Then* then = nullptr) {
-        const Races possible = races.of(starts), single{possible.single && (bounds || problem_.rows.single), false, false};
-        prepare(starts, bounds && bounds->upper ? possible : single);
-        std::fill(counts_.begin(), counts_.end(), 0);
+        prepare(starts, single && (bounds || problem_.rows.single));
+        std::fill(doubtful_.begin(), doubtful_.end(), 0);
         const unsigned char flag = update;
         const LastLabels known{labels, problem_.rows.n_rows, &flag};
         if (bounds && !update && problem_.n_segments == 1 && problem_.rows.column_stride == 1) {
@@ -152,7 +141,7 @@ class Passes {
 
     // Replaces the labels, and the bounds that are known of them.
     void assign(const Starts& starts, std::int32_t* labels, const Bounds& bounds) {
-        prepare(starts, races.of(starts));
+        prepare(starts, single);
         const unsigned char flag = false;
         *total().fingerprint = 0;
         *total().changed = 0;
@@ -163,7 +152,7 @@ class Passes {
     // left bounds, most rows are too near by these.
     std::int64_t farthest(const Starts& starts, const unsigned char* eligible, double& distance,
                           const std::int32_t* labels, const Bounds* bounds) {
-        if (!bounds) prepare(starts, Races{});
+        if (!bounds) prepare(starts, false);
         std::vector<double> distances(problem_.n_segments, 0.0);
         std::vector<std::int64_t> rows(problem_.n_segments, -1);
         const auto search = [&](index segment, int worker, int place) {
@@ -201,12 +190,11 @@ class Passes {
         kernels<T>().sum_clusters(problem_.rows, starts, order_.data(), position_.data(), first, last, sums);
     }
 
-    Races races{};  // of passes by bounds
-    // Leaves out races that could not decide enough rows of the last pass.
-    void choose_races() {
-        std::int64_t sums[N_COUNTS] = {};
-        for (std::size_t i = 0; i < counts_.size(); ++i) sums[i % N_COUNTS] += counts_[i];
-        races = races.after(sums, problem_.rows.n_rows);
+    bool single = false;  // whether rows in double precision race in single
+    // Leaves that out if it could not decide enough rows of the last pass.
+    void choose_race() {
+        const std::int64_t doubtful = std::accumulate(doubtful_.begin(), doubtful_.end(), std::int64_t(0));
+        single = single && single_pays(doubtful, problem_.rows.n_rows);
     }
 
     Sums total() { return of(total_); }
@@ -228,64 +216,20 @@ class Passes {
                 reinterpret_cast<std::int64_t*>(ones + 1)};
     }
     void* scratch(int place) { return scratch_.data() + bytes_ * place; }
-    void prepare(const Starts& starts, Races by) {
-        const bool products = by.products();
-        // other shapes must find zeros
-        const std::size_t of_products = products ? kernels<T>().products_bytes(starts, by.whole) : 0;
-        if (prepared_products_.size() != of_products) prepared_products_.assign(of_products, 0);
+    void prepare(const Starts& starts, bool in_single) {
         const std::size_t bytes = kernels<T>().prepared_bytes(starts);
         if (prepared_.size() < bytes) prepared_.resize(bytes);
-        by_ = by;
-        starts_ = &starts;
-        is_prepared_ = false;
-        if (products)
-            kernels<T>().prepare_products(starts, some_rows_.of(problem_.rows, problem_.shift, by), by.one, by.both,
-                                          prepared_products_.data(), sharing_of(team_));
+        if (in_single)
+            kernels<float>().prepare(starts, 0, prepared_.data());
         else
-            prepared();
-    }
-    // The factors of the last race, which few passes need after others. Any thread may be the first to ask.
-    const char* prepared() {
-        const std::lock_guard<std::mutex> lock(preparing_);
-        if (!is_prepared_) {
-            if (by_.single)
-                kernels<float>().prepare(*starts_, 0, prepared_.data());
-            else
-                kernels<T>().prepare(*starts_, 0, prepared_.data());
-        }
-        is_prepared_ = true;
-        return prepared_.data();
-    }
-
-    // Memory for rows that race in whole numbers in this pass and the next ones; null if they are too many. What is packed
-    // does not depend on centers, but with shared weights it has lengths of rows.
-    const Kept* keep_words(const Starts& starts) {
-        const index n = (problem_.rows.n_rows + PIECE - 1) / PIECE * PIECE;
-        const index bytes = n * kernels<T>().kept_words(starts) * index(sizeof(std::uint32_t));
-        if (problem_.n_segments > 1 || problem_.updates || bytes > WHOLE) return nullptr;
-        const double* weights = starts.weights;
-        const bool same = kept_.words && kept_expanded_ == starts.expanded &&
-                          (!starts.expanded || std::equal(kept_weights_.begin(), kept_weights_.end(), weights));
-        if (same) return &kept_;
-        kept_expanded_ = starts.expanded;
-        kept_weights_.assign(weights, weights + (starts.expanded ? m_ : 0));
-        kept_memory_.reset();
-        kept_memory_.emplace(bytes + n * (2 * sizeof(float) + 1));
-        kept_.words = reinterpret_cast<std::uint32_t*>(kept_memory_->data());
-        kept_.norms = reinterpret_cast<float*>(kept_memory_->data() + bytes);
-        kept_.lengths = kept_.norms + n;
-        kept_.there = reinterpret_cast<unsigned char*>(kept_.lengths + n);
-        std::fill_n(kept_.there, n, 0);
-        return &kept_;
+            kernels<T>().prepare(starts, 0, prepared_.data());
     }
 
     // Labels and bounds of all rows, without sums.
     void assign_pieces(const Starts& starts, const LastLabels& known, const Bounds& bounds, index n_pieces) {
-        const Kept* kept = races.of(starts).whole ? keep_words(starts) : nullptr;
         for_each_piece(n_pieces, [&](index piece, index begin, index end, const Sums& none, int worker, int place) {
             Bounds own = bounds;
-            own.counts = &counts_[N_COUNTS * piece];
-            own.kept = kept;
+            own.doubtful = &doubtful_[piece];
             assign_and_sum(starts, known, own, begin, end, none, worker, place);
         });
     }
@@ -294,7 +238,7 @@ class Passes {
         *total().fingerprint = 0;
         *total().changed = 0;
         for_each_piece(n_pieces_, [&](index piece, index begin, index end, const Sums& none, int worker, int place) {
-            counts_[N_COUNTS * piece + DOUBTFUL] +=
+            doubtful_[piece] +=
                 kernels<T>().accumulate(problem_.rows, begin, end, starts, 0, 1, prepared_.data(), scratch(place), known,
                                         none, cancel_of_(worker));
         });
@@ -327,7 +271,7 @@ class Passes {
         }
     }
     // What this pass races from; null: rows are packed anew.
-    const void* packed(const Rows<T>& rows) const { return rows.single && !races.single ? nullptr : rows.packed; }
+    const void* packed(const Rows<T>& rows) const { return rows.single && !single ? nullptr : rows.packed; }
 
     // Sums of the only segment, whose labels are known.
     void sum_clusters(const Starts& starts, const std::int32_t* labels, const Then* then) {
@@ -349,22 +293,19 @@ class Passes {
                     end = n * (segment + 1) / problem_.n_segments;
         if (bounds) {
             Bounds own = *bounds;
-            own.counts = &counts_[N_COUNTS * segment];
+            own.doubtful = &doubtful_[segment];
             assign_and_sum(starts, known, own, begin, end, of(memory), worker, place);
         } else {
             Rows<T> rows = problem_.rows;
             rows.packed = packed(rows);
-            counts_[N_COUNTS * segment + DOUBTFUL] +=
+            doubtful_[segment] +=
                 kernels<T>().accumulate(rows, begin, end, starts, 0, 1, prepared_.data(), scratch(place), known,
                                         of(memory), cancel_of_(worker));
         }
     }
     void assign_and_sum(const Starts& starts, const LastLabels& known, const Bounds& bounds, index begin,
                         index end, const Sums& out, int worker, int place) {
-        const LaidOut factors{[](void* passes) { return static_cast<Passes*>(passes)->prepared(); }, this};
-        kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, factors, races.single,
-                                        prepared_products_.empty() ? nullptr : prepared_products_.data(),
-                                        scratch(place), known, bounds, out, cancel_of_(worker));
+        kernels<T>().accumulate_bounded(problem_.rows, begin, end, starts, prepared_.data(), single, scratch(place), known, bounds, out, cancel_of_(worker));
     }
     void add(double* memory) {
         const Sums part = of(memory), sum = of(total_);
@@ -384,17 +325,8 @@ class Passes {
     index size_, n_parts_, n_pieces_;
     Lent scratch_;
     double *total_, *parts_;  // in the same memory
-    std::vector<char> prepared_, prepared_products_;
-    std::mutex preparing_;
-    Races by_{};  // what is prepared, or will be when it is asked for
-    const Starts* starts_ = nullptr;
-    bool is_prepared_ = false;
-    SomeRows some_rows_;
-    std::optional<Lent> kept_memory_;
-    Kept kept_{};
-    bool kept_expanded_ = false;
-    std::vector<double> kept_weights_;
-    std::vector<std::int64_t> counts_;  // (parts, N_COUNTS)
+    std::vector<char> prepared_;
+    std::vector<std::int64_t> doubtful_;  // (parts) rows that the race could not decide
     std::vector<std::int32_t> order_, position_;  // rows by their labels, and where clusters begin
     std::vector<std::int32_t> packed_labels_;     // of a pass whose labels nobody keeps
 };

@@ -51,7 +51,7 @@ class Laid {
         const Rows<T>& rows = problem.rows;
         const index n = rows.n_rows, pieces = (n + PIECE - 1) / PIECE;
         kernels<T>().begin_packing(rows, problem.shift, packed_->data());
-        Team{problem.n_attentive()}.share(pieces, n * rows.n_features, [&](index first, index last) {
+        Team{problem.n_sharing()}.share(pieces, n * rows.n_features, [&](index first, index last) {
             kernels<T>().pack(rows, first * PIECE, std::min(n, last * PIECE), packed_->data());
         });
     }

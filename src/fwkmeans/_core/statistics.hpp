@@ -1,6 +1,6 @@
 // Sums of each cluster, over all rows or over those that changed.
 #pragma once
-#include "products.hpp"
+#include "assignment.hpp"
 
 namespace fwk {
 namespace FWK_ISA {

@@ -168,7 +168,7 @@ def fit_plainly(model: Any, X: Any, settings: Settings | None) -> bool:
 
 
 @functools.lru_cache(maxsize=64, typed=True)
-def _n_threads(n_jobs: Any, places: bytes, *of_environment: str | None) -> int:
+def _n_threads(n_jobs: Any, places: frozenset[int], *of_environment: str | None) -> int:
     """Return the number of threads, asked once for what decides it."""
     return effective_n_threads(n_jobs)
 
