@@ -77,7 +77,8 @@ CPU_AFTER_FITS = """
 import os, time
 import numpy as np
 from fwkmeans import EWKMeans
-X = np.random.default_rng(0).normal(size=(600, 200)) + 3 * np.random.default_rng(0).integers(0, 3, (600, 200))
+rng = np.random.default_rng(0)
+X = rng.normal(size=(600, 200)) + 3 * rng.integers(0, 3, (600, 200))
 allowed = os.sched_getaffinity(0)
 for _ in range(20):
     EWKMeans(50, init=X[:50], max_iter=6, n_jobs=2).fit(X)
