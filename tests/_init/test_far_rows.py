@@ -33,6 +33,19 @@ def rare(rng, n_rows=4000, far=(300.0,), each=2):
     return X, places
 
 
+@pytest.mark.parametrize("kind", ["double", "single", "sparse"])
+def test_the_nearest_rows_are_those_of_the_formula(rng, monkeypatch, kind):
+    monkeypatch.setattr(far_rows, "_ENTRIES", 64)  # in several steps
+    X = rng.normal(size=(300, 5)) * (rng.random((300, 5)) < 0.5)
+    X = X.astype(np.float32 if kind == "single" else np.float64)
+    rows = csr_array(X) if kind == "sparse" else X
+    chosen = np.array([3, 250, 77, 4])
+    labels, squared = module._nearest(rows, rows[chosen])
+    exact = ((X[:, None].astype(np.float64) - X[chosen]) ** 2).sum(axis=-1)
+    assert_allclose(squared, exact.min(axis=1), rtol=1e-5 if kind == "single" else 1e-12)
+    assert_allclose(exact[np.arange(300), labels], exact.min(axis=1), rtol=1e-12)
+
+
 def starts_of(source, n_clusters, seed, n_starts=3):
     return spread_entities(source, n_clusters, Seeds(seed), range(n_starts), describe(source)[0])
 

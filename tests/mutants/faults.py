@@ -738,6 +738,15 @@ among(
         "if far.potential <= MISSED * potential:",
         "if True:",
     ),
+    (
+        "nearest-rows-by-openmp",
+        "hang after a fork",
+        "    return nearest_rows(rows, centers)",
+        "    from sklearn.metrics import pairwise_distances_argmin_min\n\n"
+        "    labels, away = pairwise_distances_argmin_min(rows, centers)\n"
+        "    return labels, away**2",
+        "tests/test_forks.py",
+    ),
 )
 among(
     "_init/far_rows.py",
@@ -749,6 +758,12 @@ among(
     ),
     ("far-rows-without-weights", "lost weight", "chance *= weight[piece]", "pass"),
     ("far-rows-begin-again", "off by one", "begin += int(there.sum())", "begin += 0"),
+    (
+        "nearest-rows-without-root",
+        "unit",
+        "return labels, np.square(unit * own.astype(np.float64))",
+        "return labels, np.square(unit) * own.astype(np.float64)",
+    ),
 )
 among(
     "_init/seeds.py",

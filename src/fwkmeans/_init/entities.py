@@ -10,13 +10,21 @@ from scipy.sparse import issparse, vstack
 from fwkmeans._core import kernels_for
 from fwkmeans._core.sparse import SparseRows
 from fwkmeans._core.spreading import spread_rows
-from fwkmeans._init.far_rows import Chances, FarRows, draw_far_rows
+from fwkmeans._init.far_rows import Chances, FarRows, draw_far_rows, nearest_rows
 from fwkmeans._init.seeds import Seeds
-from fwkmeans._support.threads import one_blas_thread
 from fwkmeans.sources import DeviceSource, StreamedSource, centers_of, count_present, rows_at
 from fwkmeans.sources.entities import Present, sparse_rows_at
-from fwkmeans.sources.sparse import to_scipy
-from fwkmeans.typing import BoolArray, Description, Entities, FloatArray, IntArray, RowArray, Source
+from fwkmeans.sources.sparse import sparse_rows, to_scipy
+from fwkmeans.typing import (
+    BoolArray,
+    Description,
+    Entities,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    RowArray,
+    Source,
+)
 
 #: The largest number of rows that k-means++ uses; of more, this many are drawn at random.
 SEEDING_ROWS = 100_000
@@ -233,13 +241,11 @@ def _spread(
     return spread_rows(rows, weights, seeds, n_clusters, getattr(source, "n_threads", 1))
 
 
-def _nearest(rows: Any, centers: Any) -> tuple[IntArray, FloatArray]:
+def _nearest(rows: Any, centers: Any) -> tuple[LabelArray, FloatArray]:
     """Return the nearest center of each row, and the squared distance to it."""
-    from sklearn.metrics import pairwise_distances_argmin_min  # takes long to import
-
-    with one_blas_thread():
-        labels, distances = pairwise_distances_argmin_min(rows, centers)
-    return labels, np.square(distances, dtype=np.float64)
+    if issparse(rows):
+        rows, centers = sparse_rows(rows), centers.toarray()
+    return nearest_rows(rows, centers)
 
 
 def _limit(source: Source, n_clusters: int) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from fwkmeans.typing import (
     IntArray,
     LabelArray,
     Pass,
+    RowArray,
     RowMemory,
     Source,
 )
@@ -49,6 +51,46 @@ class Chances(NamedTuple):
         return self.slope * squared + self.floors[labels]
 
 
+def nearest_rows(rows: Any, centers: RowArray) -> tuple[LabelArray, FloatArray]:
+    """Return the nearest center of each row, and the squared distance to it.
+
+    The rows are complete numbers, in an array or in `SparseRows`.
+    """
+    n_clusters, width = centers.shape
+    ones, zeros = np.ones((1, 1, width)), np.zeros((1, n_clusters))
+    assigning = Pass(centers[None].astype(np.float64), ones, zeros, np.zeros(width))
+    block = Block(rows, None)
+    labels, squared = zip(
+        *(
+            _nearest(block._replace(rows=rows[piece]), assigning, 1.0)
+            for piece in _pieces(block, assigning)
+        ),
+        strict=True,
+    )
+    return np.concatenate(labels), np.concatenate(squared)
+
+
+def _pieces(block: Block, assigning: Pass) -> Iterator[slice]:
+    """Yield slices of so many rows that little memory is needed for each."""
+    step = max(1, _ENTRIES // max(assigning.centers.shape[1:]))
+    for first in range(0, len(block.rows), step):
+        yield slice(first, first + step)
+
+
+def _nearest(block: Block, assigning: Pass, unit: float) -> tuple[LabelArray, FloatArray]:
+    """Return the nearest center of each row, and the squared distance to it, in units."""
+    kernels, centers = kernels_for(block.rows), assigning.centers[0]
+    if not isinstance(block.rows, np.ndarray) or block.levels is not None or block.gaps:
+        distances = kernels.distances(block, assigning)
+        labels = distances.argmin(axis=1)
+        own = np.take_along_axis(distances, labels[:, None], axis=1).ravel()
+        return labels, np.square(unit * own.astype(np.float64))
+    labels, _ = kernels.assign(block, assigning)  # knows many distances without a sum
+    away = block.rows - centers.astype(block.rows.dtype)[labels]
+    away *= away.dtype.type(unit)
+    return labels, np.einsum("iv,iv->i", away, away).astype(np.float64)
+
+
 @dataclass(frozen=True)
 class _DrawFarRows(BlockReduction[FarRows]):
     """Reduction to the n rows with the lowest keys; see `draw_far_rows`."""
@@ -65,15 +107,14 @@ class _DrawFarRows(BlockReduction[FarRows]):
         begin = int(self.present.n_before[np.searchsorted(self.present.first_row, block.first_row)])
         bound, potential = np.inf, 0.0
         keys, places, numbers = np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
-        step = max(1, _ENTRIES // max(self.assigning.centers.shape[1:]))
-        for first in range(0, len(block.rows), step):
-            piece = slice(first, first + step)
+        for piece in _pieces(block, self.assigning):
+            first = piece.start
             some = block._replace(
                 rows=block.rows[piece],
                 sample_weight=None,
                 levels=None if block.levels is None else block.levels[piece],
             )
-            labels, squared = self._nearest(some)
+            labels, squared = _nearest(some, self.assigning, self.chances.unit)
             chance = self.chances.of(labels, squared)
             there = np.ones(labels.size, dtype=bool)
             if weight is not None:
@@ -97,20 +138,6 @@ class _DrawFarRows(BlockReduction[FarRows]):
         weights = np.ones(places.size) if weight is None else weight[places]
         entities = kernels.take_rows(block, places) if self.with_entities else None
         return FarRows(keys[lowest], numbers[lowest], weights, entities, potential), memory
-
-    def _nearest(self, block: Block) -> tuple[LabelArray, FloatArray]:
-        """Return the nearest center of each row, and the squared distance to it, in units."""
-        kernels, centers = kernels_for(block.rows), self.assigning.centers[0]
-        unit = self.chances.unit
-        if not isinstance(block.rows, np.ndarray) or block.levels is not None or block.gaps:
-            distances = kernels.distances(block, self.assigning)
-            labels = distances.argmin(axis=1)
-            own = np.take_along_axis(distances, labels[:, None], axis=1).ravel()
-            return labels, np.square(unit * own.astype(np.float64))
-        labels, _ = kernels.assign(block, self.assigning)  # knows many distances without a sum
-        away = block.rows - centers.astype(block.rows.dtype)[labels]
-        away *= away.dtype.type(unit)
-        return labels, np.einsum("iv,iv->i", away, away).astype(np.float64)
 
     def join(self, before: FarRows, after: FarRows) -> FarRows:
         keys, numbers, weights = (
