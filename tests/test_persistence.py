@@ -602,3 +602,31 @@ def test_numbers_of_spaces_are_not_counted_up_to(rng, tmp_path):
     model._parts.center.spaces[0] = 2**60
     save_model(model, tmp_path / "m.fwk")
     np.testing.assert_array_equal(load_model(tmp_path / "m.fwk").predict(X), model.labels_)
+
+
+def test_files_that_claim_to_be_huge_are_not_read(tmp_path):
+    path = tmp_path / "model.fwk"
+    with path.open("wb") as file:
+        file.truncate(200 * 10**9)  # takes no room on disk
+    with pytest.raises(ModelFileError, match=r"model\.fwk cannot be used: it is not a model file"):
+        load_model(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("model.json", "{}")
+    content = path.read_bytes()
+    with path.open("wb") as file:
+        file.seek(200 * 10**9)
+        file.write(content)
+    with pytest.raises(ModelFileError, match="it is not a model file of fwkmeans"):
+        load_model(path)
+
+
+def test_models_that_do_not_fit_into_memory_are_told(tmp_path, monkeypatch):
+    path = tmp_path / "model.fwk"
+    save_model(KMeans(2).fit([[0.0, 1.0], [5.0, 1.0], [0.0, 2.0]]), path)
+
+    def too_much(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("fwkmeans._support.archive._read_npy", too_much)
+    with pytest.raises(ModelFileError, match=r"model\.fwk cannot be used: what it holds does not"):
+        load_model(path)

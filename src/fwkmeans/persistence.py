@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import io
 import math
 import os
 import stat
@@ -18,7 +17,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,20 +160,29 @@ def load_model(path: str | os.PathLike[str], *, max_json: int = MOST_JSON) -> An
     kind = path.stat().st_mode
     if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):  # reading a pipe may never end
         raise ModelFileError(f"{path.name} is a pipe or a device; give the name of a model file.")
-    content = io.BytesIO(path.read_bytes())
+    with path.open("rb") as file:  # read member by member: a file may claim any size
+        return _checked_model(file, path, max_json)
+
+
+def _checked_model(file: BinaryIO, path: Path, max_json: int) -> Any:
+    """Return the model in an open file, or raise a sentence that names the file."""
     try:
-        model = _read_model(content, max_json)
+        return _read_model(file, max_json)
     except RefusedError as error:
         raise ModelFileError(f"{path.name} cannot be used: {error}") from error
+    except MemoryError as error:
+        raise ModelFileError(
+            f"{path.name} cannot be used: what it holds does not fit into memory (the file has "
+            f"{path.stat().st_size:,} bytes). If no model can be so large, save it again."
+        ) from error
     except Exception as error:  # whatever a damaged file does to the readers of zip, JSON and .npy
         raise ModelFileError(
             f"{path.name} cannot be read as a model: it is damaged or not a file of fwkmeans "
             f"({type(error).__name__}). Fit the model again and save it."
         ) from error
-    return model
 
 
-def _read_model(content: io.BytesIO, max_json: int) -> Any:
+def _read_model(content: BinaryIO, max_json: int) -> Any:
     """Return the model in an archive, checked."""
     reader = Reader(content, _CLASSES, max_json)
     found = reader.read_json()

@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import re
+import subprocess
 import sys
 import threading
 import zipfile
@@ -75,6 +76,33 @@ def test_arrow_files_that_point_outside_of_themselves_are_refused(read):
     codes = pa.array([0, 1, 10**6], pa.int32())
     coded = pa.DictionaryArray.from_arrays(codes, pa.array(["x", "y"]), safe=False)
     assert "cannot be read" in str(refused(read, stream_of(pa.table({"d": coded}))))
+
+
+FLIPS = """
+import io, sys
+from pathlib import Path
+import pyarrow as pa, pyarrow.parquet
+from fwkmeans._support.errors import InputError
+from fwkmeans._tabular.format import Format
+from fwkmeans._tabular.reading import read_table
+stream = io.BytesIO()
+pa.parquet.write_table(pa.table({"a": [1.5, 2.5, 3.0] * 5, "b": ["x", "y", "z"] * 5}), stream)
+content = stream.getvalue()
+for at in range(8 * 200, 8 * 240):
+    damaged = bytearray(content)
+    damaged[at // 8] ^= 1 << at % 8
+    Path(sys.argv[1]).write_bytes(damaged)
+    try:
+        read_table(sys.argv[1], Format())
+    except InputError as error:
+        assert "t.parquet" in str(error), error
+"""
+
+
+def test_damaged_parquet_never_ends_the_process(tmp_path):
+    command = [sys.executable, "-c", FLIPS, tmp_path / "t.parquet"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
 
 
 def test_damaged_gzip_is_refused(read):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import os
@@ -380,10 +381,10 @@ def test_folders_that_cannot_be_written_are_told_first(refuse, plain, monkeypatc
 
 
 def test_errors_of_writing_name_the_file_that_is_wanted(refuse, plain, monkeypatch):
-    def full(**_):
+    def full(*_):
         raise OSError(28, "No space left on device", ".o.1234.csv")
 
-    monkeypatch.setattr("fwkmeans._support.files.tempfile.mkstemp", full)
+    monkeypatch.setattr("fwkmeans._support.files.os.open", full)
     sentence = refuse("fit", plain, "-k", 2, "--out", "o.csv")
     assert sentence == "o.csv: No space left on device."
 
@@ -468,6 +469,87 @@ def test_formulas_can_be_made_harmless(run, write):
     assert "'=1+2\t" in (path.parent / "p.tsv").read_text("utf-8")
     run(*arguments, "o.parquet", "--spreadsheet-safe")
     assert pyarrow.parquet.read_table("o.parquet")["k"].to_pylist() == keys
+
+
+@pytest.mark.parametrize(
+    ("cell", "safe"),
+    [
+        ("note\r=1+1", "note\r'=1+1"),
+        ("\n=1", "'\n'=1"),
+        ("＝1", "'＝1"),
+        ("＋a", "'＋a"),
+        (";=1", "';'=1"),
+        ("x;=1", "x;'=1"),
+        ("x,-a", "x,'-a"),
+        (" =1", "' =1"),
+        ("\ufeff=1", "'\ufeff=1"),
+        ("a\t@b", "a\t'@b"),
+        ('x;"=1"', 'x;\'"=1"'),
+        ("1;-2", "1;-2"),
+        ("-3,5", "-3,5"),
+        ("a-b=c", "a-b=c"),
+        ("'=1", "'=1"),
+    ],
+)
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+def test_formulas_behind_any_end_of_a_cell(cell, safe, stream, run, write):
+    path = write("t.csv", "".join(f'{i % 7},"{(i * i) % 5}",{_csv(cell)}\n' for i in range(20)))
+    path.write_text(f"u,v,k\n{path.read_bytes().decode()}", encoding="utf-8", newline="")
+    told = ("fit", path, "-k", 2, "--id", "k", "--header", "--sep", ",", "--out", "o.csv", *stream)
+    run(*told, "--spreadsheet-safe")
+    assert columns_of("o.csv")["k"] == [safe] * 20
+    run(*told)
+    assert columns_of("o.csv")["k"] == [cell] * 20
+
+
+def _csv(cell):
+    doubled = cell.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def test_names_that_become_harmless_stay_different(run, write):
+    path = write("t.csv", "u,v,=a,'=a\n" + "".join(f"{i % 7},{i % 5},{i},x\n" for i in range(20)))
+    arguments = ("--id", "=a,'=a", "--out", "o.csv", "--spreadsheet-safe")
+    run("fit", path, "-k", 2, *arguments)
+    columns = columns_of("o.csv")
+    assert columns["'=a"] == [str(i) for i in range(20)]
+    assert columns["'=a_2"] == ["x"] * 20
+
+
+def test_what_sheets_cannot_hold_is_told(run, write):
+    pytest.importorskip("openpyxl")
+    odd = ["a\x07", "b\rc", "x" * 40_000, "d\ne", "plain"]
+    path = write("t.csv", rows_of(40, k=lambda i: _csv(odd[i % 5])))
+    done = run("fit", path, "-k", 2, "--out", "o.xlsx")
+    assert "Note: 24 cells hold what a sheet cannot (control characters, carriage" in done.out
+    assert "a sheet" not in run("fit", path, "-k", 2, "--drop", "k", "--out", "o.csv").out
+    done = run("compare", path, "-k", 2, "-a", "awk", "-a", "ew-km", "--id", "k", "--out", "o.xlsx")
+    assert "24 cells hold what a sheet cannot" in done.out
+
+
+def test_a_full_disk_leaves_no_trace_of_an_unfinished_workbook(refuse, plain, monkeypatch, capsys):
+    openpyxl = pytest.importorskip("openpyxl")
+    told, begun = [], openpyxl.worksheet._write_only.WriteOnlyWorksheet.append
+    monkeypatch.setattr("sys.unraisablehook", told.append)
+
+    def full(sheet, row):
+        begun(sheet, row)
+        sheet._writer.xf.close()  # as when its file cannot be written to
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(openpyxl.worksheet._write_only.WriteOnlyWorksheet, "append", full)
+    sentence = refuse("fit", plain, "-k", 2, "--out", "o.xlsx")
+    assert sentence == "o.xlsx: No space left on device."
+    gc.collect()
+    assert not told
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+def test_tables_of_very_many_columns_are_refused(stream, refuse, write, monkeypatch):
+    monkeypatch.setattr("fwkmeans._tabular.delimited.MOST_COLUMNS", 50_000)
+    row = ",".join(map(str, range(60_000)))
+    sentence = refuse("fit", write("t.csv", f"\n\n{row}\n{row}\n"), "-k", 2, *stream)
+    assert sentence.startswith("The first line of t.csv has 60,000 cells, and a table of text may")
 
 
 def test_packed_tables_have_a_limit(run, refuse, write):

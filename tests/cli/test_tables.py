@@ -14,6 +14,7 @@ import pytest
 
 from fwkmeans._tabular import reading
 from fwkmeans._tabular.format import Format
+from fwkmeans.cli import columns
 from fwkmeans.cli.columns import Roles, choose_columns
 from fwkmeans.cli.errors import InputError, sentence_of
 from fwkmeans.cli.kinds import kind_of
@@ -479,3 +480,17 @@ def test_bundled_tables(run, refuse):
     assert len({len(line) for line in lines}) == 1
     assert run("data", "breast_cancer").out == run("data", "Breast-Cancer Wisconsin").out
     assert "Choose one of australian" in refuse("data", "nothing")
+
+
+def test_the_names_of_a_wide_table_are_looked_at_once(monkeypatch):
+    asked = []
+    names = [f"c{v}" for v in range(500)]
+    table = pa.table({name: [1.0, 2.0] for name in names})
+    monkeypatch.setattr(columns, "derived_from", lambda *given: asked.append(given))
+    assert columns.match_columns(table, names, [], names, [], "t").column_names == names
+    assert not asked
+    monkeypatch.undo()
+    dates = pa.table({"d": pa.array([0, 400], pa.date32()), "x": [1.0, 2.0]})
+    made = [f"d: {part}" for part in ("year", "month")]
+    found = columns.match_columns(dates, ["x", *made], [], ["x"], [], "t")
+    assert found.column_names == ["x", *made]

@@ -163,8 +163,13 @@ def test_missing_file(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"a,b\n1,2\n", b"PK\x03\x04 not a zip file", b"\x93NUMPY\x01\x00", b"\x80\x04N."],
-    ids=["empty", "csv", "broken zip", "header cut off", "pickle"],
+    [
+        *(b"", b"a,b\n1,2\n", b"PK\x03\x04 not a zip file", b"\x93NUMPY\x01\x00", b"\x80\x04N."),
+        # a header is parsed like code, which fails in many ways
+        b"\x93NUMPY\x01\x00\x03\x00{(\n",
+        b"\x93NUMPY\x01\x00\xe8\x03" + b"[1" * 500,
+    ],
+    ids=["empty", "csv", "broken zip", "header cut off", "pickle", "tokens", "depth"],
 )
 def test_files_that_are_not_npy(tmp_path, content):
     path = tmp_path / "rows.npy"

@@ -14,7 +14,7 @@ import math
 import os
 import zipfile
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,11 +185,11 @@ def _cannot(value: Any, where: str) -> str:
 class Reader:
     """Builds values from an archive, or raises."""
 
-    def __init__(self, content: io.BytesIO, classes: dict[str, type], max_json: int) -> None:
+    def __init__(self, content: BinaryIO, classes: dict[str, type], max_json: int) -> None:
         self._classes = classes
         self._max_json = max_json
         self._n_places = 0
-        size = content.getbuffer().nbytes
+        size = content.seek(0, io.SEEK_END)
         if not zipfile.is_zipfile(content):
             raise RefusedError("it is not a model file of fwkmeans (not even a zip archive).")
         self._archive = zipfile.ZipFile(content)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -181,11 +181,11 @@ def _part(moments: NDArray[np.datetime64], part: str) -> NDArray[Any]:
     return np.asarray(texts)
 
 
-def derived_from(name: str, columns: Iterable[str]) -> str | None:
+def derived_from(name: str, columns: Collection[str]) -> str | None:
     """Return the column of dates that a column of a model is made of; None if there is none."""
     found = _AGE.fullmatch(name) or _PART.fullmatch(name)
     column = None if found is None else found["column"]
-    return column if column in set(columns) else None
+    return column if column in columns else None
 
 
 def derive(name: str, moments: NDArray[np.datetime64]) -> NDArray[Any]:

@@ -11,7 +11,7 @@ import contextlib
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any
@@ -30,6 +30,8 @@ SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 HEAD = 1 << 18  # bytes looked at to guess the separator
 LONGEST = 100_000  # characters of a line looked at; Python's csv has a limit for those of a cell
 MOST_BYTES = (1 << 31) - 1  # that pyarrow takes at once
+#: Columns of text; each takes some 20 KB before it has a cell.
+MOST_COLUMNS = 100_000
 
 #: What is tried if a text is not in UTF-8 and nobody said what it is in.
 WINDOWS = "cp1252"
@@ -165,6 +167,7 @@ def _read_text(
     data = as_utf8(name, content, encoding)
     lines = first_lines(name, data)
     sep = guess_separator(lines) if how.sep is None else how.sep
+    check_width(name, sep, (bytes(data[at : at + HEAD]) for at in range(0, len(data), HEAD)))
     remarks.style = style_of(content, sep, encoding, how)
     check_size(len(data) + 8 * (data.obj.count(sep.encode()) + data.obj.count(b"\n")))
     cells = _parse(name, data, sep, lines)
@@ -327,11 +330,28 @@ def guess_separator(lines: Sequence[str]) -> str:
     return max(SEPARATORS, key=quality)
 
 
+def check_width(name: str, sep: str, pieces: Iterable[bytes]) -> None:
+    """Raise if the first line of a text has more cells than a table may have columns."""
+    n_columns = 1
+    for piece in pieces:
+        start = piece.lstrip(b"\r\n") if n_columns == 1 else piece
+        end = min((at for at in map(start.find, (b"\n", b"\r")) if at >= 0), default=-1)
+        n_columns += start.count(sep.encode(), 0, len(start) if end < 0 else end)
+        if end >= 0:
+            break
+    if n_columns > MOST_COLUMNS:
+        raise InputError(
+            f"The first line of {name} has {n_columns:,} cells, and a table of text may have "
+            f"{MOST_COLUMNS:,} columns: exchange rows and columns if they are the wrong way round, "
+            "or give numbers as .npy."
+        )
+
+
 def _parse(name: str, data: memoryview, sep: str, lines: Sequence[str]) -> Any:
     """Return the header and the rows as one table of text, no cell missing."""
     arrow, reader = (require(one, "CSV files", "io") for one in ("pyarrow", "pyarrow.csv"))
     n_columns = lines[0].count(sep) + 1  # as text: at least so many, and as many as there are
-    block_size = max(1 << 20, 1000 * len(lines[0]))
+    block_size = min(max(1 << 20, 1000 * len(lines[0])), len(data) + 1)
     while True:
         invalid: list[Any] = []
 
@@ -394,7 +414,8 @@ def refuse_open_quote(
     if "\n" not in last:
         return
     raw = f'"{last.replace(chr(34), chr(34) * 2)}'
-    if tail(len(raw.encode(encoding))).decode(encoding, "ignore").endswith(raw):
+    end = tail(len(f'{raw}"\r\n'.encode(encoding))).decode(encoding, "ignore")
+    if end.endswith(raw) and not end.rstrip("\r\n").endswith(f'{raw}"'):
         raise InputError(
             f"{name} has a quote that does not end, before {shortened(last, 43, mark='...')!r}: "
             "everything behind it is one cell. Close the quote, or remove it."

@@ -217,8 +217,8 @@ def _read_parquet(name: str, content: Any, how: Format) -> Any:
 
     def read(content: Any) -> Any:
         file = parquet.ParquetFile(content)
-        groups = file.metadata.to_dict()["row_groups"]
-        n_cells = sum(column["num_values"] for group in groups for column in group["columns"])
+        # to ask more of damaged metadata may end the process
+        n_cells = file.metadata.num_rows * file.metadata.num_columns
         _check_unpacked(name, 8 * n_cells, limited)
         text = [field.name for field in file.schema_arrow if arrow.types.is_string(field.type)]
         content.seek(0)

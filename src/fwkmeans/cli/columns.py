@@ -271,17 +271,24 @@ def match_columns(
 
 def _with_derived(arrow: Any, table: Any, names: Sequence[str]) -> Any:
     """Return a table with the columns of a model that are made of its dates."""
+    present = set(table.column_names)
+    made: dict[str, Any] = {}
     for one in names:
-        column = derived_from(one, table.column_names)
-        if one in table.column_names or column is None:
+        column = None if one in present else derived_from(one, present)
+        if column is None:
             continue
         if not arrow.types.is_temporal(table[column].type):
             raise InputError(
                 f"Column {column!r} holds {table[column].type}, but the model was fitted to dates."
             )
-        cells = derive(one, moments_of(arrow, table[column]))
-        table = table.append_column(one, _as_column(arrow, cells))
-    return table
+        made[one] = _as_column(arrow, derive(one, moments_of(arrow, table[column])))
+    return with_columns(arrow, table, made) if made else table
+
+
+def with_columns(arrow: Any, table: Any, beside: dict[str, Any]) -> Any:
+    """Return a table with further columns: one that is added alone copies the list of all."""
+    columns = [*table.columns, *beside.values()]
+    return arrow.Table.from_arrays(columns, names=[*table.column_names, *beside])
 
 
 def _as_truths(arrow: Any, values: Any) -> Any:

@@ -98,7 +98,9 @@ def compare(
     labels |= {"consensus": result["consensus"].pop("labels")} if result["consensus"] else {}
     if out is not None:
         style = chosen.style
-        write_columns(chosen.ids | labels, out, style=style, spreadsheet_safe=spreadsheet_safe)
+        chosen.notes.extend(
+            write_columns(chosen.ids | labels, out, style=style, spreadsheet_safe=spreadsheet_safe)
+        )
     if as_json:
         echo_json({"table": name} | result | {"notes": chosen.notes, "left_out": chosen.left_out})
         return

@@ -180,7 +180,7 @@ class Explorer:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "labels.csv"
             columns = self.chosen.ids | {"cluster": labels}
-            write_columns(columns, str(path), style=self.chosen.style)
+            write_columns(columns, str(path), style=self.chosen.style, spreadsheet_safe=True)
             return path.read_bytes()
 
 

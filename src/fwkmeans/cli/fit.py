@@ -154,13 +154,14 @@ def fit(
             sizes=None if streamed is None else streamed.sizes(pipeline),
         )
     _tell_page(summary, fitted, chosen)
-    written = {}
+    written: dict[str, str] = {}
+    lost: list[str] = []
     if out is not None and streamed is not None:
         only = list(roles.id) if only_labels else None
         streamed.write(pipeline, out, keys=only, spreadsheet_safe=spreadsheet_safe)
         written["labels" if only_labels else "table"] = out
     elif out is not None:
-        write_columns(
+        lost = write_columns(
             chosen.ids | {"cluster": pipeline[-1].labels_.tolist()}
             if only_labels
             else with_clusters(chosen, pipeline[-1], rows),
@@ -180,7 +181,7 @@ def fit(
         written["report"] = report
     missing = treatment(choice, options, chosen.features)
     n_missing = chosen.n_missing if streamed is None else streamed.n_missing
-    notes = [*chosen.notes, *_about_missing(missing, n_missing)]
+    notes = [*chosen.notes, *_about_missing(missing, n_missing), *lost]
     if as_json:
         notes += [one.text for one in warned]
         number = {"chosen": fitted.chosen, "tendency": fitted.tendency, "scores": fitted.scores}

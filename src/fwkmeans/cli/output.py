@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
+from fwkmeans._support.csv_text import write_rows
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.files import replacing
 from fwkmeans._support.jsonable import jsonable
 from fwkmeans._support.optional import require
-from fwkmeans._support.text import harmless
+from fwkmeans._support.text import distinct_names, harmless
 from fwkmeans._tabular.format import Style
 from fwkmeans.cli.columns import Chosen, use_lines
 from fwkmeans.cli.errors import raise_if_stopped
 from fwkmeans.cli.workbook import check_size, write_workbook
 
 _NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?(e[-+]?\d+)?", re.IGNORECASE)
+#: What a spreadsheet may run: it begins a cell, or what another country's separator makes a cell.
+_FORMULA = re.compile(
+    r"(?P<before>^|[,;|\t\r\n])(?=(?:[^\S\t\r\n]|[\"\ufeff])*(?P<own>[=+\-@＝＋－＠][^,;|\t\r\n]*))"
+)
 
 SUFFIXES = (".csv", ".tsv", ".parquet", ".xlsx")
 #: Kinds of files that are no models.
@@ -115,8 +120,8 @@ def write_columns(
     style: Style,
     spreadsheet_safe: bool = False,
     profiles: Iterable[Sequence[Any]] | None = None,
-) -> None:
-    """Write columns to a file, by its suffix, or to stdout as CSV.
+) -> list[str]:
+    """Write columns to a file, by its suffix, or to stdout as CSV; return what could not be kept.
 
     Text looks like the file that the table came from (`style`), but that .tsv is tab-separated.
 
@@ -125,26 +130,28 @@ def write_columns(
     """
     raise_if_stopped()
     if spreadsheet_safe and is_text(path):
-        columns = {_no_formula(one): [*map(_no_formula, cells)] for one, cells in columns.items()}
+        names = distinct_names(map(_no_formula, columns), "{}_{}")
+        cells = ([*map(_no_formula, own)] for own in columns.values())
+        columns = dict(zip(names, cells, strict=True))
     if path == "-":
         _write_csv(columns, sys.stdout, style)
-        return
+        return []
     suffix = Path(path).suffix.lower()
     if suffix == ".xlsx":
         check_size(path, len(next(iter(columns.values()))), len(columns))
     with replacing(path) as temporary:
         if suffix == ".xlsx":
-            write_workbook(temporary, columns, profiles)
-            return
+            return write_workbook(temporary, columns, profiles)
         if suffix == ".parquet":
             arrow = require("pyarrow", "Parquet files", "io")
             require("pyarrow.parquet", "Parquet files", "io").write_table(
                 arrow.table(dict(columns)), temporary
             )
-            return
+            return []
         encoding = "utf-8-sig" if style.mark else "utf-8"
         with temporary.open("w", newline="", encoding=encoding) as stream:
             _write_csv(columns, stream, style_for(path, style))
+    return []
 
 
 def is_text(path: str) -> bool:
@@ -153,16 +160,28 @@ def is_text(path: str) -> bool:
 
 
 def _no_formula(cell: Any) -> Any:
-    """Return a cell with an apostrophe in front if a spreadsheet would run it.
+    r"""Return a cell with an apostrophe before what a spreadsheet would run.
+
+    Where another character separates cells, a part of a cell may be taken for a whole one.
 
     Examples
     --------
     >>> _no_formula("=1+2"), _no_formula("-3.5"), _no_formula(-3.5), _no_formula("a-b")
     ("'=1+2", '-3.5', -3.5, 'a-b')
+    >>> _no_formula("Ann;=1+2"), _no_formula("\n＝1")
+    ("Ann;'=1+2", "'\n'＝1")
     """
-    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+    if not isinstance(cell, str) or _NUMBER.fullmatch(cell):
         return cell
-    return cell if _NUMBER.fullmatch(cell) else f"'{cell}"
+    safe = _FORMULA.sub(_with_apostrophe, cell)
+    begins_apart = safe.startswith(("\t", "\r", "\n")) or (
+        safe != cell and safe.startswith((",", ";", "|"))
+    )
+    return f"'{safe}" if begins_apart else safe
+
+
+def _with_apostrophe(found: re.Match[str]) -> str:
+    return found["before"] if _NUMBER.fullmatch(found["own"].strip()) else f"{found['before']}'"
 
 
 def no_formulas(arrow: Any, table: Any) -> Any:
@@ -173,7 +192,7 @@ def no_formulas(arrow: Any, table: Any) -> Any:
             safe = arrow.array([*map(_no_formula, coded.dictionary.to_pylist())], arrow.string())
             cells = arrow.DictionaryArray.from_arrays(coded.indices, safe).cast(arrow.string())
             table = table.set_column(at, field.name, cells)
-    return table.rename_columns([*map(_no_formula, table.column_names)])
+    return table.rename_columns(distinct_names(map(_no_formula, table.column_names), "{}_{}"))
 
 
 def style_for(path: str, style: Style) -> Style:
@@ -182,8 +201,6 @@ def style_for(path: str, style: Style) -> Style:
 
 
 def _write_csv(columns: Mapping[str, Sequence[Any]], stream: TextIO, style: Style) -> None:
-    writer = csv.writer(stream, delimiter=style.separator, lineterminator="\n")
-    writer.writerow(columns)
     if style.decimal != ".":
         columns = {
             name: [
@@ -192,7 +209,8 @@ def _write_csv(columns: Mapping[str, Sequence[Any]], stream: TextIO, style: Styl
             ]
             for name, cells in columns.items()
         }
-    writer.writerows(zip(*columns.values(), strict=True))
+    rows = chain([columns], zip(*columns.values(), strict=True))
+    write_rows(rows, stream, style.separator)
     stream.flush()
 
 

@@ -121,7 +121,8 @@ def predict(
         echo_json({"n_rows": len(labels), "sizes": sizes, "columns": columns})
         if out == "-":
             return
-    write_columns(columns, out, style=style, spreadsheet_safe=spreadsheet_safe)
+    for text in write_columns(columns, out, style=style, spreadsheet_safe=spreadsheet_safe):
+        note(text)
     if out != "-" and not as_json:
         click.echo(f"Wrote the clusters of {count(len(labels), 'row')} to {out}")
 

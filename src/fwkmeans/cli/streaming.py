@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import copy
-import csv
 import io
 import logging
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fwkmeans._support.ahead import read_ahead
+from fwkmeans._support.csv_text import write_rows
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.files import replacing
 from fwkmeans._support.optional import require
@@ -312,9 +312,7 @@ class TableWriter:
         if self._writer is None:
             self._writer = _Standard() if self._path == "-" else self._file.open("wb")
             header = io.StringIO()
-            csv.writer(header, delimiter=separator, lineterminator="\n").writerow(
-                table.column_names
-            )
+            write_rows([table.column_names], header, separator)
             mark = codecs.BOM_UTF8 if self._style.mark and self._path != "-" else b""
             self._writer.write(mark + header.getvalue().encode())
         self._writer.write(_as_csv(_plain(table), separator))
@@ -339,8 +337,8 @@ def _as_csv(table: Any, separator: str) -> bytes:
         text.write_csv(table, content, options)
     except arrow.ArrowInvalid:  # a cell has to be quoted, which arrow would do with all of them
         rows = io.StringIO()
-        writer = csv.writer(rows, delimiter=separator, lineterminator="\n")
-        writer.writerows(zip(*(one.to_pylist() for one in table.columns), strict=True))
+        columns = (one.to_pylist() for one in table.columns)
+        write_rows(zip(*columns, strict=True), rows, separator)
         return rows.getvalue().encode()
     return content.getvalue()
 

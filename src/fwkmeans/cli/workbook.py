@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import io
 import math
 import re
+import sys
+import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.optional import require
+from fwkmeans._support.text import count
 
 #: What a sheet can hold.
 MOST_ROWS, MOST_COLUMNS, LONGEST = 1_048_576, 16_384, 32_767
@@ -28,8 +34,11 @@ def check_size(path: str, n_rows: int, n_columns: int) -> None:
 
 def write_workbook(
     path: Path, columns: Mapping[str, Sequence[Any]], profiles: Iterable[Sequence[Any]] | None
-) -> None:
-    """Write columns to a sheet "rows", and rows of cells to a sheet "profiles"."""
+) -> list[str]:
+    """Write columns to a sheet "rows", and rows of cells to a sheet "profiles".
+
+    Return a sentence about cells that hold what a sheet cannot, if there are any.
+    """
     openpyxl = require("openpyxl", "Excel files", "excel")
     book = openpyxl.Workbook(write_only=True)
     sheets: dict[str, Iterable[Sequence[Any]]] = {
@@ -37,12 +46,47 @@ def write_workbook(
     }
     if profiles is not None:
         sheets["profiles"] = profiles
-    for title, rows in sheets.items():
-        sheet = book.create_sheet(title)
-        sheet.freeze_panes = "A2"
-        for row in rows:
-            sheet.append([_cell(openpyxl, sheet, value) for value in row])
-    book.save(path)
+    n_changed = 0
+    try:
+        for title, rows in sheets.items():
+            sheet = book.create_sheet(title)
+            sheet.freeze_panes = "A2"
+            for row in rows:
+                cells = [_held(value) for value in row]
+                if title == "rows":
+                    n_changed += sum(map(_is_changed, row, cells))
+                sheet.append([_cell(openpyxl, sheet, value) for value in cells])
+        content = io.BytesIO()  # openpyxl leaves a file open that it cannot finish
+        book.save(content)
+    except OSError as error:
+        with _unheard():
+            traceback.clear_frames(error.__traceback__)
+            del sheet, book
+            gc.collect()  # they hold each other
+        raise
+    path.write_bytes(content.getbuffer())
+    if not n_changed:
+        return []
+    hold, were = ("holds", "was") if n_changed == 1 else ("hold", "were")
+    return [
+        f"{count(n_changed, 'cell')} {hold} what a sheet cannot (control characters, carriage "
+        f"returns, more than {LONGEST:,} characters, infinite numbers or time zones) and {were} "
+        "changed, cut or left empty: .csv and .parquet keep them."
+    ]
+
+
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """Say nothing of errors of things that are thrown away.
+
+    openpyxl ends what it has begun to write when that goes, which fails again if the disk is full.
+    """
+    before = sys.unraisablehook
+    sys.unraisablehook = lambda _: None
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _with_header(header: Iterable[str], rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
@@ -50,18 +94,30 @@ def _with_header(header: Iterable[str], rows: Iterable[Sequence[Any]]) -> Iterat
     yield from rows
 
 
-def _cell(openpyxl: Any, sheet: Any, value: Any) -> Any:
-    """Return what stands for a value in a sheet; text is text, even if it begins with =."""
+def _held(value: Any) -> Any:
+    """Return what a sheet holds of a value."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if getattr(value, "tzinfo", None) is not None:
-        value = value.replace(tzinfo=None)
+        return value.replace(tzinfo=None)
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 2**53:
-        value = str(value)  # a sheet would round it
+        return str(value)  # a sheet would round it
     if not isinstance(value, str):
         return value
-    text = _ILLEGAL.sub("\ufffd", value)[:LONGEST]
-    cell = openpyxl.cell.WriteOnlyCell(sheet, value=text)
+    lines = value.replace("\r\n", "\n").replace("\r", "\n")
+    return _ILLEGAL.sub("\ufffd", lines)[:LONGEST]
+
+
+def _is_changed(value: Any, held: Any) -> bool:
+    """Tell whether a cell has lost something; NaN is a missing cell, as an empty one is."""
+    return held is not value and value == value and str(held) != str(value)
+
+
+def _cell(openpyxl: Any, sheet: Any, value: Any) -> Any:
+    """Return what stands for a value in a sheet; text is text, even if it begins with =."""
+    if not isinstance(value, str):
+        return value
+    cell = openpyxl.cell.WriteOnlyCell(sheet, value=value)
     cell.data_type = "s"
     return cell
 

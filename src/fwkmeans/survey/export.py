@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import csv
+from itertools import chain
 from pathlib import Path
 
+from fwkmeans._support.csv_text import write_rows
 from fwkmeans.survey.store import Store
 
 _COLUMNS = (
@@ -32,7 +33,6 @@ def export_cells(store: Store, path: str | Path) -> int:
     """Write a line for every cell, as CSV; return their number."""
     cells = store.cells()
     with Path(path).open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        writer.writerows([getattr(cell, name) for name in _COLUMNS] for cell in cells)
+        values = ([getattr(cell, name) for name in _COLUMNS] for cell in cells)
+        write_rows(chain([_COLUMNS], values), stream)
     return len(cells)

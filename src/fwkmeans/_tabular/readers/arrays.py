@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.optional import require
+from fwkmeans._tabular.delimited import first_line
 from fwkmeans._tabular.readers.base import BlockReader, Files
 
 
@@ -182,9 +183,9 @@ def open_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
         if not is_npy:
             raise ValueError("its first bytes are not those of a .npy file")
         rows: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError) as error:
+    except Exception as error:  # a damaged header is parsed like code, which may raise anything
         raise ValueError(
-            f"{path}: not a .npy file of plain numbers ({error}). Write one with "
+            f"{path}: not a .npy file of plain numbers ({first_line(error)}). Write one with "
             "numpy.save(path, X)."
         ) from error
     check_matrix(rows, str(path))

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from fwkmeans._tabular.delimited import (
     WINDOWS,
     WrongEncodingError,
     as_utf8,
+    check_width,
     distinct_columns,
     doubt_quotes,
     first_line,
@@ -165,7 +167,9 @@ class TextReader(BlockReader):
         sep = guess_separator(lines) if self._separator is None else self._separator
         self._separator = sep
         with self._opened(path) as file:
-            self.remarks.style = style_of(file.read(8), sep, self._encoding, self._how)
+            start = file.read(HEAD)
+            self.remarks.style = style_of(start, sep, self._encoding, self._how)
+            check_width(path.name, sep, chain([start], iter(partial(file.read, HEAD), b"")))
         self._first_line = lines[0]
         self._names = [f"f{v}" for v in range(lines[0].count(sep) + 1)]
         self._has_header = False
