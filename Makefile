@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f \( -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name pyproject.toml \))
 
-.PHONY: help demo test lint types mutants fuzz bench bench-quick survey docs clean setup test-long test-gpu test-oldest test-clang test-aarch64 wheel
+.PHONY: help demo test lint format-core tidy types mutants fuzz bench bench-quick survey docs clean setup test-long test-gpu test-oldest test-clang test-aarch64 wheel
 help:  ## show this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 22
 
@@ -46,11 +46,21 @@ test-gpu: $(VENV)/.dev  ## the kernels for a GPU: on one, or in Triton's interpr
 	$(BIN)/python -m pip install --quiet torch triton
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 -m 'long or not long' tests/device
 
-lint: $(VENV)/.dev  ## run ruff, import-linter and codespell
+CPP := $(shell git ls-files '*.hpp' '*.cpp')
+lint: $(VENV)/.dev  ## run ruff, clang-format, import-linter and codespell
 	$(BIN)/ruff check .
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/codespell src tests docs benchmarks examples README.md CONTRIBUTING.md CHANGELOG.md
+
+format-core: $(VENV)/.dev  ## lay out the C++ of the core
+	$(BIN)/clang-format -i $(CPP)
+
+tidy: $(VENV)/.installed  ## look for bugs and lost time in the core (Debian: clang-tidy; minutes)
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -G Ninja -S . -B build/tidy -Dpython_module=OFF -Dkernel_tests=ON \
+	  -Dquick=ON -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
+	run-clang-tidy -quiet -p build/tidy 'src/fwkmeans/_core/|tests/_core/'
 
 types: $(VENV)/.dev  ## run mypy --strict
 	$(BIN)/mypy

@@ -6,6 +6,7 @@ old text to what stands there now; a fault whose code is gone goes with it.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 
@@ -18,6 +19,12 @@ class Fault(NamedTuple):
     old: str
     new: str
     tests: str = ""  # where to look first, if not in the tests of its folder
+
+    def pattern(self) -> re.Pattern[str]:
+        """Return what finds the old text; in C++ however its lines are broken."""
+        if self.file.endswith((".hpp", ".cpp")):
+            return re.compile(r"\s*".join(re.escape(sign) for sign in "".join(self.old.split())))
+        return re.compile(re.escape(self.old))
 
 
 FAULTS: list[Fault] = []

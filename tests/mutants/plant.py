@@ -172,10 +172,10 @@ def plant(fault: Fault, runner: Runner, widen: bool) -> Verdict:
     begin = time.monotonic()
     path = TREE / fault.file
     original = path.read_text() if path.exists() else ""
-    found = original.count(fault.old)
+    found = len(fault.pattern().findall(original))
     if found != 1:
         return Verdict(fault, "", 0.0, f"STALE: its text is found {found} times in {fault.file}")
-    write(path, original.replace(fault.old, fault.new))
+    write(path, fault.pattern().sub(lambda _: fault.new, original))
     try:
         if not build_core():  # also without what was planted there before
             return Verdict(fault, "", time.monotonic() - begin, "DOES NOT COMPILE")
