@@ -20,8 +20,8 @@ struct Shape {
     bool shared, weighted, gaps, rescale, columns_first, misaligned;
 };
 
-void check(bool holds, const Shape& shape, const char* type, const char* what, double got,
-           double wanted) {
+void check(
+    bool holds, const Shape& shape, const char* type, const char* what, double got, double wanted) {
     ++n_checks;
     if (holds) return;
     if (++n_failures <= 20)
@@ -78,7 +78,7 @@ struct Problem {
                 y[i * m + v] = double(cell);
                 std::memcpy(reinterpret_cast<char*>(data) +
                                 (i * row_stride + v * column_stride) * Index(sizeof(T)),
-                            &cell, sizeof(T));
+                    &cell, sizeof(T));
             }
         if (shape.weighted) {
             sample_weight = draw(n, 0, 2);
@@ -96,33 +96,14 @@ struct Problem {
         shift = draw(m, -1, 1);
         costs = draw(R * k * c * LEVELS, 0, 1);
         power.assign(R, shape.power);
-        rows = {data,
-                n,
-                m,
-                row_stride,
-                column_stride,
-                shape.weighted ? sample_weight.data() : nullptr,
-                0,
-                c ? levels.data() : nullptr,
-                c,
-                shape.gaps,
-                shape.gaps && !shape.rescale};
-        starts = {R,
-                  k,
-                  m,
-                  shape.shared || k == 1,
-                  centers.data(),
-                  weights.data(),
-                  offsets.data(),
-                  reference.data(),
-                  shift.data(),
-                  shape.power ? power.data() : nullptr,
-                  c ? costs.data() : nullptr,
-                  c * LEVELS,
-                  c,
-                  shape.rescale ? category_weights.data() : nullptr,
-                  shape.rescale,
-                  (shape.shared || k == 1) && !shape.gaps};
+        rows = {data, n, m, row_stride, column_stride,
+            shape.weighted ? sample_weight.data() : nullptr, 0, c ? levels.data() : nullptr, c,
+            shape.gaps, shape.gaps && !shape.rescale};
+        starts = {R, k, m, shape.shared || k == 1, centers.data(), weights.data(), offsets.data(),
+            reference.data(), shift.data(), shape.power ? power.data() : nullptr,
+            c ? costs.data() : nullptr, c * LEVELS, c,
+            shape.rescale ? category_weights.data() : nullptr, shape.rescale,
+            (shape.shared || k == 1) && !shape.gaps};
         const std::size_t bytes = kernels.prepared_bytes(starts);
         prepared = aligned(prepared_memory, bytes * R);
         for (Index r = 0; r < R; ++r) kernels.prepare(starts, r, prepared + r * bytes);
@@ -183,16 +164,12 @@ struct Problem {
             std::vector<std::uint64_t> fingerprint(R, 0);
             numbers.assign(R * k * (1 + 3 * m + levels_in_all), 0.0);
             double* at = numbers.data();
-            const fwk::Sums sums = {at,
-                                    counts.data(),
-                                    at + R * k,
-                                    at + R * k * (1 + m),
-                                    shape.gaps ? at + R * k * (1 + 2 * m) : nullptr,
-                                    levels_in_all ? at + R * k * (1 + 3 * m) : nullptr,
-                                    fingerprint.data(),
-                                    counts.data() + R * k};
+            const fwk::Sums sums = {at, counts.data(), at + R * k, at + R * k * (1 + m),
+                shape.gaps ? at + R * k * (1 + 2 * m) : nullptr,
+                levels_in_all ? at + R * k * (1 + 3 * m) : nullptr, fingerprint.data(),
+                counts.data() + R * k};
             kernels.accumulate(rows, 0, n, starts, 0, R, prepared, scratch,
-                               {last.data(), n, update.data()}, sums, never());
+                {last.data(), n, update.data()}, sums, never());
         };
         // Plain sums of these labels, laid out like those of `pass`.
         const auto plain = [&](const std::vector<std::int32_t>& known) {
@@ -238,7 +215,7 @@ struct Problem {
                 if (best == INF) continue;
                 near(dissimilarity(r, i, labels[r * n + i], shape.rescale) +
                          offsets[r * k + labels[r * n + i]],
-                     best, 1e-12, "the dissimilarity of a label");
+                    best, 1e-12, "the dissimilarity of a label");
             }
         test_others(labels);
     }
@@ -247,8 +224,8 @@ struct Problem {
         const Index n = shape.n, m = shape.m, k = shape.k;
         std::vector<std::int32_t> assigned(n);
         double objective = 0, wanted = 0;
-        kernels.assign(rows, 0, n, starts, prepared, nullptr, scratch, {assigned.data(), &objective},
-                       never());
+        kernels.assign(
+            rows, 0, n, starts, prepared, nullptr, scratch, {assigned.data(), &objective}, never());
         for (Index i = 0; i < n; ++i) {
             near(assigned[i], labels[i], 0, "a label of assign");
             const double d = dissimilarity(0, i, labels[i], false) + offsets[labels[i]];
@@ -260,8 +237,8 @@ struct Problem {
         eligible[0] = k == 1;
         double distance[R] = {};
         std::int64_t row[R] = {-1, -1};
-        kernels.farthest(rows, 0, n, starts, 0, R, prepared, scratch,
-                         {eligible.data(), distance, row}, never());
+        kernels.farthest(
+            rows, 0, n, starts, 0, R, prepared, scratch, {eligible.data(), distance, row}, never());
         for (Index r = 0; r < R; ++r) {
             double largest = 0;
             for (Index i = 0; i < n; ++i)
@@ -279,7 +256,7 @@ struct Problem {
             for (Index j = 0; known && j < k; ++j) {
                 const double d = dissimilarity(0, i, j, true);
                 near(double(roots[i * k + j]), p() == INF ? d : std::pow(d, 1 / p()),
-                     sizeof(T) == 8 ? 1e-12 : 1e-6, "a distance");
+                    sizeof(T) == 8 ? 1e-12 : 1e-6, "a distance");
             }
         }
 
@@ -287,9 +264,9 @@ struct Problem {
         std::vector<std::int64_t> counts(1 + 2 * m, 0);
         double* at = numbers.data() + 1;
         kernels.describe(rows, 0, n, reference.data(), scratch,
-                         {numbers.data(), counts.data(), at, at + m, at + 2 * m, at + 3 * m,
-                          at + 4 * m, counts.data() + 1, counts.data() + 1 + m},
-                         never());
+            {numbers.data(), counts.data(), at, at + m, at + 2 * m, at + 3 * m, at + 4 * m,
+                counts.data() + 1, counts.data() + 1 + m},
+            never());
         for (Index v = 0; v < m; ++v) {
             double sum = 0, square = 0, low = INF, high = -INF, observed = 0, missing = 0;
             for (Index i = 0; i < n; ++i) {
@@ -330,10 +307,10 @@ struct Problem {
         if (p() == INF) return;
         double* first = slopes.data();
         kernels.slopes(rows, 0, n, points, 0, R, scratch,
-                       {first, first + size, first + 2 * size, first + 3 * size, first + 4 * size,
-                        first + 5 * size, first + 6 * size, first + 7 * size, first + 8 * size,
-                        first + 9 * size, first + 10 * size},
-                       never());
+            {first, first + size, first + 2 * size, first + 3 * size, first + 4 * size,
+                first + 5 * size, first + 6 * size, first + 7 * size, first + 8 * size,
+                first + 9 * size, first + 10 * size},
+            never());
         for (Index at = 0; at < size; ++at) {
             const Index r = at / (k * m), j = at / m % k, v = at % m;
             double slope = 0, low = INF, high = -INF;
@@ -354,7 +331,7 @@ struct Problem {
                 const double here = sum_of_powers(at, roots[at]),
                              beside = sum_of_powers(at, roots[at] + step);
                 check(here <= beside * (1 + 1e-12), shape, type, "the sum of powers at a center",
-                      here, beside);
+                    here, beside);
             }
     }
 };
@@ -380,8 +357,8 @@ void test_sparse(const Shape& shape) {
     for (Index i = 0; i < n; ++i) {
         for (Index v = 0; v < m; ++v) {
             if (uniform() > 0.3 || i % 9 == 8) continue;  // some rows are empty
-            values.push_back(shape.gaps && uniform() < 0.2 ? std::numeric_limits<T>::quiet_NaN()
-                                                           : T(uniform()));
+            values.push_back(
+                shape.gaps && uniform() < 0.2 ? std::numeric_limits<T>::quiet_NaN() : T(uniform()));
             columns.push_back(std::int32_t(v));
             y[i * m + v] = double(values.back());
         }
@@ -390,18 +367,10 @@ void test_sparse(const Shape& shape) {
     if (!shape.weighted) s.assign(n, 1.0);
     const std::vector<double> centers = draw(k * m), offsets = draw(k), shift(m);
     const std::vector<double> weights = draw((shape.shared ? 1 : k) * m);
-    const fwk::SparseRows<T> rows{values.data(),
-                                  columns.data(),
-                                  begins.data(),
-                                  n,
-                                  m,
-                                  shape.weighted ? s.data() : nullptr,
-                                  0,
-                                  shape.gaps,
-                                  false};
-    const fwk::Starts starts{1,           k,       m, shape.shared, centers.data(), weights.data(),
-                             offsets.data(), centers.data(), shift.data(), nullptr, nullptr, 0, 0,
-                             nullptr,     false};
+    const fwk::SparseRows<T> rows{values.data(), columns.data(), begins.data(), n, m,
+        shape.weighted ? s.data() : nullptr, 0, shape.gaps, false};
+    const fwk::Starts starts{1, k, m, shape.shared, centers.data(), weights.data(), offsets.data(),
+        centers.data(), shift.data(), nullptr, nullptr, 0, 0, nullptr, false};
     const fwk::Cancel cancel{[](void*) { return false; }, nullptr};
     std::vector<double> prepared(kernels.prepared_bytes(starts) / 8);
     for (Index task = 0; task < kernels.prepare_tasks(starts); ++task)
@@ -409,7 +378,7 @@ void test_sparse(const Shape& shape) {
     std::vector<double> scratch(kernels.assign_bytes(k, m) / 8), own(n);
     std::vector<std::int32_t> labels(n);
     kernels.assign(rows, 0, n, starts, 0, prepared.data(), scratch.data(), false, labels.data(),
-                   own.data(), cancel);
+        own.data(), cancel);
     const auto d = [&](Index i, Index j) {
         double sum = 0;
         for (Index v = 0; v < m; ++v) {
@@ -419,7 +388,8 @@ void test_sparse(const Shape& shape) {
         return sum;
     };
     std::vector<T> distances(n * k);
-    kernels.distances(rows, 0, n, starts, prepared.data(), scratch.data(), distances.data(), cancel);
+    kernels.distances(
+        rows, 0, n, starts, prepared.data(), scratch.data(), distances.data(), cancel);
     std::vector<std::vector<std::int64_t>> listed(k);
     for (Index i = 0; i < n; ++i) {
         double best = INF;
@@ -427,12 +397,12 @@ void test_sparse(const Shape& shape) {
             const double cost = d(i, j) + offsets[j], root = std::sqrt(d(i, j));
             best = cost < best ? cost : best;
             check(std::abs(distances[i * k + j] - root) <= (sizeof(T) == 8 ? 1e-9 : 1e-6), shape,
-                  type, "a distance", distances[i * k + j], root);
+                type, "a distance", distances[i * k + j], root);
         }
         const double cost = d(i, labels[i]) + offsets[labels[i]];
         check(cost <= best * (1 + 1e-12), shape, type, "the cost of a label", cost, best);
         check(std::abs(own[i] - d(i, labels[i])) <= exact * (1 + own[i]), shape, type,
-              "the own dissimilarity", own[i], d(i, labels[i]));
+            "the own dissimilarity", own[i], d(i, labels[i]));
         listed[labels[i]].push_back(i);
     }
     scratch.resize(kernels.sums_bytes(m) / 8);
@@ -442,12 +412,11 @@ void test_sparse(const Shape& shape) {
         double mass = 0;
         std::int64_t n_rows = 0;
         kernels.accumulate(rows, listed[j].data(), Index(listed[j].size()), false, mean.data(),
-                           scratch.data(),
-                           {&mass, &n_rows, sums.data(), squares.data(),
-                            shape.gaps ? observed.data() : nullptr},
-                           cancel);
+            scratch.data(),
+            {&mass, &n_rows, sums.data(), squares.data(), shape.gaps ? observed.data() : nullptr},
+            cancel);
         check(n_rows == std::int64_t(listed[j].size()), shape, type, "the number of rows",
-              double(n_rows), double(listed[j].size()));
+            double(n_rows), double(listed[j].size()));
         for (Index v = 0; v < m; ++v) {
             double first = 0, second = 0;
             for (const std::int64_t i : listed[j]) {
@@ -456,7 +425,7 @@ void test_sparse(const Shape& shape) {
             }
             check(std::abs(sums[v] - first) <= exact, shape, type, "a sum", sums[v], first);
             check(std::abs(squares[v] - second) <= exact * (1 + second), shape, type,
-                  "a sum of squares", squares[v], second);
+                "a sum of squares", squares[v], second);
         }
     }
 }
@@ -465,7 +434,7 @@ void test_sparse(const Shape& shape) {
 void test_levels() {
     const auto level = [](fwk::Processor found, double wanted) {
         check(fwk::x86_level(found) == wanted, {}, "processor", "its level", fwk::x86_level(found),
-              wanted);
+            wanted);
     };
     const fwk::Processor v4 = {0x38d83201, 0xd0030128, 0x21, 0xe6};
     level(v4, 2);
@@ -473,13 +442,13 @@ void test_levels() {
         const std::uint32_t one = std::uint32_t(1) << bit;
         const bool wide = one & 0xd0030000, saved = one & 0xe0;
         level({v4.leaf1_ecx & ~one, v4.leaf7_ebx, v4.extended1_ecx, v4.saved_registers},
-              v4.leaf1_ecx & one ? 0 : 2);
+            v4.leaf1_ecx & one ? 0 : 2);
         level({v4.leaf1_ecx, v4.leaf7_ebx & ~one, v4.extended1_ecx, v4.saved_registers},
-              v4.leaf7_ebx & one ? wide : 2);
+            v4.leaf7_ebx & one ? wide : 2);
         level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx & ~one, v4.saved_registers},
-              v4.extended1_ecx & one ? 0 : 2);
+            v4.extended1_ecx & one ? 0 : 2);
         level({v4.leaf1_ecx, v4.leaf7_ebx, v4.extended1_ecx, v4.saved_registers & ~one},
-              v4.saved_registers & one ? saved : 2);
+            v4.saved_registers & one ? saved : 2);
     }
 }
 
@@ -488,8 +457,8 @@ void test_levels() {
 int main() {
     test_levels();
     // the last has rows for several blocks
-    const Index sizes[][3] = {{1, 1, 1},    {5, 1, 2},    {40, 3, 2},   {70, 2, 5},
-                              {90, 17, 12}, {60, 40, 13}, {120, 9, 31}, {300, 120, 3}};
+    const Index sizes[][3] = {{1, 1, 1}, {5, 1, 2}, {40, 3, 2}, {70, 2, 5}, {90, 17, 12},
+        {60, 40, 13}, {120, 9, 31}, {300, 120, 3}};
     int at = 0;
     for (const auto& size : sizes)
         for (const double power : {0.0, 1.0, 1.7, 2.0, 3.4, INF})
@@ -497,16 +466,16 @@ int main() {
                 for (const Index n_categorical : {0, 3})
                     for (const bool gaps : {false, true}) {
                         if (++at % 5 && size[0] == 300) continue;
-                        const Shape shape = {size[0],       size[1],     size[2],
-                                             n_categorical, power,       shared,
-                                             at % 3 == 0,   gaps,        gaps && at % 4 < 2,
-                                             at % 7 == 0,   at % 11 == 0};
+                        const Shape shape = {size[0], size[1], size[2], n_categorical, power,
+                            shared, at % 3 == 0, gaps, gaps && at % 4 < 2, at % 7 == 0,
+                            at % 11 == 0};
                         Problem<double>(shape).test();
                         Problem<float>(shape).test();
                         if (power != 0 || n_categorical) continue;
                         test_sparse<double>(shape);
                         test_sparse<float>(shape);
                     }
-    std::printf("%s: %d checks, %d failures\n", fwk::name_of_instruction_set(), n_checks, n_failures);
+    std::printf(
+        "%s: %d checks, %d failures\n", fwk::name_of_instruction_set(), n_checks, n_failures);
     return n_failures != 0;
 }

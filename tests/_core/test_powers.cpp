@@ -1,5 +1,5 @@
-// Powers of the kernels against those of the standard library in long double. Compiled for each instruction
-// set; prints what fails.
+// Powers of the kernels against those of the standard library in long double. Compiled for each
+// instruction set; prints what fails.
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -15,7 +15,8 @@ int n_checks = 0, n_failures = 0;
 void check(bool fine, const char* what, double x, double p, double found) {
     ++n_checks;
     if (fine) return;
-    if (++n_failures <= 20) std::printf("FAILED: %s of %.17g to the power of %.17g: %.17g\n", what, x, p, found);
+    if (++n_failures <= 20)
+        std::printf("FAILED: %s of %.17g to the power of %.17g: %.17g\n", what, x, p, found);
 }
 
 #if defined(__FMA__) || defined(__aarch64__)
@@ -30,7 +31,7 @@ long double power(double x, double p) { return std::pow((long double)(x), (long 
 double draw(int most, std::mt19937_64& random) {
     const int e = int(random() % unsigned(2 * most + 1)) - most;
     const double within[] = {1, 1 + 0x1p-23, std::sqrt(0.5), std::sqrt(2), 1.5, 0.75, 2 - 0x1p-23,
-                             1 + double(random() % 16) / 16};
+        1 + double(random() % 16) / 16};
     if (random() % 4 == 0) return std::ldexp(within[random() % 8], e);
     return std::ldexp(std::uniform_real_distribution<double>(1, 2)(random), e);
 }
@@ -43,7 +44,8 @@ void test_double(double p, std::mt19937_64& random) {
         const Vector<double, L> y = raise<L>(x, p);
         for (int j = 0; j < L; ++j) {
             const long double exact = power(x[j], p);
-            const double share = 2.5e-16 * (3 + std::fabs(p) + UNFUSED * std::fabs(p * std::log2(x[j])));
+            const double share =
+                2.5e-16 * (3 + std::fabs(p) + UNFUSED * std::fabs(p * std::log2(x[j])));
             check(std::fabs(y[j] - exact) <= share * exact, "a power", x[j], p, y[j]);
             Vector<double, L> alone = {};
             alone[j] = x[j];
@@ -63,14 +65,18 @@ template <int L>
 void test_single(double p, std::mt19937_64& random) {
     for (int at = 0; at < 4000; ++at) {
         Vector<float, L> x;
-        for (int j = 0; j < L; ++j) x[j] = float(draw(int(120 / p) - 1, random)) * (j % 2 ? -1.0f : 1.0f);
+        for (int j = 0; j < L; ++j)
+            x[j] = float(draw(int(120 / p) - 1, random)) * (j % 2 ? -1.0f : 1.0f);
         const Vector<float, L> y = raise_in_single<L>(x, float(p));
         for (int j = 0; j < L; ++j) {
             const long double exact = power(std::fabs(x[j]), p);
-            check(std::fabs(y[j] - exact) <= 0.7 * RAISE_ERROR(p) * exact, "a power in single", x[j], p, y[j]);
+            check(std::fabs(y[j] - exact) <= 0.7 * RAISE_ERROR(p) * exact, "a power in single",
+                x[j], p, y[j]);
         }
     }
-    const auto of = [p](float x) { return raise_in_single<L>(Vector<float, L>{} + x, float(p))[0]; };
+    const auto of = [p](float x) {
+        return raise_in_single<L>(Vector<float, L>{} + x, float(p))[0];
+    };
     for (const float x : {0.0f, -0.0f, 1e-44f}) check(of(x) <= 1e-43f, "nothing", x, p, of(x));
     check(!(of(INFINITY) < INFINITY), "infinity", INFINITY, p, of(INFINITY));
     check(!(of(NAN) < INFINITY), "no number", NAN, p, of(NAN));
@@ -83,7 +89,8 @@ int main() {
     const int needed = BYTES == 64 ? 2 : BYTES == 32 ? 1 : 0;
     if (fwk::instruction_set() < needed) return std::puts("not for this processor"), 0;
     std::mt19937_64 random(1);
-    for (const double p : {-0.97, -0.9, -0.3, 0.05, 0.7, 1.0, 1.1, 1.7, 2.0, 2.6, 3.0, 4.0, 4.6, 20.0, 62.0}) {
+    for (const double p :
+        {-0.97, -0.9, -0.3, 0.05, 0.7, 1.0, 1.1, 1.7, 2.0, 2.6, 3.0, 4.0, 4.6, 20.0, 62.0}) {
         test_double<1>(p, random);
         test_double<WIDTH<double>>(p, random);
         if (WIDTH<double> > 4) test_double<WIDTH<double> / 2>(p, random);

@@ -1,4 +1,5 @@
-// The pass that assigns rows and sums them, over several blocks in one call, and by bounds of row memory.
+// The pass that assigns rows and sums them, over several blocks in one call, and by bounds of row
+// memory.
 #pragma once
 #include <nanobind/stl/vector.h>
 
@@ -7,23 +8,21 @@
 namespace fwk {
 namespace {
 
-// The last pass, whose bounds row memory has: (span, its centers, its weights, the place of each start in row
-// memory). Centers and weights are None if labels are all that is known.
+// The last pass, whose bounds row memory has: (span, its centers, its weights, the place of each
+// start in row memory). Centers and weights are None if labels are all that is known.
 struct LastPass {
     In<double> span;
     std::optional<In<double>> centers, weights;
     In<std::int64_t> kept;
 
     explicit LastPass(const nb::tuple& given)
-        : span(nb::cast<In<double>>(given[0])),
-          centers(maybe<In<double>>(given[1])),
-          weights(maybe<In<double>>(given[2])),
-          kept(nb::cast<In<std::int64_t>>(given[3])) {}
+        : span(nb::cast<In<double>>(given[0])), centers(maybe<In<double>>(given[1])),
+          weights(maybe<In<double>>(given[2])), kept(nb::cast<In<std::int64_t>>(given[3])) {}
 };
 
-// What row memory has of a block, and where the pass writes it anew: (labels, upper and lower bounds, upper and
-// lower bounds OUT). Bounds are None if labels are all that is known. A pass may write to where it reads, if
-// every start stays in its place.
+// What row memory has of a block, and where the pass writes it anew: (labels, upper and lower
+// bounds, upper and lower bounds OUT). Bounds are None if labels are all that is known. A pass may
+// write to where it reads, if every start stays in its place.
 struct Remembered {
     Known labels;
     std::optional<nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>> upper, lower;
@@ -33,10 +32,10 @@ struct Remembered {
         : labels(nb::cast<Known>(given[0])),
           upper(maybe<nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>>(given[1])),
           lower(maybe<nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>>(given[2])),
-          new_upper(nb::cast<Out<float>>(given[3])),
-          new_lower(nb::cast<Out<float>>(given[4])) {}
+          new_upper(nb::cast<Out<float>>(given[3])), new_lower(nb::cast<Out<float>>(given[4])) {}
 
-    // Copies what is known of some rows of a start, which has this place, to where the pass changes it.
+    // Copies what is known of some rows of a start, which has this place, to where the pass changes
+    // it.
     void copy(index start, index place, index begin, index end, std::int32_t* to_labels) const {
         const index n = end - begin, at = start * new_upper.stride(0) + begin;
         copy(labels.data() + place * labels.stride(0) + begin, n, to_labels + begin);
@@ -56,13 +55,15 @@ struct Remembered {
     }
 };
 
-// A block of a pass, as Python hands it over: (block, labels, what row memory has of it); the last two may be None.
+// A block of a pass, as Python hands it over: (block, labels, what row memory has of it); the last
+// two may be None.
 template <class T>
 struct Passed {
     Input<T> input;
     std::optional<Labeled> labels;
     std::optional<Remembered> memory;
-    std::vector<std::atomic<std::int64_t>> doubtful;  // (starts) rows that the race in single precision left
+    std::vector<std::atomic<std::int64_t>>
+        doubtful;  // (starts) rows that the race in single precision left
 
     Passed(const Table<T>& X, const nb::tuple& given, index n_starts)
         : input(X, nb::cast<nb::tuple>(given[0])), labels(maybe<Labeled>(given[1])),
@@ -74,8 +75,8 @@ struct Passed {
     }
 };
 
-// The pass by bounds, start for start; its sums are those of the plain pass, to the bit, but its fingerprints are
-// the changes of them.
+// The pass by bounds, start for start; its sums are those of the plain pass, to the bit, but its
+// fingerprints are the changes of them.
 template <class T>
 class BoundedPass {
    public:
@@ -94,17 +95,21 @@ class BoundedPass {
             one.offsets += start * k;
             one.reference += start * k * m;
             ones_.push_back(one);
-            const bool has_offsets = std::any_of(one.offsets, one.offsets + k, [](double x) { return x != 0; });
-            const Deciding now{one.centers, one.weights, n_own, has_offsets ? one.offsets : nullptr};
+            const bool has_offsets =
+                std::any_of(one.offsets, one.offsets + k, [](double x) { return x != 0; });
+            const Deciding now{
+                one.centers, one.weights, n_own, has_offsets ? one.offsets : nullptr};
             Deciding before{};
             if (last.centers)
-                before = {last.centers->data() + start * k * m, last.weights->data() + start * n_own * m, n_own, nullptr};
-            bounds_.push_back(moves_[start]->from(last.centers ? &before : nullptr, now, nullptr, nullptr, unit_));
+                before = {last.centers->data() + start * k * m,
+                    last.weights->data() + start * n_own * m, n_own, nullptr};
+            bounds_.push_back(moves_[start]->from(
+                last.centers ? &before : nullptr, now, nullptr, nullptr, unit_));
         }
     }
 
-    void sum(Passed<T>& block, const LastLabels& last, index start, index begin, index end, void* scratch,
-             const Sums& out, Cancel cancel) const {
+    void sum(Passed<T>& block, const LastLabels& last, index start, index begin, index end,
+        void* scratch, const Sums& out, Cancel cancel) const {
         const index k = starts_.n_clusters, m = starts_.n_features;
         const Rows<T>& rows = block.input.rows;
         const Remembered& known = *block.memory;
@@ -116,19 +121,15 @@ class BoundedPass {
         bounds.upper = known.new_upper.data() + start * known.new_upper.stride(0);
         bounds.lower = known.new_lower.data() + start * known.new_lower.stride(0);
         bounds.doubtful = &doubtful;
-        const Sums own{out.mass + start * k,
-                       out.rows + start * k,
-                       out.sums + start * k * m,
-                       out.squares + start * k * m,
-                       out.observed ? out.observed + start * k * m : nullptr,
-                       nullptr,
-                       out.fingerprint + start,
-                       out.changed + start};
+        const Sums own{out.mass + start * k, out.rows + start * k, out.sums + start * k * m,
+            out.squares + start * k * m, out.observed ? out.observed + start * k * m : nullptr,
+            nullptr, out.fingerprint + start, out.changed + start};
         const bool single = !single_.empty() && single_pays(block.doubtful[start], rows.n_rows);
-        const char* prepared = single ? single_.data() + start * kernels<float>().prepared_bytes(starts_)
-                                            : prepared_.data() + start * kernels<T>().prepared_bytes(starts_);
+        const char* prepared =
+            single ? single_.data() + start * kernels<float>().prepared_bytes(starts_)
+                   : prepared_.data() + start * kernels<T>().prepared_bytes(starts_);
         kernels<T>().accumulate_bounded(rows, begin, end, ones_[start], prepared, single, scratch,
-                                        {labels, rows.n_rows, &update}, bounds, own, cancel);
+            {labels, rows.n_rows, &update}, bounds, own, cancel);
         block.doubtful[start] += doubtful;
     }
 
@@ -142,8 +143,8 @@ class BoundedPass {
     std::vector<Bounds> bounds_;
 };
 
-// The sums of a block, or of a segment, as two rows of numbers: mass, sums, squares, observed if cells may be
-// missing, counts; and rows, fingerprint, changed (_core/packed.py).
+// The sums of a block, or of a segment, as two rows of numbers: mass, sums, squares, observed if
+// cells may be missing, counts; and rows, fingerprint, changed (_core/packed.py).
 struct Packing {
     index r, k, m, n_levels;
     bool gaps;
@@ -153,14 +154,9 @@ struct Packing {
     Sums of(double* floats, std::int64_t* integers) const {
         const index masses = r * k, size = r * k * m;
         double *sums = floats + masses, *squares = sums + size, *rest = squares + size;
-        return {floats,
-                integers,
-                sums,
-                squares,
-                gaps ? rest : nullptr,
-                n_levels > 0 ? rest + (gaps ? size : 0) : nullptr,
-                reinterpret_cast<std::uint64_t*>(integers + masses),
-                integers + masses + r};
+        return {floats, integers, sums, squares, gaps ? rest : nullptr,
+            n_levels > 0 ? rest + (gaps ? size : 0) : nullptr,
+            reinterpret_cast<std::uint64_t*>(integers + masses), integers + masses + r};
     }
     // body(place, size) for each statistic of starts [first, last).
     template <class Body>
@@ -190,44 +186,50 @@ struct Packing {
                 add(part_of(segment).mass + begin, size, out.mass + begin);
         });
         std::copy_n(part_of(0).rows, n_integers(), out.rows);
-        for (index segment = 1; segment < segments; ++segment) add(part_of(segment).rows, n_integers(), out.rows);
+        for (index segment = 1; segment < segments; ++segment)
+            add(part_of(segment).rows, n_integers(), out.rows);
     }
 
    private:
     static void add(const double* part, index n, double* out) {
         for (index i = 0; i < n; ++i) out[i] += part[i];
     }
-    static void add(const std::int64_t* part, index n, std::int64_t* out) {  // fingerprints wrap around
-        for (index i = 0; i < n; ++i) out[i] = std::int64_t(std::uint64_t(out[i]) + std::uint64_t(part[i]));
+    static void add(
+        const std::int64_t* part, index n, std::int64_t* out) {  // fingerprints wrap around
+        for (index i = 0; i < n; ++i)
+            out[i] = std::int64_t(std::uint64_t(out[i]) + std::uint64_t(part[i]));
     }
 };
 
-// The pass over some blocks: what assigns is prepared once, and Python waits once. blocks: a `Passed` for each of
-// the tables; last_pass: None if bounds are not kept. OUT: floats and integers, (blocks, numbers) of `Packing`.
-// Threads take whole blocks and add segments as they go; if blocks are few, they share the segments of each.
+// The pass over some blocks: what assigns is prepared once, and Python waits once. blocks: a
+// `Passed` for each of the tables; last_pass: None if bounds are not kept. OUT: floats and
+// integers, (blocks, numbers) of `Packing`. Threads take whole blocks and add segments as they go;
+// if blocks are few, they share the segments of each.
 template <class T>
-void assign_and_accumulate(std::vector<Table<T>> tables, nb::list blocks, nb::tuple assigning, In<double> reference,
-                           In<std::uint8_t> update, std::optional<nb::tuple> last_pass, int n_threads,
-                           Out<double> floats, Out<std::int64_t> integers) {
+void assign_and_accumulate(std::vector<Table<T>> tables, nb::list blocks, nb::tuple assigning,
+    In<double> reference, In<std::uint8_t> update, std::optional<nb::tuple> last_pass,
+    int n_threads, Out<double> floats, Out<std::int64_t> integers) {
     const index n_blocks = index(tables.size());
     std::vector<std::unique_ptr<Passed<T>>> passed;
     for (index at = 0; at < n_blocks; ++at)
         passed.emplace_back(new Passed<T>(tables[at], nb::cast<nb::tuple>(blocks[at]),
-                                          index(nb::cast<In<double>>(assigning[0]).shape(0))));
+            index(nb::cast<In<double>>(assigning[0]).shape(0))));
     const bool gaps = passed[0]->input.rows.gaps;
     Assigning by(assigning, gaps);
     Starts& starts = by.starts;
     starts.reference = reference.data();
     const index r = starts.n_starts, k = starts.n_clusters;
     const Packing packing{r, k, starts.n_features, starts.n_levels, gaps};
-    const index n_floats = packing.n_floats(), n_integers = packing.n_integers(), n_numbers = n_floats + n_integers;
+    const index n_floats = packing.n_floats(), n_integers = packing.n_integers(),
+                n_numbers = n_floats + n_integers;
     std::optional<LastPass> last;
     std::optional<BoundedPass<T>> bounded;
     if (last_pass) {
         last.emplace(*last_pass);
         bounded.emplace(starts, *last);
     }
-    const std::vector<char> prepared = bounded ? std::vector<char>() : prepare_all<T>(starts, n_threads);
+    const std::vector<char> prepared =
+        bounded ? std::vector<char>() : prepare_all<T>(starts, n_threads);
     const bool whole = n_threads == 1 || n_blocks >= 2 * n_threads;
     std::size_t bytes = 0;
     index most = 1;
@@ -238,7 +240,8 @@ void assign_and_accumulate(std::vector<Table<T>> tables, nb::list blocks, nb::tu
         most = std::max(most, segments_of(rows.n_rows, starts));
     }
     Scratch scratch(n_threads, bytes);
-    Scratch parts(whole ? n_threads : int(most), 8 * n_numbers);  // of each thread, or of each segment
+    Scratch parts(
+        whole ? n_threads : int(most), 8 * n_numbers);  // of each thread, or of each segment
     const auto out_of = [&](index at) {
         return packing.of(floats.data() + at * n_floats, integers.data() + at * n_integers);
     };
@@ -246,15 +249,16 @@ void assign_and_accumulate(std::vector<Table<T>> tables, nb::list blocks, nb::tu
         auto* numbers = static_cast<double*>(parts.of(int(at)));
         return packing.of(numbers, reinterpret_cast<std::int64_t*>(numbers + n_floats));
     };
-    const auto sum = [&](Passed<T>& block, index first, index last, index begin, index end, int worker, Cancel cancel,
-                         const Sums& part) {
-        packing.of_starts(part, first, last, [](auto* numbers, index n) { std::fill_n(numbers, n, 0); });
+    const auto sum = [&](Passed<T>& block, index first, index last, index begin, index end,
+                         int worker, Cancel cancel, const Sums& part) {
+        packing.of_starts(
+            part, first, last, [](auto* numbers, index n) { std::fill_n(numbers, n, 0); });
         const LastLabels known = block.last(update);
         for (index start = first; bounded && start < last; ++start)
             bounded->sum(block, known, start, begin, end, scratch.of(worker), part, cancel);
         if (!bounded)
-            kernels<T>().accumulate(block.input.rows, begin, end, starts, first, last, prepared.data(),
-                                    scratch.of(worker), known, part, cancel);
+            kernels<T>().accumulate(block.input.rows, begin, end, starts, first, last,
+                prepared.data(), scratch.of(worker), known, part, cancel);
     };
     Interruption interruption(n_threads);
     // segments in their order, by one thread: the first one to where the sum goes
@@ -264,7 +268,8 @@ void assign_and_accumulate(std::vector<Table<T>> tables, nb::list blocks, nb::tu
         const Sums out = out_of(at), part = part_of(worker);
         for (index segment = 0; segment < segments; ++segment) {
             const Cancel cancel = interruption.of(worker);
-            sum(block, 0, r, n * segment / segments, n * (segment + 1) / segments, worker, cancel, segment ? part : out);
+            sum(block, 0, r, n * segment / segments, n * (segment + 1) / segments, worker, cancel,
+                segment ? part : out);
             if (segment) packing.add(part, out);
         }
     };
@@ -272,15 +277,15 @@ void assign_and_accumulate(std::vector<Table<T>> tables, nb::list blocks, nb::tu
         Passed<T>& block = *passed[at];
         const index n = block.input.rows.n_rows, segments = segments_of(n, starts);
         share_tasks(r, segments, n, n_threads, interruption,
-                    [&](index first, index last, index segment, index begin, index end, int worker, Cancel cancel) {
-                        sum(block, first, last, begin, end, worker, cancel, part_of(segment));
-                    });
+            [&](index first, index last, index segment, index begin, index end, int worker,
+                Cancel cancel) {
+                sum(block, first, last, begin, end, worker, cancel, part_of(segment));
+            });
         packing.add_all(segments, part_of, out_of(at), n_threads);
     };
     {
         const nb::gil_scoped_release release;
-        if (whole)
-            Pool::of_this_process().run(n_blocks, n_threads, sum_whole);
+        if (whole) Pool::of_this_process().run(n_blocks, n_threads, sum_whole);
         else
             for (index at = 0; at < n_blocks; ++at) sum_shared(at);
     }

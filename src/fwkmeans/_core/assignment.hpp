@@ -28,7 +28,7 @@ std::size_t prepared_bytes(const Starts& starts) {
     const index table = starts.n_clusters * (starts.n_features * per_element(starts) + 1);
     return std::size_t(round_up(sizeof(Prepared) + n_costs(starts) * index(sizeof(double)) +
                                     (table + starts.n_features) * index(sizeof(T)),
-                                64));
+        64));
 }
 inline const double* costs_of(const void* prepared) {
     return reinterpret_cast<const double*>(static_cast<const Prepared*>(prepared) + 1);
@@ -57,7 +57,8 @@ inline double prepare_costs(const Starts& starts, index start, double* costs) {
 // Subnormal factors would cost a hundred cycles an operation and bring nothing.
 template <class T, int L>
 inline Vector<T, L> normal(Vector<double, L> x) {
-    return __builtin_convertvector(absolute<L>(x) < SMALLEST<T> ? Vector<double, L>{} : x, Vector<T, L>);
+    return __builtin_convertvector(
+        absolute<L>(x) < SMALLEST<T> ? Vector<double, L>{} : x, Vector<T, L>);
 }
 
 // Sums over the features of a cluster, lane by lane.
@@ -66,9 +67,11 @@ struct Lengths {
     using D = Vector<double, L>;
     D constant = {}, squares = {}, too_large = {};
 
-    // Writes the factors of L features to `out`, those of a feature `stride` after those of the one before.
+    // Writes the factors of L features to `out`, those of a feature `stride` after those of the one
+    // before.
     template <class T>
-    void lay(const double* center, const double* weight, const T* shift, bool expanded, index stride, T* out) {
+    void lay(const double* center, const double* weight, const T* shift, bool expanded,
+        index stride, T* out) {
         const D w = load<D>(weight);
         const D moved = load<D>(center) - load_wide<T, L>(shift);
         if (expanded) {
@@ -78,16 +81,18 @@ struct Lengths {
             for (int l = 0; l < L; ++l) out[l * stride] = factor[l];
             return;
         }
-        const D root = square_root<double, L>(w), s = root < SMALLEST<T> ? D{} : root, end = -s * moved;
-        const Vector<T, L> slope = __builtin_convertvector(s, Vector<T, L>), rest = normal<T, L>(end);
+        const D root = square_root<double, L>(w), s = root < SMALLEST<T> ? D{} : root,
+                end = -s * moved;
+        const Vector<T, L> slope = __builtin_convertvector(s, Vector<T, L>),
+                           rest = normal<T, L>(end);
         squares += w * moved * moved;
         too_large += absolute<L>(end) <= LARGEST<T> / 16 ? D{} : D{} + 1.0;
         for (int l = 0; l < L; ++l) out[l * stride] = slope[l], out[l * stride + 1] = rest[l];
     }
 };
 
-// Layout behind the header: costs of categories, shift (M), then for each tile of clusters: its constants, then for each
-// feature the pairs (s, e) or the single factors g of the tile's clusters.
+// Layout behind the header: costs of categories, shift (M), then for each tile of clusters: its
+// constants, then for each feature the pairs (s, e) or the single factors g of the tile's clusters.
 template <class T>
 void prepare(const Starts& starts, index start, void* prepared) {
     const index k_total = starts.n_clusters, m = starts.n_features;
@@ -114,10 +119,13 @@ void prepare(const Starts& starts, index start, void* prepared) {
             Lengths<1> last;
             index v = 0;
             for (; v + WIDE <= m; v += WIDE)
-                most.lay(c + v, w + v, shift + v, starts.expanded, stride, factors + v * stride + j * each);
+                most.lay(c + v, w + v, shift + v, starts.expanded, stride,
+                    factors + v * stride + j * each);
             for (; v < m; ++v)
-                last.lay(c + v, w + v, shift + v, starts.expanded, stride, factors + v * stride + j * each);
-            double constant = last.constant[0], squared_length = last.squares[0], beyond = last.too_large[0];
+                last.lay(c + v, w + v, shift + v, starts.expanded, stride,
+                    factors + v * stride + j * each);
+            double constant = last.constant[0], squared_length = last.squares[0],
+                   beyond = last.too_large[0];
             for (int l = 0; l < WIDE; ++l) {
                 constant += most.constant[l];
                 squared_length += most.squares[l];
@@ -128,7 +136,8 @@ void prepare(const Starts& starts, index start, void* prepared) {
             constants[j] = T(constant + offset);
             length = squared_length > length ? squared_length : length;
             constant_size = constant > constant_size ? constant : constant_size;
-            largest_offset = __builtin_fabs(offset) > largest_offset ? __builtin_fabs(offset) : largest_offset;
+            largest_offset =
+                __builtin_fabs(offset) > largest_offset ? __builtin_fabs(offset) : largest_offset;
             lowest_offset = offset < lowest_offset ? offset : lowest_offset;
         }
         cursor = factors + m * size * per_element(starts);
@@ -144,10 +153,10 @@ void prepare(const Starts& starts, index start, void* prepared) {
     Prepared& header = *static_cast<Prepared*>(prepared);
     if (starts.expanded)
         header = {2 * terms * u * (constant_size + largest_offset) + underflow,
-                  4 * terms * u * length + underflow, 0, 0};
+            4 * terms * u * length + underflow, 0, 0};
     else
         header = {2 * terms * u * largest_offset + 40 * u * u * length * length + underflow,
-                  16 * u * length, 2 * terms * u, lowest_offset};
+            16 * u * length, 2 * terms * u, lowest_offset};
     if (overflow) header.absolute = __builtin_inf();
 }
 
@@ -175,7 +184,8 @@ void look_up(const Scratch<T>& block, index i0, index n, const double* costs, in
 
 // R vectors of rows and K clusters.
 template <class T, int R, int K, bool SHARED>
-inline void fill_tile(const T* panel, const T* constants, index m, const double* lookups, V<T> (&sum)[R][K]) {
+inline void fill_tile(
+    const T* panel, const T* constants, index m, const double* lookups, V<T> (&sum)[R][K]) {
     const T* factors = constants + K;
     for (int r = 0; r < R; ++r)
         for (int j = 0; j < K; ++j) sum[r][j] = V<T>{} + constants[j];
@@ -220,7 +230,7 @@ struct Best {
 
 template <class T, int R, int K, bool SHARED>
 void race_tile(const T* panel, const T* constants, index m, const double* lookups, index first,
-               Best<T>& best) {
+    Best<T>& best) {
     V<T> sum[R][K];
     fill_tile<T, R, K, SHARED>(panel, constants, m, lookups, sum);
     for (int r = 0; r < R; ++r)
@@ -229,7 +239,7 @@ void race_tile(const T* panel, const T* constants, index m, const double* lookup
 
 template <class T, int R, bool SHARED, int K = MAX_TILE>
 inline void race_tile(int size, const T* panel, const T* constants, index m, const double* lookups,
-                      index first, Best<T>& best) {
+    index first, Best<T>& best) {
     if (size == K) return race_tile<T, R, K, SHARED>(panel, constants, m, lookups, first, best);
     if constexpr (K > 1)
         race_tile<T, R, SHARED, K - 1>(size, panel, constants, m, lookups, first, best);
@@ -237,8 +247,8 @@ inline void race_tile(int size, const T* panel, const T* constants, index m, con
 
 // The same for rows with missing cells, which are left out; G clusters of a tile from j0 on.
 template <class T, int G>
-void race_masked(const T* panel, const T* constants, int size, int j0, index m, const double* lookups,
-                 index first, Best<T>& best) {
+void race_masked(const T* panel, const T* constants, int size, int j0, index m,
+    const double* lookups, index first, Best<T>& best) {
     const T* factors = constants + size + 2 * j0;
     V<T> sum[ROW_VECTORS][G];
     for (int r = 0; r < ROW_VECTORS; ++r)
@@ -269,13 +279,14 @@ void race_masked(const T* panel, const T* constants, int size, int j0, index m, 
 }
 
 template <class T>
-inline void race_masked(int size, const T* panel, const T* constants, index m, const double* lookups,
-                        index first, Best<T>& best) {
+inline void race_masked(int size, const T* panel, const T* constants, index m,
+    const double* lookups, index first, Best<T>& best) {
     constexpr int MOST = BYTES == 64 ? 10 : 4;
     int j = 0;
     for (; j + MOST <= size; j += MOST)
         race_masked<T, MOST>(panel, constants, size, j, m, lookups, first, best);
-    for (; j + 4 <= size; j += 4) race_masked<T, 4>(panel, constants, size, j, m, lookups, first, best);
+    for (; j + 4 <= size; j += 4)
+        race_masked<T, 4>(panel, constants, size, j, m, lookups, first, best);
     if (j + 2 <= size) {
         race_masked<T, 2>(panel, constants, size, j, m, lookups, first, best);
         j += 2;
@@ -291,23 +302,19 @@ struct Start {
     double p;
     bool gaps, stretch, rescale;
     Start(const Rows<T>& table, const Starts& starts, index start)
-        : k(starts.n_clusters),
-          m(starts.n_features),
-          weight_stride(starts.shared ? 0 : m),
-          n_levels(starts.n_levels),
-          n_categorical(table.n_categorical),
+        : k(starts.n_clusters), m(starts.n_features), weight_stride(starts.shared ? 0 : m),
+          n_levels(starts.n_levels), n_categorical(table.n_categorical),
           category_stride(starts.shared ? 0 : n_categorical),
-          p(starts.power ? starts.power[start] : 2),
-          gaps(table.gaps),
-          stretch(table.gaps && table.stretch),
-          rescale(table.gaps && starts.rescale) {
+          p(starts.power ? starts.power[start] : 2), gaps(table.gaps),
+          stretch(table.gaps && table.stretch), rescale(table.gaps && starts.rescale) {
         const index rows = starts.shared ? 1 : k;
         centers = starts.centers + start * k * m;
         weights = starts.weights + start * rows * m;
         offsets = starts.offsets + start * k;
         costs = starts.costs ? starts.costs + start * k * n_levels : nullptr;
-        category_weights =
-            starts.category_weights ? starts.category_weights + start * rows * n_categorical : nullptr;
+        category_weights = starts.category_weights
+                               ? starts.category_weights + start * rows * n_categorical
+                               : nullptr;
     }
     double operator()(const T* row, const std::int32_t* levels, index cluster) const {
         const double *center = centers + cluster * m, *weight = weights + cluster * weight_stride;
@@ -325,7 +332,8 @@ struct Start {
         using D = Vector<double, 4>;
         const double *center[N], *weight[N];
         D sums[N] = {};
-        for (int r = 0; r < N; ++r) center[r] = centers + cluster[r] * m, weight[r] = weights + cluster[r] * weight_stride;
+        for (int r = 0; r < N; ++r)
+            center[r] = centers + cluster[r] * m, weight[r] = weights + cluster[r] * weight_stride;
         index v = 0;
         for (; v + 4 <= m; v += 4)
             for (int r = 0; r < N; ++r) {
@@ -337,7 +345,8 @@ struct Start {
         double tails[N] = {};
         for (; v < m; ++v)
             for (int r = 0; r < N; ++r) {
-                const double y = double(load<T>(row[r] + v)), t = !GAPS || y == y ? y - center[r][v] : 0;
+                const double y = double(load<T>(row[r] + v)),
+                             t = !GAPS || y == y ? y - center[r][v] : 0;
                 tails[r] = tails[r] + weight[r][v] * (t * t);
             }
         for (int r = 0; r < N; ++r) {
@@ -354,11 +363,13 @@ struct Start {
         D sums[N / 2] = {};
         index v = 0;
         for (; v + 4 <= m; v += 4) {
-            const auto c = load<Vector<double, 4>>(center + v), w = load<Vector<double, 4>>(weight + v);
+            const auto c = load<Vector<double, 4>>(center + v),
+                       w = load<Vector<double, 4>>(weight + v);
             const D both_centers = join<double, 4>(c, c), both_weights = join<double, 4>(w, w);
             for (int r = 0; r < N / 2; ++r) {
                 using Cells = Vector<T, 4>;
-                const D y = widened<T, 8>(join<T, 4>(load<Cells>(row[2 * r] + v), load<Cells>(row[2 * r + 1] + v)));
+                const D y = widened<T, 8>(
+                    join<T, 4>(load<Cells>(row[2 * r] + v), load<Cells>(row[2 * r + 1] + v)));
                 D t = y - both_centers;
                 if (GAPS) t = y == y ? t : D{};
                 sums[r] = sums[r] + both_weights * (t * t);
@@ -367,7 +378,8 @@ struct Start {
         double tails[N] = {}, lanes[4 * N];
         for (; v < m; ++v)
             for (int r = 0; r < N; ++r) {
-                const double y = double(load<T>(row[r] + v)), t = !GAPS || y == y ? y - center[v] : 0;
+                const double y = double(load<T>(row[r] + v)),
+                             t = !GAPS || y == y ? y - center[v] : 0;
                 tails[r] = tails[r] + weight[v] * (t * t);
             }
         for (int r = 0; r < N / 2; ++r) store(lanes + 8 * r, sums[r]);
@@ -380,12 +392,12 @@ struct Start {
     void squares_of_cluster(const Scratch<T>& block, index first, index last, index cluster) const {
         const T* rows[N];
         double d[N];
-        for (int r = 0; r < N; ++r) rows[r] = block.row(block.order[first + r < last ? first + r : first]);
-        if (gaps)
-            squares_of_cluster<N, true>(rows, cluster, d);
-        else
-            squares_of_cluster<N, false>(rows, cluster, d);
-        for (int r = 0; r < N && first + r < last; ++r) block.distances[block.order[first + r]] = d[r];
+        for (int r = 0; r < N; ++r)
+            rows[r] = block.row(block.order[first + r < last ? first + r : first]);
+        if (gaps) squares_of_cluster<N, true>(rows, cluster, d);
+        else squares_of_cluster<N, false>(rows, cluster, d);
+        for (int r = 0; r < N && first + r < last; ++r)
+            block.distances[block.order[first + r]] = d[r];
     }
     // block.distances of all rows, which are sorted by their labels.
     void squares_of_sorted(const Scratch<T>& block) const {
@@ -408,10 +420,8 @@ struct Start {
                 const index i = first + r < n ? first + r : first;
                 rows[r] = row(i), clusters[r] = cluster(i);
             }
-            if (gaps)
-                squares<TOGETHER, true>(rows, clusters, d);
-            else
-                squares<TOGETHER, false>(rows, clusters, d);
+            if (gaps) squares<TOGETHER, true>(rows, clusters, d);
+            else squares<TOGETHER, false>(rows, clusters, d);
             for (index r = 0; r < TOGETHER && first + r < n; ++r) use(first + r, d[r]);
         }
     }
@@ -527,13 +537,14 @@ struct Start {
     }
 };
 
-// Bounds of the distances to the nearest center and to all others: roots of the two best squares, `slack` more
-// and less for what they may be off. A label that was decided again is that of one of the near centers, so the
-// best square bounds all. Squares too small for float bound nothing: see Bounds. Offsets do not belong
-// to distances: what a cluster had more than its square is taken away, or the most it can be.
+// Bounds of the distances to the nearest center and to all others: roots of the two best squares,
+// `slack` more and less for what they may be off. A label that was decided again is that of one of
+// the near centers, so the best square bounds all. Squares too small for float bound nothing: see
+// Bounds. Offsets do not belong to distances: what a cluster had more than its square is taken
+// away, or the most it can be.
 template <class T, bool SHARED, class Mask>
-inline void leave_bounds(const Scratch<T>& block, index i, index k, index m, V<T> value, V<T> second, V<T> slack,
-                         V<T> label, Mask certain, index n, double unit) {
+inline void leave_bounds(const Scratch<T>& block, index i, index k, index m, V<T> value,
+    V<T> second, V<T> slack, V<T> label, Mask certain, index n, double unit) {
     constexpr int W = WIDTH<T>;
     using D = Vector<double, W>;
     using F = Vector<float, W>;
@@ -544,9 +555,12 @@ inline void leave_bounds(const Scratch<T>& block, index i, index k, index m, V<T
         slack += length * T((double(m) + 16) * 8 * UNIT_ROUNDOFF<T>);
     }
     const V<T> next = certain ? second : value;
-    const D highest_square = (__builtin_convertvector(value, D) + __builtin_convertvector(slack, D)) * unit * unit;
-    const D lowest_square = (__builtin_convertvector(next, D) - __builtin_convertvector(slack, D)) * unit * unit;
-    F most = __builtin_convertvector(highest_square, F), least = __builtin_convertvector(lowest_square, F);
+    const D highest_square =
+        (__builtin_convertvector(value, D) + __builtin_convertvector(slack, D)) * unit * unit;
+    const D lowest_square =
+        (__builtin_convertvector(next, D) - __builtin_convertvector(slack, D)) * unit * unit;
+    F most = __builtin_convertvector(highest_square, F),
+      least = __builtin_convertvector(lowest_square, F);
     if (block.offsets) {
         const Offsets& offsets = *block.offsets;
         const auto labels = __builtin_convertvector(label, Vector<std::int32_t, W>);
@@ -556,7 +570,8 @@ inline void leave_bounds(const Scratch<T>& block, index i, index k, index m, V<T
         most += 1e-6f * (absolute<W>(most) + absolute<W>(own)) - own;
         least -= 1e-6f * (absolute<W>(least) + absolute<W>(others)) + others;
     }
-    most = most >= 0.0f ? most : (most < 0.0f ? F{} : F{} + __builtin_inff());  // NaN bounds nothing
+    most =
+        most >= 0.0f ? most : (most < 0.0f ? F{} : F{} + __builtin_inff());  // NaN bounds nothing
     const F highest = most * 1.000002f + 1e-36f;
     F lowest = least * 0.999998f - 1e-36f;
     lowest = lowest > 0.0f ? lowest : F{};
@@ -569,21 +584,21 @@ inline void leave_bounds(const Scratch<T>& block, index i, index k, index m, V<T
     }
 }
 
-// Labels, and bounds if wanted, of a vector of rows from i on after their race; nearest(i) decides where
-// the race could not, and how often is returned.
+// Labels, and bounds if wanted, of a vector of rows from i on after their race; nearest(i) decides
+// where the race could not, and how often is returned.
 template <class T, bool SHARED, class Nearest>
 inline index settle(Scratch<T>& block, const Prepared& bound, index i, index k, index m, V<T> value,
-                    V<T> second, V<T> label, double unit, Nearest nearest) {
+    V<T> second, V<T> label, double unit, Nearest nearest) {
     const V<T> scale = SHARED ? load<V<T>>(block.norms + i) : second - T(bound.lowest_offset);
     const V<T> slack = T(bound.absolute) + T(bound.linear) * square_root<T, WIDTH<T>>(scale) +
                        T(bound.relative) * scale;
     const auto certain = second - value > slack;
     const index n = block.n_rows - i < WIDTH<T> ? block.n_rows - i : WIDTH<T>;
     std::int32_t* labels = block.labels + i;
-    if (block.upper) leave_bounds<T, SHARED>(block, i, k, m, value, second, slack, label, certain, n, unit);
+    if (block.upper)
+        leave_bounds<T, SHARED>(block, i, k, m, value, second, slack, label, certain, n, unit);
     const auto found = __builtin_convertvector(label, Vector<std::int32_t, WIDTH<T>>);
-    if (n == WIDTH<T>)
-        store(labels, found);
+    if (n == WIDTH<T>) store(labels, found);
     else
         for (index j = 0; j < n; ++j) labels[j] = found[j];
     std::uint64_t words[BYTES / 8];
@@ -600,11 +615,11 @@ inline index settle(Scratch<T>& block, const Prepared& bound, index i, index k, 
     return n_doubtful;
 }
 
-// Labels of the packed block for one start; nearest(i) decides where the race cannot, and how often is
-// returned.
+// Labels of the packed block for one start; nearest(i) decides where the race cannot, and how often
+// is returned.
 template <class T, bool SHARED, class Nearest>
-index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, double unit,
-                 Nearest nearest) {
+index race_block(
+    Scratch<T>& block, const Starts& starts, const void* prepared, double unit, Nearest nearest) {
     index n_doubtful = 0;
     const index k = starts.n_clusters, m = starts.n_features;
     const Prepared& bound = *static_cast<const Prepared*>(prepared);
@@ -612,7 +627,8 @@ index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, 
     constexpr index GROUP = 4;
     const index group = block.levels ? 1 : GROUP;
     for (index g0 = 0; g0 < block.n_rows; g0 += group * TILE_ROWS<T>) {
-        const index g1 = g0 + group * TILE_ROWS<T> < block.n_rows ? g0 + group * TILE_ROWS<T> : block.n_rows;
+        const index g1 =
+            g0 + group * TILE_ROWS<T> < block.n_rows ? g0 + group * TILE_ROWS<T> : block.n_rows;
         Best<T> bests[GROUP];
         const T* constants = shift_of<T>(starts, prepared) + m;
         if (block.levels)
@@ -627,9 +643,9 @@ index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, 
                 if (!SHARED && block.holes && block.holes[i0 / TILE_ROWS<T>])
                     race_masked<T>(size, panel, constants, m, lookups, first, *best);
                 else if (block.n_rows - i0 > WIDTH<T>)
-                    race_tile<T, ROW_VECTORS, SHARED>(size, panel, constants, m, lookups, first, *best);
-                else
-                    race_tile<T, 1, SHARED>(size, panel, constants, m, lookups, first, *best);
+                    race_tile<T, ROW_VECTORS, SHARED>(
+                        size, panel, constants, m, lookups, first, *best);
+                else race_tile<T, 1, SHARED>(size, panel, constants, m, lookups, first, *best);
             }
             constants += size * (1 + m * (SHARED ? 1 : 2));
             first += size;
@@ -638,18 +654,17 @@ index race_block(Scratch<T>& block, const Starts& starts, const void* prepared, 
             const Best<T>& best = bests[(i0 - g0) / TILE_ROWS<T>];
             const index left = block.n_rows - i0;
             for (int r = 0; r < ROW_VECTORS && r * WIDTH<T> < left; ++r)
-                n_doubtful += settle<T, SHARED>(block, bound, i0 + r * WIDTH<T>, k, m, best.value[r],
-                                                best.second[r], best.label[r], unit, nearest);
+                n_doubtful += settle<T, SHARED>(block, bound, i0 + r * WIDTH<T>, k, m,
+                    best.value[r], best.second[r], best.label[r], unit, nearest);
         }
     }
     return n_doubtful;
 }
 template <class T, bool SHARED>
-void assign_block(Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
-                  const void* prepared) {
-    race_block<T, SHARED>(block, starts, prepared, 0, [&](index i) {
-        return exactly.nearest(block.row(i), block.levels_of(i));
-    });
+void assign_block(
+    Scratch<T>& block, const Start<T>& exactly, const Starts& starts, const void* prepared) {
+    race_block<T, SHARED>(block, starts, prepared, 0,
+        [&](index i) { return exactly.nearest(block.row(i), block.levels_of(i)); });
 }
 
 // Whether powers can race in single precision: weights must not vanish there, nor offsets decide.
@@ -666,7 +681,8 @@ bool can_race_in_single(const Scratch<T>& block, const Start<T>& exactly) {
     return true;
 }
 
-// Labels of the rows of two panels, if single precision decides all of a panel: bits of those decided.
+// Labels of the rows of two panels, if single precision decides all of a panel: bits of those
+// decided.
 template <class T>
 int race_in_single(Scratch<T>& block, const Start<T>& exactly, index i0) {
     const index k = exactly.k, m = exactly.m, n = block.n_rows - i0;
@@ -676,10 +692,11 @@ int race_in_single(Scratch<T>& block, const Start<T>& exactly, index i0) {
     SingleBest best = {infinite, infinite, Single{}, Single{}};
     for (index first = 0; first < k; first += WIDE_TILE)
         race_single(k - first, panel, next, exactly.centers + first * m,
-                    exactly.weights + first * exactly.weight_stride, exactly.weight_stride, m,
-                    float(exactly.p), first, best);
+            exactly.weights + first * exactly.weight_stride, exactly.weight_stride, m,
+            float(exactly.p), first, best);
     const double error = RAISE_ERROR(exactly.p) + 4 * double(m + 4) * UNIT_ROUNDOFF<float>;
-    const float above = float(1 + 2.1 * error), tiny = float(double(m) * 0x1p-95);  // of what underflows
+    const float above = float(1 + 2.1 * error),
+                tiny = float(double(m) * 0x1p-95);  // of what underflows
     const auto certain = (best.second > best.value * above + tiny) & (best.total < infinite);
     int decided = 0;
     for (int part = 0; part < 2 && part * WIDE < n; ++part) {
@@ -714,9 +731,9 @@ void assign_block(Scratch<T>& block, const Start<T>& exactly, const void* prepar
         if (block.levels) look_up<T, WIDE>(block, i0, block.n_rows - i0, costs_of(prepared), k);
         for (index first = 0; first < k; first += WIDE_TILE)
             race_wide<P>(k - first, block.wide + i0 * m, exactly.centers + first * m,
-                         exactly.weights + first * exactly.weight_stride, exactly.weight_stride, m,
-                         exactly.p, block.levels ? block.lookups + first * WIDE : nullptr, WIDE,
-                         exactly.offsets + first, first, best);
+                exactly.weights + first * exactly.weight_stride, exactly.weight_stride, m,
+                exactly.p, block.levels ? block.lookups + first * WIDE : nullptr, WIDE,
+                exactly.offsets + first, first, best);
         for (index i = i0; i < i0 + WIDE && i < block.n_rows; ++i) {
             const bool decided =
                 best.value[i - i0] < __builtin_inf() &&
@@ -737,46 +754,44 @@ void divide_anew(Scratch<T>& block, const Start<T>& exactly) {
 
 template <class T>
 inline void assign_block(Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
-                         index start, const char* prepared) {
+    index start, const char* prepared) {
     const void* own = prepared + start * prepared_bytes<T>(starts);
     if (starts.n_clusters == 1)
         for (index i = 0; i < block.n_rows; ++i) block.labels[i] = 0;
     else if (!squares(starts, start))
-        with_kind(exactly.p, [&](auto kind) {
-            assign_block<T, decltype(kind)::value>(block, exactly, own);
-        });
-    else if (starts.expanded)
-        assign_block<T, true>(block, exactly, starts, own);
-    else
-        assign_block<T, false>(block, exactly, starts, own);
+        with_kind(exactly.p,
+            [&](auto kind) { assign_block<T, decltype(kind)::value>(block, exactly, own); });
+    else if (starts.expanded) assign_block<T, true>(block, exactly, starts, own);
+    else assign_block<T, false>(block, exactly, starts, own);
     if (exactly.rescale) divide_anew(block, exactly);
 }
 
 // Calls body() for each block of rows [begin, end), of which each but the last has `step`.
 template <class T, class Body>
-inline void for_each_block(const Rows<T>& table, index begin, index end, index step, Scratch<T>& block,
-                           Cancel cancel, Body body) {
+inline void for_each_block(const Rows<T>& table, index begin, index end, index step,
+    Scratch<T>& block, Cancel cancel, Body body) {
     for (index at = begin; at < end && !cancel.poll(cancel.state); at += step) {
         const index stop = at + step < end ? at + step : end;
         stage(table, at, stop, block);
         const index next = stop + step < end ? step : end - stop;
         const bool known = next > 0 && table.column_stride == 1 && table.row_stride > 0;
-        block.ahead = known ? reinterpret_cast<const char*>(table.data + stop * table.row_stride) : nullptr;
+        block.ahead =
+            known ? reinterpret_cast<const char*>(table.data + stop * table.row_stride) : nullptr;
         block.ahead_bytes = next * table.row_stride * index(sizeof(T));
         body();
     }
 }
 template <class T, class Body>
-inline void for_each_block(const Rows<T>& table, index begin, index end, Scratch<T>& block,
-                           Cancel cancel, Body body) {
+inline void for_each_block(
+    const Rows<T>& table, index begin, index end, Scratch<T>& block, Cancel cancel, Body body) {
     for_each_block(table, begin, end, block_rows<T>(table.n_features), block, cancel, body);
 }
 
-// Labels and keys of the block's rows, which are packed in F and begin with a tile, for the only start; returns how many
-// the race could not decide.
+// Labels and keys of the block's rows, which are packed in F and begin with a tile, for the only
+// start; returns how many the race could not decide.
 template <class T, class F>
-index assign_packed(const Rows<T>& table, Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
-                    const char* prepared) {
+index assign_packed(const Rows<T>& table, Scratch<T>& block, const Start<T>& exactly,
+    const Starts& starts, const char* prepared) {
     const PackedRows<F> packed(table.packed, table.n_rows, table.n_features, table.gaps);
     Scratch<F> racing(nullptr, table.n_features, starts.n_clusters, false);
     racing.n_rows = block.n_rows;
@@ -791,16 +806,16 @@ index assign_packed(const Rows<T>& table, Scratch<T>& block, const Start<T>& exa
     return race_block<F, false>(racing, starts, prepared, 0, nearest);
 }
 template <class T>
-index assign_packed(const Rows<T>& table, Scratch<T>& block, const Start<T>& exactly, const Starts& starts,
-                    const char* prepared) {
+index assign_packed(const Rows<T>& table, Scratch<T>& block, const Start<T>& exactly,
+    const Starts& starts, const char* prepared) {
     return table.single ? assign_packed<T, float>(table, block, exactly, starts, prepared)
                         : assign_packed<T, T>(table, block, exactly, starts, prepared);
 }
 
 // Packs a block for assign_block.
 template <class T>
-inline void pack_block(const Rows<T>& table, const Starts& starts, const char* prepared,
-                       Scratch<T>& block) {
+inline void pack_block(
+    const Rows<T>& table, const Starts& starts, const char* prepared, Scratch<T>& block) {
     const bool narrow = any_squares(starts);
     if (narrow) pack(block, table.n_features, shift_of<T>(starts, prepared));
     if (narrow && starts.expanded) measure_rows(block, table.n_features);
@@ -809,8 +824,8 @@ inline void pack_block(const Rows<T>& table, const Starts& starts, const char* p
 
 // The same with packed blocks, ready for assign_block.
 template <class T, class Body>
-inline void for_each_packed_block(const Rows<T>& table, index begin, index end, const Starts& starts,
-                                  const char* prepared, Scratch<T>& block, Cancel cancel, Body body) {
+inline void for_each_packed_block(const Rows<T>& table, index begin, index end,
+    const Starts& starts, const char* prepared, Scratch<T>& block, Cancel cancel, Body body) {
     for_each_block(table, begin, end, block, cancel, [&] {
         pack_block(table, starts, prepared, block);
         body();

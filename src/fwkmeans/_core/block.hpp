@@ -19,34 +19,39 @@ index block_rows(index n_features) {
 
 template <class T>
 struct Scratch {
-    T* panels;               // (tiles, M, TILE_ROWS) transposed and shifted rows; room for M in fours
-    unsigned char* holes;    // (tiles) whether a tile has cells that are no finite numbers; null: nobody asks
-    bool odd = false;        // whether there may be such cells among all that were raced, if somebody asks
-    T* norms;                // (block) squared length of the shifted rows
-    T* staged;               // (block, M) rows, when the table's own are not contiguous
-    double* wide;            // (panels of WIDE rows, M, WIDE) transposed rows, for powers
-    double* lookups;         // (K in whole vectors, TILE_ROWS) costs of the categories of some rows
-    std::uint64_t* keys;     // (block) random key of each row, 0 for rows without weight
-    double* distances;       // (block) exact dissimilarities to own centers
-    std::int32_t* labels;    // (block)
-    std::int32_t* chosen;    // (block) rows whose label has changed
-    std::int32_t* order;     // (block) rows sorted by label
-    std::int32_t* position;  // (K + 1)
-    const T* rows;           // rows of the block, row_stride apart, columns contiguous
+    T* panels;  // (tiles, M, TILE_ROWS) transposed and shifted rows; room for M in fours
+    unsigned char*
+        holes;  // (tiles) whether a tile has cells that are no finite numbers; null: nobody asks
+    bool odd =
+        false;        // whether there may be such cells among all that were raced, if somebody asks
+    T* norms;         // (block) squared length of the shifted rows
+    T* staged;        // (block, M) rows, when the table's own are not contiguous
+    double* wide;     // (panels of WIDE rows, M, WIDE) transposed rows, for powers
+    double* lookups;  // (K in whole vectors, TILE_ROWS) costs of the categories of some rows
+    std::uint64_t* keys;         // (block) random key of each row, 0 for rows without weight
+    double* distances;           // (block) exact dissimilarities to own centers
+    std::int32_t* labels;        // (block)
+    std::int32_t* chosen;        // (block) rows whose label has changed
+    std::int32_t* order;         // (block) rows sorted by label
+    std::int32_t* position;      // (K + 1)
+    const T* rows;               // rows of the block, row_stride apart, columns contiguous
     const std::int32_t* levels;  // of the block, n_categorical apart; null if none
     index n_categorical;
     index row_stride, n_rows, first;
     const char* ahead;  // what the next block will read, if that is known
     index ahead_bytes;
     index ahead_step = 0;  // bytes that `fetch_some` asks for at a time
-    float *upper = nullptr, *lower = nullptr;  // (block) bounds that an assignment leaves, if wanted
-    T* lengths = nullptr;                      // (block) weighted squares of the rows, for these
-    const Offsets* offsets = nullptr;          // the same
+    float *upper = nullptr,
+          *lower = nullptr;            // (block) bounds that an assignment leaves, if wanted
+    T* lengths = nullptr;              // (block) weighted squares of the rows, for these
+    const Offsets* offsets = nullptr;  // the same
 
     Scratch(void* memory, index n_features, index n_clusters, bool powers, bool gaps = false)
-        : Scratch(memory, block_rows<T>(n_features), block_rows<T>(n_features), n_features, n_clusters, powers, gaps) {}
+        : Scratch(memory, block_rows<T>(n_features), block_rows<T>(n_features), n_features,
+              n_clusters, powers, gaps) {}
     // `block` rows, of which only so many are packed in here.
-    Scratch(void* memory, index block, index packed, index n_features, index n_clusters, bool powers, bool gaps) {
+    Scratch(void* memory, index block, index packed, index n_features, index n_clusters,
+        bool powers, bool gaps) {
         std::uintptr_t cursor = reinterpret_cast<std::uintptr_t>(memory);
         const auto take = [&cursor](index bytes) {
             const std::uintptr_t taken = cursor;
@@ -62,7 +67,8 @@ struct Scratch {
         distances = reinterpret_cast<double*>(take(block * 8));
         labels = reinterpret_cast<std::int32_t*>(take(block * 4));
         chosen = reinterpret_cast<std::int32_t*>(take(block * 4));
-        order = reinterpret_cast<std::int32_t*>(take((block + WIDTH<float>) * 4));  // see sort_by_few_labels
+        order = reinterpret_cast<std::int32_t*>(
+            take((block + WIDTH<float>)*4));  // see sort_by_few_labels
         position = reinterpret_cast<std::int32_t*>(take((n_clusters + 1) * 4));
         const std::uintptr_t marks = take(packed / TILE_ROWS<T>);
         holes = gaps ? reinterpret_cast<unsigned char*>(marks) : nullptr;
@@ -76,16 +82,19 @@ struct Scratch {
     }
 };
 
-// Scratch memory for a table that is packed elsewhere: one block, for which nothing is packed in here.
+// Scratch memory for a table that is packed elsewhere: one block, for which nothing is packed in
+// here.
 template <class T>
 Scratch<T> scratch_of_packed(void* memory, const Rows<T>& table, index n_clusters) {
-    return {memory, round_up(table.n_rows, TILE_ROWS<T>), 0, table.n_features, n_clusters, false, table.gaps};
+    return {memory, round_up(table.n_rows, TILE_ROWS<T>), 0, table.n_features, n_clusters, false,
+        table.gaps};
 }
 
 template <class T>
 std::size_t scratch_bytes(const Rows<T>& table, index n_clusters, bool powers) {
     const Scratch<T> usual(nullptr, table.n_features, n_clusters, powers, table.gaps);
-    const std::uintptr_t packed = table.packed ? scratch_of_packed(nullptr, table, n_clusters).end : 0;
+    const std::uintptr_t packed =
+        table.packed ? scratch_of_packed(nullptr, table, n_clusters).end : 0;
     return std::size_t(usual.end > packed ? usual.end : packed);
 }
 
@@ -111,10 +120,12 @@ void stage(const Rows<T>& table, index begin, index end, Scratch<T>& block) {
     block.row_stride = m;
 }
 
-// Asks for the part [from, to) of `whole` parts of the next block's memory, so that it arrives while
-// this block is computed. Inline in any case: GCC leaves out calls of a function that only asks.
+// Asks for the part [from, to) of `whole` parts of the next block's memory, so that it arrives
+// while this block is computed. Inline in any case: GCC leaves out calls of a function that only
+// asks.
 template <class T>
-[[gnu::always_inline]] inline void fetch_ahead(const Scratch<T>& block, index from, index to, index whole) {
+[[gnu::always_inline]] inline void fetch_ahead(
+    const Scratch<T>& block, index from, index to, index whole) {
     if (!block.ahead || whole == 0) return;
     const char* begin = block.ahead + block.ahead_bytes * from / whole;
     const char* end = block.ahead + block.ahead_bytes * (to < whole ? to : whole) / whole;
@@ -153,17 +164,14 @@ void draw_keys(const Rows<T>& table, Scratch<T>& block) {
 template <class T, int L, bool HIGH>
 inline Vector<T, L> interleave(Vector<T, L> a, Vector<T, L> b) {
     constexpr int h = HIGH ? L / 2 : 0;
-    if constexpr (L == 2)
-        return __builtin_shufflevector(a, b, h, h + L);
-    else if constexpr (L == 4)
-        return __builtin_shufflevector(a, b, h, h + L, h + 1, h + 1 + L);
+    if constexpr (L == 2) return __builtin_shufflevector(a, b, h, h + L);
+    else if constexpr (L == 4) return __builtin_shufflevector(a, b, h, h + L, h + 1, h + 1 + L);
     else if constexpr (L == 8)
-        return __builtin_shufflevector(a, b, h, h + L, h + 1, h + 1 + L, h + 2, h + 2 + L, h + 3,
-                                       h + 3 + L);
+        return __builtin_shufflevector(
+            a, b, h, h + L, h + 1, h + 1 + L, h + 2, h + 2 + L, h + 3, h + 3 + L);
     else
         return __builtin_shufflevector(a, b, h, h + L, h + 1, h + 1 + L, h + 2, h + 2 + L, h + 3,
-                                       h + 3 + L, h + 4, h + 4 + L, h + 5, h + 5 + L, h + 6,
-                                       h + 6 + L, h + 7, h + 7 + L);
+            h + 3 + L, h + 4, h + 4 + L, h + 5, h + 5 + L, h + 6, h + 6 + L, h + 7, h + 7 + L);
 }
 
 template <class T, int L>
@@ -184,16 +192,17 @@ inline Vector<F, L> shifted(const T* row, const F* shift) {
     if constexpr (sizeof(T) == sizeof(F)) {
         return load<Vector<F, L>>(row) - load<Vector<F, L>>(shift);
     } else if constexpr (L > WIDE) {
-        const auto low = shifted<T, F, L / 2>(row, shift), high = shifted<T, F, L / 2>(row + L / 2, shift + L / 2);
+        const auto low = shifted<T, F, L / 2>(row, shift),
+                   high = shifted<T, F, L / 2>(row + L / 2, shift + L / 2);
         return join<F, L / 2>(low, high);
     } else {
         return to_single<L>(load<Vector<T, L>>(row) - load_wide<F, L>(shift));
     }
 }
 
-// One tile of rows, all features, L features at a time; the last L overlap rather than read on. Returns
-// whether some cell is no finite number, if asked to look. Meanwhile it asks for as much of the next block:
-// few clusters race in less time than memory takes.
+// One tile of rows, all features, L features at a time; the last L overlap rather than read on.
+// Returns whether some cell is no finite number, if asked to look. Meanwhile it asks for as much of
+// the next block: few clusters race in less time than memory takes.
 template <class T, class F, int L, bool LOOK>
 bool pack_tile(Scratch<F>& block, const T* const* rows, index m, const F* shift, F* panel) {
     const index bytes = round_up(TILE_ROWS<F> * m * index(sizeof(T)) / ((m + L - 1) / L), 64);
@@ -229,7 +238,8 @@ void measure_rows(Scratch<T>& block, index m) {
         index v = 0;
         for (; v + 2 <= m; v += 2) add(v, 0), add(v + 1, 1);
         if (v < m) add(v, 0);
-        for (int r = 0; r < ROW_VECTORS; ++r) store(block.norms + i + r * WIDTH<T>, norm[0][r] + norm[1][r]);
+        for (int r = 0; r < ROW_VECTORS; ++r)
+            store(block.norms + i + r * WIDTH<T>, norm[0][r] + norm[1][r]);
     }
 }
 
@@ -254,8 +264,10 @@ template <class T, class F, bool LOOK, class Row>
 void pack(Scratch<F>& block, index m, const F* shift, Row row) {
     constexpr int W = WIDTH<F>;
     for (index i = 0; i < block.n_rows; i += TILE_ROWS<F>) {
-        const T* rows[TILE_ROWS<F>];  // those of a tile that is not full are filled up with its last
-        for (index j = 0; j < TILE_ROWS<F>; ++j) rows[j] = row(i + j < block.n_rows ? i + j : block.n_rows - 1);
+        const T*
+            rows[TILE_ROWS<F>];  // those of a tile that is not full are filled up with its last
+        for (index j = 0; j < TILE_ROWS<F>; ++j)
+            rows[j] = row(i + j < block.n_rows ? i + j : block.n_rows - 1);
         F* panel = block.panels + i * m;
         bool found = false;
         if (W >= 16 && m >= 16)
@@ -264,8 +276,7 @@ void pack(Scratch<F>& block, index m, const F* shift, Row row) {
             found = pack_tile<T, F, W >= 8 ? 8 : 2, LOOK>(block, rows, m, shift, panel);
         else if (W >= 4 && m >= 4)
             found = pack_tile<T, F, W >= 4 ? 4 : 2, LOOK>(block, rows, m, shift, panel);
-        else if (m >= 2)
-            found = pack_tile<T, F, 2, LOOK>(block, rows, m, shift, panel);
+        else if (m >= 2) found = pack_tile<T, F, 2, LOOK>(block, rows, m, shift, panel);
         else if (m == 1)
             for (index j = 0; j < TILE_ROWS<F>; ++j) {
                 panel[j] = F(load<T>(rows[j]) - T(shift[0]));
@@ -275,14 +286,12 @@ void pack(Scratch<F>& block, index m, const F* shift, Row row) {
     }
 }
 
-// Transposes the rows row(0), row(1), ... of a block; marks the tiles whose cells are not all finite numbers, if
-// somebody asks.
+// Transposes the rows row(0), row(1), ... of a block; marks the tiles whose cells are not all
+// finite numbers, if somebody asks.
 template <class T, class F, class Row>
 void pack(Scratch<F>& block, index m, const F* shift, Row row) {
-    if (block.holes)
-        pack<T, F, true>(block, m, shift, row);
-    else
-        pack<T, F, false>(block, m, shift, row);
+    if (block.holes) pack<T, F, true>(block, m, shift, row);
+    else pack<T, F, false>(block, m, shift, row);
 }
 template <class T>
 void pack(Scratch<T>& block, index m, const T* shift) {
@@ -323,7 +332,8 @@ void begin_packing(const Rows<T>& table, const double* shift, void* memory) {
 }
 template <class T>
 void begin_packing(const Rows<T>& table, const double* shift, void* memory) {
-    return table.single ? begin_packing<T, float>(table, shift, memory) : begin_packing<T, T>(table, shift, memory);
+    return table.single ? begin_packing<T, float>(table, shift, memory)
+                        : begin_packing<T, T>(table, shift, memory);
 }
 
 template <class T, class F>
@@ -348,7 +358,8 @@ void pack_rows(const Rows<T>& table, index begin, index end, void* memory) {
 }
 template <class T>
 void pack_rows(const Rows<T>& table, index begin, index end, void* memory) {
-    return table.single ? pack_rows<T, float>(table, begin, end, memory) : pack_rows<T, T>(table, begin, end, memory);
+    return table.single ? pack_rows<T, float>(table, begin, end, memory)
+                        : pack_rows<T, T>(table, begin, end, memory);
 }
 
 template <class T>

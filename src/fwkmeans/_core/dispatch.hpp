@@ -13,7 +13,8 @@ struct Processor {
     std::uint32_t leaf1_ecx, leaf7_ebx, extended1_ecx, saved_registers;
 };
 
-// 2 to 0: x86-64-v4, v3 or none. A level counts only with everything the compiler may use for it, also what these kernels would hardly need: virtual machines can hide any part.
+// 2 to 0: x86-64-v4, v3 or none. A level counts only with everything the compiler may use for it,
+// also what these kernels would hardly need: virtual machines can hide any part.
 inline int x86_level(const Processor& processor) {
     const auto all = [](std::uint32_t word, std::initializer_list<int> bits) {
         std::uint32_t wanted = 0;
@@ -31,8 +32,8 @@ inline int x86_level(const Processor& processor) {
 }
 
 #ifdef FWK_X86
-// Volatile and not inline, or the compiler asks before each loop over kernels whether or not the answer is known,
-// which takes microseconds, in a virtual machine tens of them.
+// Volatile and not inline, or the compiler asks before each loop over kernels whether or not the
+// answer is known, which takes microseconds, in a virtual machine tens of them.
 [[gnu::noinline]] inline Processor this_processor() {
     struct Registers {
         std::uint32_t a, b, c, d;
@@ -77,7 +78,8 @@ inline int instruction_set() {
 
 #ifdef FWK_X86
 inline const Elementwise& elementwise() {
-    const Elementwise* all[] = {&baseline::elementwise, &x86_64_v3::elementwise, &x86_64_v4::elementwise};
+    const Elementwise* all[] = {
+        &baseline::elementwise, &x86_64_v3::elementwise, &x86_64_v4::elementwise};
     return *all[instruction_set()];
 }
 template <>

@@ -1,8 +1,8 @@
-// What weight rules and the loop do with each of K x M numbers. Compiled once per instruction set, and
-// without fused multiply-adds: every set gives the same bits, those of NumPy where it does the same.
-// exp and log are within one unit in the last place (tests/_core/test_elementwise.py), and take 2.4 ns a
-// number where the C library's take 5.5 to 6.2, which counts where weights are as many as rows have
-// cells (500 x 200 with 50 clusters in benchmarks/suite.py).
+// What weight rules and the loop do with each of K x M numbers. Compiled once per instruction set,
+// and without fused multiply-adds: every set gives the same bits, those of NumPy where it does the
+// same. exp and log are within one unit in the last place (tests/_core/test_elementwise.py), and
+// take 2.4 ns a number where the C library's take 5.5 to 6.2, which counts where weights are as
+// many as rows have cells (500 x 200 with 50 clusters in benchmarks/suite.py).
 #include "simd.hpp"
 
 namespace fwk {
@@ -81,7 +81,9 @@ inline D log_of(D x) {
 // The first n < LANES numbers of a vector, and NaN behind them.
 inline D load_some(const double* from, index n) {
 #ifdef __AVX512F__
-    if constexpr (LANES == 8) return (D)_mm512_mask_loadu_pd((__m512d)(D{} + __builtin_nan("")), __mmask8((1 << n) - 1), from);
+    if constexpr (LANES == 8)
+        return (D)_mm512_mask_loadu_pd(
+            (__m512d)(D{} + __builtin_nan("")), __mmask8((1 << n) - 1), from);
 #endif
     D x = D{} + __builtin_nan("");
     for (index j = 0; j < n; ++j) x[j] = from[j];
@@ -128,11 +130,12 @@ void times_log(const double* x, double* out, index n) {
     apply(x, out, n, [](D y) { return y * (y > 0.0 ? log_of(y) : D{}); });
 }
 
-// L features of a cluster from v on: new centers, the dispersions about them and what these are known to
-// (Minkowski.dispersion); whether digits cancel in one, so that rows must be summed about the new center.
+// L features of a cluster from v on: new centers, the dispersions about them and what these are
+// known to (Minkowski.dispersion); whether digits cancel in one, so that rows must be summed about
+// the new center.
 template <bool GAPS, int L>
-inline bool move_features(const Cluster& old, index v, const double* magnitude, double* moved, double* dispersion,
-                          double* known) {
+inline bool move_features(const Cluster& old, index v, const double* magnitude, double* moved,
+    double* dispersion, double* known) {
     using D = Vector<double, L>;
     const double rows = double(old.rows);
     const D center = load<D>(old.center + v), reference = load<D>(old.reference + v);
@@ -156,8 +159,8 @@ inline bool move_features(const Cluster& old, index v, const double* magnitude, 
     return one != 0;
 }
 template <bool GAPS>
-bool move_center(const Cluster& old, index m, const double* magnitude, double* moved, double* dispersion,
-                 double* known) {
+bool move_center(const Cluster& old, index m, const double* magnitude, double* moved,
+    double* dispersion, double* known) {
     bool lost = false;
     index v = 0;
     for (; v + LANES <= m; v += LANES)
@@ -166,7 +169,7 @@ bool move_center(const Cluster& old, index m, const double* magnitude, double* m
     return lost;
 }
 bool move(const Cluster& old, index m, const double* magnitude, double* moved, double* dispersion,
-          double* known) {
+    double* known) {
     return old.observed ? move_center<true>(old, m, magnitude, moved, dispersion, known)
                         : move_center<false>(old, m, magnitude, moved, dispersion, known);
 }
@@ -191,7 +194,8 @@ bool settle(double* dispersion, const double* known, index n) {
 
 // The largest and the lowest ratio of weights that were not zero, the square of the step in the new
 // weights; whether a weight leaves zero.
-Change change(const double* before, const double* now, const double* center, const double* moved, index m) {
+Change change(
+    const double* before, const double* now, const double* center, const double* moved, index m) {
     D most = {}, least = D{} + __builtin_inf(), sum = {}, left = {};
     const auto add = [&](D was, D is, D step) {
         const auto positive = was > 0.0;
@@ -222,7 +226,8 @@ Change change(const double* before, const double* now, const double* center, con
 }  // namespace
 
 extern const Elementwise elementwise;
-const Elementwise elementwise = {exp, log, range, divide, exp_of_quotients, times_log, move, settle, change};
+const Elementwise elementwise = {
+    exp, log, range, divide, exp_of_quotients, times_log, move, settle, change};
 
 }  // namespace FWK_ISA
 }  // namespace fwk

@@ -1,6 +1,6 @@
-// The whole alternating loop of a start: what _engine/loop.py does for a batch with NumPy, for squared
-// distances, means and the weight rules of rules.hpp. Both give the same bits. On a table of a hundred
-// rows an iteration takes a microsecond here, and a hundred or two there.
+// The whole alternating loop of a start: what _engine/loop.py does for a batch with NumPy, for
+// squared distances, means and the weight rules of rules.hpp. Both give the same bits. On a table
+// of a hundred rows an iteration takes a microsecond here, and a hundred or two there.
 #pragma once
 #include "passes.hpp"
 
@@ -14,8 +14,8 @@ struct Ended {
     bool given_up = false;  // sums overflow: _engine/loop.py says how such a start ends
 };
 
-// How rows are labeled by a start that has ended: by its public centers, which have the type of the rows, and its
-// weights (_engine/state.py, assignment_of).
+// How rows are labeled by a start that has ended: by its public centers, which have the type of the
+// rows, and its weights (_engine/state.py, assignment_of).
 struct Final {
     RuleOfStart rule;
     Weighting weighting;
@@ -23,8 +23,8 @@ struct Final {
     Starts starts;
 
     template <class T>
-    Final(const Problem<T>& problem, index start, const double* ended, const double* weights, double constant,
-          const double* groups)
+    Final(const Problem<T>& problem, index start, const double* ended, const double* weights,
+        double constant, const double* groups)
         : rule(problem.rule, problem.n_clusters, problem.rows.n_features) {
         const index k = problem.n_clusters, m = problem.rows.n_features;
         weighting.set(weights, k * m, constant, groups, k * problem.rule.n_groups);
@@ -33,9 +33,9 @@ struct Final {
         rule.set_effective(weighting);
         for (index i = 0; i < k * m; ++i) centers.push_back(double(T(ended[i])));
         const bool shared = rule.n_own() != k || k == 1;
-        starts = {1, k, m, shared, centers.data(), weighting.effective.data(), weighting.offsets.data(),
-                  centers.data(), problem.shift, nullptr, nullptr, 0, 0, nullptr, false,
-                  shared && !problem.rows.gaps};
+        starts = {1, k, m, shared, centers.data(), weighting.effective.data(),
+            weighting.offsets.data(), centers.data(), problem.shift, nullptr, nullptr, 0, 0,
+            nullptr, false, shared && !problem.rows.gaps};
     }
     Final(const Final&) = delete;  // `starts` points into it
 };
@@ -44,20 +44,23 @@ struct Final {
 template <class T>
 class Loop {
    public:
-    Loop(const Problem<T>& problem, int n_threads, int worker, const typename Passes<T>::CancelOf& cancel_of)
-        : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features), passes_(problem, n_threads, worker, cancel_of),
-          team_{n_threads}, rule_(problem.rule, k_, m_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_),
+    Loop(const Problem<T>& problem, int n_threads, int worker,
+        const typename Passes<T>::CancelOf& cancel_of)
+        : problem_(problem), k_(problem.n_clusters), m_(problem.rows.n_features),
+          passes_(problem, n_threads, worker, cancel_of), team_{n_threads},
+          rule_(problem.rule, k_, m_), moved_(k_ * m_), dispersion_(k_ * m_), known_(k_ * m_),
           mass_(k_), peak_mass_(k_), moves_(k_, m_, team_), rows_(k_), lost_(k_), finite_(k_) {
         if (problem.updates || problem.bounded) labels_.resize(problem.rows.n_rows);
-        all_vary_ = std::find(problem.rule.varying, problem.rule.varying + m_, 0) == problem.rule.varying + m_;
+        all_vary_ = std::find(problem.rule.varying, problem.rule.varying + m_, 0) ==
+                    problem.rule.varying + m_;
         if (!problem.bounded) return;
         upper_.resize(problem.rows.n_rows);
         lower_.resize(problem.rows.n_rows);
         unit_ = unit_of(problem.span, m_);
     }
 
-    // IN and OUT: centers (K, M), weights (K, M), constant of the smoothing (NaN: none yet), weights of
-    // groups (K, groups).
+    // IN and OUT: centers (K, M), weights (K, M), constant of the smoothing (NaN: none yet),
+    // weights of groups (K, groups).
     Ended run(index start, double* centers, double* weights, double* constant, double* groups) {
         Ended ended;
         begin(start, centers, weights, *constant, groups);
@@ -67,7 +70,8 @@ class Loop {
             bool hopeless = false;
             if (!relocate(hopeless)) return give_up(ended);
             if (!move_centers()) return give_up(ended);
-            if (!rule_.follows_clusters(weighting_)) rule_.update(dispersion_.data(), mass_.data(), weighting_, next_);
+            if (!rule_.follows_clusters(weighting_))
+                rule_.update(dispersion_.data(), mass_.data(), weighting_, next_);
             for (index j = 0; j < k_; ++j)
                 if (rows_[j] == 0) reset(next_, j);
             rule_.set_effective(next_);
@@ -95,18 +99,23 @@ class Loop {
         return ended;
     }
 
-    // Labels rows by what has moved since the last pass of a start: most of them keep their label unread. False if its
-    // bounds are not known any more, or never were; the labels are then those of no start.
+    // Labels rows by what has moved since the last pass of a start: most of them keep their label
+    // unread. False if its bounds are not known any more, or never were; the labels are then those
+    // of no start.
     bool label(index start, const Final& by, std::int32_t* labels) {
         if (start != start_ && start != kept_.start) return false;
         const bool is_last = start == start_;
-        const Deciding before = is_last ? last_ : Deciding{kept_.centers.data(), kept_.weights.data(), last_.n_own, nullptr};
+        const Deciding before =
+            is_last ? last_
+                    : Deciding{kept_.centers.data(), kept_.weights.data(), last_.n_own, nullptr};
         const double* offsets = problem_.rule.has_offsets() ? by.starts.offsets : nullptr;
         const Deciding now{by.starts.centers, by.starts.weights, rule_.n_own(), offsets};
         const std::vector<std::int32_t>& known = is_last ? labels_ : kept_.labels;
         std::copy(known.begin(), known.end(), labels);
-        std::vector<float> &upper = is_last ? upper_ : kept_.upper, &lower = is_last ? lower_ : kept_.lower;
-        passes_.assign(by.starts, labels, moves_.from(&before, now, upper.data(), lower.data(), unit_));
+        std::vector<float>&upper = is_last ? upper_ : kept_.upper,
+        &lower = is_last ? lower_ : kept_.lower;
+        passes_.assign(
+            by.starts, labels, moves_.from(&before, now, upper.data(), lower.data(), unit_));
         start_ = kept_.start = -1;  // the bounds are those of the final centers
         return true;
     }
@@ -127,12 +136,12 @@ class Loop {
         const index n_groups = problem_.rule.n_groups;
         std::copy(problem_.initial, problem_.initial + m_, weighting.values.begin() + cluster * m_);
         std::copy(problem_.initial_groups, problem_.initial_groups + n_groups,
-                  weighting.groups.begin() + cluster * n_groups);
+            weighting.groups.begin() + cluster * n_groups);
         rule_.measure(weighting, cluster, cluster + 1);
     }
 
     void begin(index start, const double* centers, const double* weights, double constant,
-               const double* groups) {
+        const double* groups) {
         keep_best();
         centers_.assign(centers, centers + k_ * m_);
         weighting_.set(weights, k_ * m_, constant, groups, k_ * problem_.rule.n_groups);
@@ -175,23 +184,11 @@ class Loop {
     }
 
     Starts starts_of(const double* reference) const {
-        const bool shared = rule_.n_own() != k_ || k_ == 1 || equal_weights();  // needs half of the arithmetic
-        return {1,
-                k_,
-                m_,
-                shared,
-                centers_.data(),
-                weighting_.effective.data(),
-                weighting_.offsets.data(),
-                reference,
-                problem_.shift,
-                nullptr,
-                nullptr,
-                0,
-                0,
-                nullptr,
-                false,
-                shared && !problem_.rows.gaps};
+        const bool shared =
+            rule_.n_own() != k_ || k_ == 1 || equal_weights();  // needs half of the arithmetic
+        return {1, k_, m_, shared, centers_.data(), weighting_.effective.data(),
+            weighting_.offsets.data(), reference, problem_.shift, nullptr, nullptr, 0, 0, nullptr,
+            false, shared && !problem_.rows.gaps};
     }
 
     // ---- _engine/statistics.py ----
@@ -232,7 +229,8 @@ class Loop {
         };
         const auto* then = problem_.updates ? nullptr : &follow;  // later, if sums are kept
         if (!problem_.bounded) {
-            has_moved_ = passes_.accumulate(starts, problem_.updates ? labels_.data() : nullptr, update, nullptr, then);
+            has_moved_ = passes_.accumulate(
+                starts, problem_.updates ? labels_.data() : nullptr, update, nullptr, then);
             fingerprint_ = *passes_.total().fingerprint;
             passes_.choose_race();
         } else {
@@ -251,14 +249,14 @@ class Loop {
         const Bounds none{};
         if (problem_.bounded)
             passes_.accumulate(starts_of(reference), labels_.data(), false, &none);
-        else
-            passes_.accumulate(starts_of(reference), nullptr, false);
+        else passes_.accumulate(starts_of(reference), nullptr, false);
     }
 
     Bounds moved_bounds() {
         const double* offsets = problem_.rule.has_offsets() ? weighting_.offsets.data() : nullptr;
         const Deciding now{centers_.data(), weighting_.effective.data(), rule_.n_own(), offsets};
-        return moves_.from(last_.centers ? &last_ : nullptr, now, upper_.data(), lower_.data(), unit_, placed_);
+        return moves_.from(
+            last_.centers ? &last_ : nullptr, now, upper_.data(), lower_.data(), unit_, placed_);
     }
 
     // Assigns and sums all rows, about the centers.
@@ -299,7 +297,8 @@ class Loop {
         for (index j = 0; j < k_; ++j)
             for (index i = j * m_; i < (j + 1) * m_; ++i) {
                 const double step = centers_[i] - reference_[i];
-                if (step * step * (observed_ ? observed_[i] : mass_[j]) > 0.99 * squares_[i]) return false;
+                if (step * step * (observed_ ? observed_[i] : mass_[j]) > 0.99 * squares_[i])
+                    return false;
             }
         return true;
     }
@@ -334,12 +333,12 @@ class Loop {
             Bounds bounds{};
             bounds.upper = upper_.data();
             bounds.unit = unit_;
-            const std::int64_t far = passes_.farthest(starts_of(centers_.data()), several.data(), distance,
-                                                      labels_.data(), problem_.bounded ? &bounds : nullptr);
+            const std::int64_t far = passes_.farthest(starts_of(centers_.data()), several.data(),
+                distance, labels_.data(), problem_.bounded ? &bounds : nullptr);
             if (passes_.cancelled()) return false;
             std::vector<double> row(m_);
-            const T* cells = problem_.rows.data +
-                             (far < 0 ? 0 : far - problem_.rows.first_row) * problem_.rows.row_stride;
+            const T* cells = problem_.rows.data + (far < 0 ? 0 : far - problem_.rows.first_row) *
+                                                      problem_.rows.row_stride;
             for (index v = 0; v < m_; ++v) row[v] = double(cells[v * problem_.rows.column_stride]);
             if (!(distance > rounding(row.data()))) {
                 hopeless = true;
@@ -380,15 +379,15 @@ class Loop {
 
     // ---- centers and dispersions ----
 
-    // Moves the centers of clusters [first, last), whose rows are summed; dispersions about the new ones, and weights
-    // that follow from these.
+    // Moves the centers of clusters [first, last), whose rows are summed; dispersions about the new
+    // ones, and weights that follow from these.
     void move(index first, index last) {
         for (index j = first; j < last; ++j) {
             const index at = j * m_;
             const Cluster old{centers_.data() + at, reference_ + at, sums_ + at, squares_ + at,
-                              observed_ ? observed_ + at : nullptr, mass_[j], rows_[j]};
+                observed_ ? observed_ + at : nullptr, mass_[j], rows_[j]};
             lost_[j] = elementwise().move(old, m_, problem_.magnitude, moved_.data() + at,
-                                          dispersion_.data() + at, known_.data() + at);
+                dispersion_.data() + at, known_.data() + at);
             if (!lost_[j]) settle(j);
         }
     }
@@ -405,10 +404,12 @@ class Loop {
         settle(cluster);
     }
 
-    // Moves all centers that have not moved yet. Where one has moved so far that digits cancel, rows are summed
-    // about the new one (Minkowski.dispersion). False if not all dispersions are finite.
+    // Moves all centers that have not moved yet. Where one has moved so far that digits cancel,
+    // rows are summed about the new one (Minkowski.dispersion). False if not all dispersions are
+    // finite.
     bool move_centers() {
-        if (!has_moved_) team_.share(k_, k_ * m_, [&](index first, index last) { move(first, last); });
+        if (!has_moved_)
+            team_.share(k_, k_ * m_, [&](index first, index last) { move(first, last); });
         has_moved_ = false;
         const bool lost = std::find(lost_.begin(), lost_.end(), 1) != lost_.end();
         if (lost) sum_about(moved_.data());
@@ -418,7 +419,8 @@ class Loop {
         return finite && !(lost && passes_.cancelled());
     }
 
-    // Makes dispersions of a cluster that are not known to be more than nothing zero; its weights may follow.
+    // Makes dispersions of a cluster that are not known to be more than nothing zero; its weights
+    // may follow.
     void settle(index cluster) {
         double* dispersion = dispersion_.data() + cluster * m_;
         for (index v = 0; !all_vary_ && v < m_; ++v)
@@ -439,11 +441,13 @@ class Loop {
     }
 
     bool at_rest() const {
-        const double limit = problem_.rule.monotone ? WEIGHT_REST : std::max(problem_.tol, WEIGHT_REST);
+        const double limit =
+            problem_.rule.monotone ? WEIGHT_REST : std::max(problem_.tol, WEIGHT_REST);
         for (index j = 0; j < k_; ++j)
             for (index v = 0; v < m_; ++v) {
                 const index i = j * m_ + v;
-                if (!(std::fabs(moved_[i] - centers_[i]) <= CENTER_REST * problem_.span[v])) return false;
+                if (!(std::fabs(moved_[i] - centers_[i]) <= CENTER_REST * problem_.span[v]))
+                    return false;
                 if (!(std::fabs(next_.values[i] - weighting_.values[i]) <= limit)) return false;
             }
         for (std::size_t i = 0; i < next_.groups.size(); ++i)
@@ -472,10 +476,12 @@ class Loop {
     Weighting weighting_, next_;
     std::vector<double> centers_, moved_, dispersion_, known_, mass_, peak_mass_, peak_squares_;
     // Of the last pass, or of all since all rows were summed if only those that change are.
-    double *sums_ = nullptr, *squares_ = nullptr, *observed_ = nullptr;  // null if no cell is missing
+    double *sums_ = nullptr, *squares_ = nullptr,
+           *observed_ = nullptr;  // null if no cell is missing
     const double* reference_ = nullptr;
     std::vector<double> kept_sums_, kept_squares_, kept_observed_, peak_observed_, kept_reference_;
-    Deciding last_{};  // what decided the labels of the last pass, whose bounds we have; nothing before the first
+    Deciding last_{};  // what decided the labels of the last pass, whose bounds we have; nothing
+                       // before the first
     std::vector<double> bound_centers_, bound_weights_;
     std::vector<float> upper_, lower_;
     index placed_ = -1;  // the cluster that was moved to a far row since the last pass
@@ -491,7 +497,8 @@ class Loop {
     bool has_print_ = false, has_total_ = false, all_vary_ = false;
     bool has_moved_ = false;  // whether the pass has moved the centers
     int age_ = 0;
-    index start_ = -1;  // the start that has ended last, and its objective; -1 if it has left no bounds
+    index start_ =
+        -1;  // the start that has ended last, and its objective; -1 if it has left no bounds
     double objective_ = 0;
     struct {
         index start = -1;
@@ -499,7 +506,7 @@ class Loop {
         std::vector<std::int32_t> labels;
         std::vector<float> upper, lower;
         std::vector<double> centers, weights;  // that decided the labels
-    } kept_;                                   // the same, and what it had left, of the best start before
+    } kept_;  // the same, and what it had left, of the best start before
 };
 
 }  // namespace fwk

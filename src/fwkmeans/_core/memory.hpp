@@ -9,14 +9,17 @@
 
 namespace fwk {
 
-// Some bytes, aligned to 64 and not set to anything; they go back to the thread that ends their use.
+// Some bytes, aligned to 64 and not set to anything; they go back to the thread that ends their
+// use.
 class Lent {
    public:
     explicit Lent(std::size_t bytes) {
         // the smallest that is large enough: others may be wanted before this one is back
         std::size_t best = kept().size();
         for (std::size_t i = 0; i < kept().size(); ++i)
-            if (kept()[i].bytes >= bytes && (best == kept().size() || kept()[i].bytes < kept()[best].bytes)) best = i;
+            if (kept()[i].bytes >= bytes &&
+                (best == kept().size() || kept()[i].bytes < kept()[best].bytes))
+                best = i;
         if (best < kept().size()) {
             own_ = std::move(kept()[best]);
             kept().erase(kept().begin() + std::ptrdiff_t(best));

@@ -39,14 +39,10 @@ struct Kind {
 template <class Body>
 inline auto with_kind(double p, Body body) {
     switch (kind_of(p)) {
-        case Power::absolute:
-            return body(Kind<Power::absolute>{});
-        case Power::square:
-            return body(Kind<Power::square>{});
-        case Power::general:
-            return body(Kind<Power::general>{});
-        default:
-            return body(Kind<Power::largest>{});
+        case Power::absolute: return body(Kind<Power::absolute>{});
+        case Power::square: return body(Kind<Power::square>{});
+        case Power::general: return body(Kind<Power::general>{});
+        default: return body(Kind<Power::largest>{});
     }
 }
 
@@ -95,8 +91,8 @@ void pack_wide_tile(const Scratch<T>& block, index i0, index m, double* panel) {
         for (int i = 0; i < WIDE; i += L) {
             Vector<double, L> x[L];
             for (int j = 0; j < L; ++j)
-                x[j] = __builtin_convertvector(load<Vector<T, L>>(block.row(i0 + i + j) + v),
-                                               Vector<double, L>);
+                x[j] = __builtin_convertvector(
+                    load<Vector<T, L>>(block.row(i0 + i + j) + v), Vector<double, L>);
             transpose<double, L>(x);
             for (int j = 0; j < L; ++j) store(panel + (v + j) * WIDE + i, x[j]);
         }
@@ -129,8 +125,8 @@ struct WideBest {
 
 template <Power P, int K>
 void race_wide(const double* panel, const double* centers, const double* weights,
-               index weight_stride, index m, double p, const double* extra, index extra_stride,
-               const double* offsets, index first, WideBest& best) {
+    index weight_stride, index m, double p, const double* extra, index extra_stride,
+    const double* offsets, index first, WideBest& best) {
     Wide sum[K] = {};
     for (index v = 0; v < m; ++v) {
         const Wide y = load<Wide>(panel + v * WIDE);
@@ -149,9 +145,9 @@ void race_wide(const double* panel, const double* centers, const double* weights
     }
 }
 
-// A race of powers in single precision, for the rows of two panels at once. Differences are taken in double
-// precision and all terms are positive, so a sum is off by a share of it, whatever the units: where the
-// two best are farther apart than that, the label is that of double precision.
+// A race of powers in single precision, for the rows of two panels at once. Differences are taken
+// in double precision and all terms are positive, so a sum is off by a share of it, whatever the
+// units: where the two best are farther apart than that, the label is that of double precision.
 constexpr int SINGLE = 2 * WIDE;
 using Single = Vector<float, SINGLE>;
 
@@ -161,18 +157,18 @@ struct SingleBest {
 
 template <int L>
 inline Vector<float, 2 * L> join(Vector<double, L> a, Vector<double, L> b) {
-    const auto low = __builtin_convertvector(a, Vector<float, L>), high = __builtin_convertvector(b, Vector<float, L>);
-    if constexpr (L == 2)
-        return __builtin_shufflevector(low, high, 0, 1, 2, 3);
-    else if constexpr (L == 4)
-        return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+    const auto low = __builtin_convertvector(a, Vector<float, L>),
+               high = __builtin_convertvector(b, Vector<float, L>);
+    if constexpr (L == 2) return __builtin_shufflevector(low, high, 0, 1, 2, 3);
+    else if constexpr (L == 4) return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
     else
-        return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        return __builtin_shufflevector(
+            low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
 template <int K>
-void race_single(const double* panel, const double* next, const double* centers, const double* weights,
-                 index weight_stride, index m, float p, index first, SingleBest& best) {
+void race_single(const double* panel, const double* next, const double* centers,
+    const double* weights, index weight_stride, index m, float p, index first, SingleBest& best) {
     Single sum[K] = {};
     for (index v = 0; v < m; ++v) {
         const Wide a = load<Wide>(panel + v * WIDE), b = load<Wide>(next + v * WIDE);
@@ -194,8 +190,7 @@ void race_single(const double* panel, const double* next, const double* centers,
 
 template <int K = WIDE_TILE>
 inline void race_single(index size, const double* panel, const double* next, const double* centers,
-                        const double* weights, index weight_stride, index m, float p, index first,
-                        SingleBest& best) {
+    const double* weights, index weight_stride, index m, float p, index first, SingleBest& best) {
     if (size >= K)
         return race_single<K>(panel, next, centers, weights, weight_stride, m, p, first, best);
     if constexpr (K > 1)
@@ -204,14 +199,14 @@ inline void race_single(index size, const double* panel, const double* next, con
 
 template <Power P, int K = WIDE_TILE>
 inline void race_wide(index size, const double* panel, const double* centers, const double* weights,
-                      index weight_stride, index m, double p, const double* extra,
-                      index extra_stride, const double* offsets, index first, WideBest& best) {
+    index weight_stride, index m, double p, const double* extra, index extra_stride,
+    const double* offsets, index first, WideBest& best) {
     if (size >= K)
         return race_wide<P, K>(panel, centers, weights, weight_stride, m, p, extra, extra_stride,
-                               offsets, first, best);
+            offsets, first, best);
     if constexpr (K > 1)
         race_wide<P, K - 1>(size, panel, centers, weights, weight_stride, m, p, extra, extra_stride,
-                            offsets, first, best);
+            offsets, first, best);
 }
 
 }  // namespace

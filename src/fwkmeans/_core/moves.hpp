@@ -1,4 +1,5 @@
-// How bounds of distances follow centers and weights from one pass to the next; bounded.hpp uses them.
+// How bounds of distances follow centers and weights from one pass to the next; bounded.hpp uses
+// them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -43,18 +44,19 @@ struct Deciding {
 class MovedBounds {
    public:
     MovedBounds(index n_clusters, index n_features, Team team = {1})
-        : k_(n_clusters), m_(n_features), team_(team), tables_(4 * k_), shrinking_(k_), steps_(k_) {}
+        : k_(n_clusters), m_(n_features), team_(team), tables_(4 * k_), shrinking_(k_), steps_(k_) {
+    }
 
-    // What bounds of the last pass (null: nothing is known) must be multiplied by, and what is added, to
-    // hold for the centers and weights of this one; a little more, for all that is rounded. `upper` and
-    // `lower` go along. The result is good until the next call. The cluster that was placed anew, if one
-    // was, is left out: rows are compared with it one by one.
+    // What bounds of the last pass (null: nothing is known) must be multiplied by, and what is
+    // added, to hold for the centers and weights of this one; a little more, for all that is
+    // rounded. `upper` and `lower` go along. The result is good until the next call. The cluster
+    // that was placed anew, if one was, is left out: rows are compared with it one by one.
     Bounds from(const Deciding* last, const Deciding& now, float* upper, float* lower, double unit,
-                index placed = -1) {
+        index placed = -1) {
         float *grow = tables_.data(), *add = grow + k_, *shrink = add + k_, *subtract = shrink + k_;
         if (now.offsets) set_offsets(now.offsets, unit);
         const Bounds bounds{upper, lower, grow, add, shrink, subtract, unit,
-                            now.offsets ? &offsets_ : nullptr, nullptr, last ? placed : -1};
+            now.offsets ? &offsets_ : nullptr, nullptr, last ? placed : -1};
         if (!last) {
             for (index j = 0; j < k_; ++j) grow[j] = shrink[j] = 1, add[j] = subtract[j] = 0;
             return bounds;
@@ -64,7 +66,7 @@ class MovedBounds {
             for (index j = begin; j < end; ++j) {
                 const index own = now.n_own == 1 ? 0 : j * m_;
                 const Change change = elementwise().change(last->weights + own, now.weights + own,
-                                                           last->centers + j * m_, now.centers + j * m_, m_);
+                    last->centers + j * m_, now.centers + j * m_, m_);
                 // a weight that leaves zero: nothing is known
                 const double alpha = change.leaves_zero ? INFINITE : change.most;
                 steps_[j] = std::sqrt(change.step) * unit * (1 + 1e-6) + 1e-30;
@@ -102,7 +104,8 @@ class MovedBounds {
         }
         const auto in_units = [unit](double offset) { return float(offset * unit * unit); };
         offset_tables_.resize(3 * k_);
-        float *mine = offset_tables_.data(), *least_other = mine + k_, *most_other = least_other + k_;
+        float *mine = offset_tables_.data(), *least_other = mine + k_,
+              *most_other = least_other + k_;
         for (index j = 0; j < k_; ++j) {
             mine[j] = in_units(own[j]);
             least_other[j] = in_units(own[j] == least ? less : least);

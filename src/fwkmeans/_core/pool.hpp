@@ -1,6 +1,7 @@
-// The threads of this process. Between calls they sleep; tasks are taken one by one, so that a busy neighbor costs one
-// task and not a share of all. No OpenMP: libgomp breaks in forked children, clashes with other copies in the process
-// and collapses when a core is contended (benchmarks/bench_contention.py).
+// The threads of this process. Between calls they sleep; tasks are taken one by one, so that a busy
+// neighbor costs one task and not a share of all. No OpenMP: libgomp breaks in forked children,
+// clashes with other copies in the process and collapses when a core is contended
+// (benchmarks/bench_contention.py).
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -36,7 +37,8 @@ class Pool {
    public:
     using Body = std::function<void(std::ptrdiff_t task, int worker)>;
 
-    // The pool of this process; a forked child gets a new one, since the threads of its parent are not there.
+    // The pool of this process; a forked child gets a new one, since the threads of its parent are
+    // not there.
     static Pool& of_this_process() {
         static std::mutex guard;
         static Pool* pool = nullptr;
@@ -51,9 +53,9 @@ class Pool {
         return *pool;
     }
 
-    // body(task, worker) for every task, on at most n_threads threads of which the caller is number 0;
-    // worker < n_threads. If the system gives no more threads, those that are there do the work. A second caller at
-    // the same time does its tasks alone.
+    // body(task, worker) for every task, on at most n_threads threads of which the caller is number
+    // 0; worker < n_threads. If the system gives no more threads, those that are there do the work.
+    // A second caller at the same time does its tasks alone.
     void run(std::ptrdiff_t n_tasks, int n_threads, const Body& body) {
         std::unique_lock<std::mutex> alone(one_caller_, std::try_to_lock);
         const int n_helpers = int(std::min<std::ptrdiff_t>(n_threads, n_tasks)) - 1;
@@ -77,7 +79,8 @@ class Pool {
         done_.wait(lock, [this] { return busy_ == 0; });
         // others keep a helper from working: for as long again nobody waits for one
         const auto waited = Clock::now() - end;
-        if (waited > std::max<Clock::duration>(PATIENCE, end - begin)) alone_until_ = end + 2 * waited;
+        if (waited > std::max<Clock::duration>(PATIENCE, end - begin))
+            alone_until_ = end + 2 * waited;
     }
 
    private:
@@ -147,11 +150,11 @@ struct Team {
     // body(first, last) for [0, n): all at once, or in parts if so many numbers are worth it.
     template <class Part>
     void share(std::ptrdiff_t n, std::ptrdiff_t n_numbers, const Part& body) const {
-        const std::ptrdiff_t parts = n_numbers < MANY ? 1 : std::min<std::ptrdiff_t>(n, 2 * n_threads);
+        const std::ptrdiff_t parts =
+            n_numbers < MANY ? 1 : std::min<std::ptrdiff_t>(n, 2 * n_threads);
         if (n_threads == 1 || parts <= 1) return body(0, n);
-        Pool::of_this_process().run(parts, n_threads, [&](std::ptrdiff_t part, int) {
-            body(n * part / parts, n * (part + 1) / parts);
-        });
+        Pool::of_this_process().run(parts, n_threads,
+            [&](std::ptrdiff_t part, int) { body(n * part / parts, n * (part + 1) / parts); });
     }
 
    private:

@@ -1,7 +1,7 @@
 // Minkowski centers of clusters in memory: the values of each feature of each cluster are gathered
-// once, and the root of the derivative of sum s |y - c|^p is found there and then. On small tables a
-// fit of IMWKMeans is 5 to 11 times as fast for p < 2 as with a pass over all rows for every look, and
-// 1.4 to 2.3 times for p = 3 (benchmarks/bench_roots.py).
+// once, and the root of the derivative of sum s |y - c|^p is found there and then. On small tables
+// a fit of IMWKMeans is 5 to 11 times as fast for p < 2 as with a pass over all rows for every
+// look, and 1.4 to 2.3 times for p = 3 (benchmarks/bench_roots.py).
 #pragma once
 #include "statistics.hpp"
 
@@ -75,7 +75,7 @@ inline double newton_root(const Values& y, double x, double p) {
         const double middle = low + (high - low) / 2;
         if (!(middle > low && middle < high)) return y.best(low, high, p);
         const double step = f.slope / ((p - 1) * f.curvature), next = x - step;
-        const bool inside = next > low && next < high;  // false if NaN
+        const bool inside = next > low && next < high;     // false if NaN
         if (inside && size_of(step) <= near) return next;  // steps square their length
         const bool slow = !(size_of(step) <= 0.5 * earlier);
         earlier = before;
@@ -115,10 +115,8 @@ inline double brent_root(const Values& y, double x, double p) {
             if (u > 0) v = -v;
             u = size_of(u);
             const double first = 3 * middle * v - size_of(rest * v), second = size_of(e * v);
-            if (2 * u < (first < second ? first : second))
-                e = d, d = u / v;
-            else
-                d = e = middle;
+            if (2 * u < (first < second ? first : second)) e = d, d = u / v;
+            else d = e = middle;
         } else {
             d = e = middle;
         }
@@ -127,7 +125,8 @@ inline double brent_root(const Values& y, double x, double p) {
         fb = y.at(b, p).slope;
     }
     if (fb != 0 && rest == finest(y))  // digits are few: use the last one
-        for (double middle = b + (c - b) / 2; middle != b && middle != c; middle = b + (c - b) / 2) {
+        for (double middle = b + (c - b) / 2; middle != b && middle != c;
+            middle = b + (c - b) / 2) {
             const double f = y.at(middle, p).slope;
             ((f > 0) == (fb > 0) ? b : c) = middle;
         }
@@ -151,7 +150,7 @@ inline std::size_t roots_bytes(index n_rows) {
 // Clusters [first, last) of the R K ones of all starts; p is neither 1, 2 nor infinite.
 template <class T>
 void roots(const Rows<T>& table, const Points& points, index first, index last, void* scratch,
-           double* out, Cancel cancel) {
+    double* out, Cancel cancel) {
     const index k = points.n_clusters, m = points.n_features, n_rows = table.n_rows;
     const index padded = round_up(n_rows, 2 * WIDE) + 2 * WIDE;
     Values y = {static_cast<double*>(scratch), static_cast<double*>(scratch) + padded, 0, 0, 0};
@@ -182,7 +181,8 @@ void roots(const Rows<T>& table, const Points& points, index first, index last, 
             const double begin = points.points[at * m + v], p = points.power[at / k];
             center = y.n ? y.low : begin;
             if (!(y.low < y.high)) continue;
-            for (index q = y.n; q < round_up(y.n, 2 * WIDE); ++q) y.value[q] = y.low, y.weight[q] = 0;
+            for (index q = y.n; q < round_up(y.n, 2 * WIDE); ++q)
+                y.value[q] = y.low, y.weight[q] = 0;
             double x = begin > y.low && begin < y.high ? begin : sum / mass;
             if (!(x > y.low && x < y.high)) x = y.low + (y.high - y.low) / 2;
             center = p < 2 ? brent_root(y, x, p) : newton_root(y, x, p);

@@ -1,6 +1,6 @@
-// Weight rules for one start, operation for operation what fwkmeans/weighting does with NumPy, so that
-// both give the same bits: sums are taken in NumPy's order, and NumPy's side calls `exp` and `log` of
-// the core (functions.py). Compiled without fused multiply-adds.
+// Weight rules for one start, operation for operation what fwkmeans/weighting does with NumPy, so
+// that both give the same bits: sums are taken in NumPy's order, and NumPy's side calls `exp` and
+// `log` of the core (functions.py). Compiled without fused multiply-adds.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,8 @@ inline double sum_of(const double* x, index n) {
     index i = 8;
     for (; i < n - n % 8; i += 8)
         for (int j = 0; j < 8; ++j) part[j] += x[i + j];
-    double sum = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+    double sum =
+        ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
     for (; i < n; ++i) sum += x[i];
     return sum;
 }
@@ -53,19 +54,26 @@ inline double entropy_of(const double* x, index n, double* terms) {
 // The order in which NumPy's reduceat sums neighbors.
 inline double sum_of_group(const double* x, index n) { return x[0] + sum_of(x + 1, n - 1); }
 
-enum class RuleKind : int { fixed, entropy, shared_power, cluster_power, self_adjusting, group_entropy };
+enum class RuleKind : int {
+    fixed,
+    entropy,
+    shared_power,
+    cluster_power,
+    self_adjusting,
+    group_entropy
+};
 enum class Smoothing : int { number, frozen, refresh, inside };
 
 // A weight rule and what it must know about the table; shared by all starts.
 struct Rule {
     RuleKind kind;
-    Smoothing smoothing;      // of cluster powers
-    bool shared;              // one weight per feature
+    Smoothing smoothing;  // of cluster powers
+    bool shared;          // one weight per feature
     bool monotone, memoryless;
-    bool option;              // fixed: ones in the dissimilarity; entropies: mean dispersions; FWSA: safeguard
-    const double* parameter;  // (R) gamma, beta or eta
-    const double* second;     // (R) lambda of groups
-    const double* guard;      // (R) what is added to every dispersion
+    bool option;  // fixed: ones in the dissimilarity; entropies: mean dispersions; FWSA: safeguard
+    const double* parameter;       // (R) gamma, beta or eta
+    const double* second;          // (R) lambda of groups
+    const double* guard;           // (R) what is added to every dispersion
     const unsigned char* varying;  // (M)
     const double* scatter;         // (M)
     index n_groups;                // 0 if the rule has none
@@ -75,7 +83,8 @@ struct Rule {
 
     bool has_offsets() const {
         const bool entropies = kind == RuleKind::entropy || kind == RuleKind::group_entropy;
-        return (entropies && option) || (kind == RuleKind::cluster_power && smoothing == Smoothing::inside);
+        return (entropies && option) ||
+               (kind == RuleKind::cluster_power && smoothing == Smoothing::inside);
     }
 };
 
@@ -87,14 +96,16 @@ struct Weighting {
     std::vector<double> groups;     // (K, groups)
     std::vector<double> effective;  // (K or 1, M)
     std::vector<double> offsets;    // (K)
-    std::vector<double> powers;     // (K or 1, M) those of the values / power_scale, for rules with an exponent
-    std::vector<double> entropies;  // (K) sums of w log w, for rules with an entropy term
+    std::vector<double>
+        powers;  // (K or 1, M) those of the values / power_scale, for rules with an exponent
+    std::vector<double> entropies;        // (K) sums of w log w, for rules with an entropy term
     std::vector<double> group_entropies;  // (K) the same of the weights of groups
     double scale = 1, power_scale = 1, constant = 0;
     bool has_constant = false;
 
     // A constant that is NaN is not known yet.
-    void set(const double* of_features, index n, double given, const double* of_groups, index n_groups) {
+    void set(
+        const double* of_features, index n, double given, const double* of_groups, index n_groups) {
         values.assign(of_features, of_features + n);
         groups.assign(of_groups, of_groups + n_groups);
         has_constant = given == given;
@@ -108,10 +119,12 @@ class RuleOfStart {
         : rule_(rule), k_(k), m_(m), row_(m), by_cluster_(k) {
         for (index v = 0; v < m; ++v) n_varying_ += rule.varying[v] != 0;
         if (!rule.shared) rows_.resize(k * m);
-        if (rule.kind == RuleKind::group_entropy) sorted_.resize(k * m), within_.resize(k * rule.n_groups);
+        if (rule.kind == RuleKind::group_entropy)
+            sorted_.resize(k * m), within_.resize(k * rule.n_groups);
         for (index t = 0; t < rule.n_groups; ++t) {
             bool any = false;
-            for (index i = rule.firsts[t]; i < rule.firsts[t + 1]; ++i) any |= rule.varying[rule.order[i]] != 0;
+            for (index i = rule.firsts[t]; i < rule.firsts[t + 1]; ++i)
+                any |= rule.varying[rule.order[i]] != 0;
             present_.push_back(any);
         }
     }
@@ -124,8 +137,11 @@ class RuleOfStart {
 
     // Sets the entropies of the values of clusters [first, last); any thread may.
     void measure(Weighting& w, index first, index last) {
-        const auto sum = [&](const double* x, index n, index j) { return entropy_of(x + j * n, n, rows_.data() + j * m_); };
-        for (index j = first; j < last && has_entropies(); ++j) w.entropies[j] = sum(w.values.data(), m_, j);
+        const auto sum = [&](const double* x, index n, index j) {
+            return entropy_of(x + j * n, n, rows_.data() + j * m_);
+        };
+        for (index j = first; j < last && has_entropies(); ++j)
+            w.entropies[j] = sum(w.values.data(), m_, j);
         for (index j = first; j < last && has_entropies() && rule_.n_groups > 0; ++j)
             w.group_entropies[j] = sum(w.groups.data(), rule_.n_groups, j);
     }
@@ -169,7 +185,8 @@ class RuleOfStart {
     void begin_update(const Weighting& before, Weighting& after) const {
         after.constant = before.constant;
         after.has_constant = before.has_constant;
-        for (auto* of_clusters : {&after.entropies, &after.group_entropies}) of_clusters->resize(k_);
+        for (auto* of_clusters : {&after.entropies, &after.group_entropies})
+            of_clusters->resize(k_);
         after.values.resize(k_ * m_);
         after.groups.resize(before.groups.size());
     }
@@ -179,16 +196,17 @@ class RuleOfStart {
         return has_entropies() || (rule_.kind == RuleKind::cluster_power && knows_all);
     }
     // The new values of clusters [first, last) then; any thread may.
-    void follow(index first, index last, const double* dispersion, const double* mass, const Weighting& before,
-                Weighting& after) {
+    void follow(index first, index last, const double* dispersion, const double* mass,
+        const Weighting& before, Weighting& after) {
         for (index j = first; j < last; ++j) {
             const double* own = dispersion + j * m_;
             double* out = after.values.data() + j * m_;
             if (rule_.kind == RuleKind::entropy) {
                 entropy(own, rule_.option ? parameter_ * mass[j] : parameter_, out);
             } else if (rule_.kind == RuleKind::group_entropy) {
-                group_entropy(j, own, rule_.option ? mass[j] : 1.0, before.groups.data() + j * rule_.n_groups, out,
-                              after.groups.data() + j * rule_.n_groups);
+                group_entropy(j, own, rule_.option ? mass[j] : 1.0,
+                    before.groups.data() + j * rule_.n_groups, out,
+                    after.groups.data() + j * rule_.n_groups);
             } else {
                 const double added = rule_.smoothing == Smoothing::inside ? after.constant * mass[j]
                                                                           : after.constant;
@@ -200,7 +218,8 @@ class RuleOfStart {
         measure(after, first, last);
     }
     // The new values that follow from the dispersions (K, M) of all clusters.
-    void update(const double* dispersion, const double* mass, const Weighting& before, Weighting& after) {
+    void update(
+        const double* dispersion, const double* mass, const Weighting& before, Weighting& after) {
         if (rule_.kind == RuleKind::fixed) {
             after.values = before.values;
         } else if (rule_.kind == RuleKind::cluster_power) {
@@ -213,15 +232,16 @@ class RuleOfStart {
             if (rule_.kind == RuleKind::shared_power) {
                 for (index v = 0; v < m_; ++v) row_[v] += guard_;
                 power(row_.data(), after.values.data());
-            } else
-                adjust(row_.data(), before.values.data(), after.values.data());
+            } else adjust(row_.data(), before.values.data(), after.values.data());
             for (index j = 1; j < k_; ++j)
-                std::copy(after.values.begin(), after.values.begin() + m_, after.values.begin() + j * m_);
+                std::copy(
+                    after.values.begin(), after.values.begin() + m_, after.values.begin() + j * m_);
         }
     }
 
     // Returns the objective; `part` is what rows add without their offsets, the unit of `tol`.
-    double objective(const double* dispersion, const double* mass, const Weighting& w, double& part) {
+    double objective(
+        const double* dispersion, const double* mass, const Weighting& w, double& part) {
         double weighted;
         if (n_own() == 1) {
             sum_over_clusters(dispersion, k_, m_, row_.data());
@@ -229,7 +249,8 @@ class RuleOfStart {
             weighted = sum_of(row_.data(), m_);
         } else {
             for (index j = 0; j < k_; ++j) {
-                for (index v = 0; v < m_; ++v) row_[v] = w.effective[j * m_ + v] * dispersion[j * m_ + v];
+                for (index v = 0; v < m_; ++v)
+                    row_[v] = w.effective[j * m_ + v] * dispersion[j * m_ + v];
                 by_cluster_[j] = sum_of(row_.data(), m_);
             }
             weighted = sum_of(by_cluster_.data(), k_);
@@ -268,7 +289,9 @@ class RuleOfStart {
    private:
     static constexpr double TIE = 1e-12, FLOOR = 1e-24, NOTHING = 1e-12;
 
-    bool has_entropies() const { return rule_.kind == RuleKind::entropy || rule_.kind == RuleKind::group_entropy; }
+    bool has_entropies() const {
+        return rule_.kind == RuleKind::entropy || rule_.kind == RuleKind::group_entropy;
+    }
     bool is_power() const {
         return rule_.kind == RuleKind::shared_power || rule_.kind == RuleKind::cluster_power;
     }
@@ -379,10 +402,8 @@ class RuleOfStart {
         for (index i = 0; i < n; ++i) lowest = std::min(lowest, cost[i]);
         const double least = std::isfinite(lowest) ? lowest : 0.0;
         for (index i = 0; i < n; ++i) {
-            if (strength > 0)
-                out[i] = cost[i] < INF ? -(cost[i] - least) / strength : -INF;
-            else
-                out[i] = cost[i] < INF && cost[i] <= lowest * (1.0 + TIE);
+            if (strength > 0) out[i] = cost[i] < INF ? -(cost[i] - least) / strength : -INF;
+            else out[i] = cost[i] < INF && cost[i] <= lowest * (1.0 + TIE);
         }
         if (strength > 0) elementwise().exp(out, out, n);
         const double total = sum_of_group(out, n);
@@ -390,8 +411,8 @@ class RuleOfStart {
     }
 
     // FG-K-Means: weights of features within their group, then those of groups.
-    void group_entropy(index cluster, const double* dispersion, double mass, const double* omega, double* out,
-                       double* groups) {
+    void group_entropy(index cluster, const double* dispersion, double mass, const double* omega,
+        double* out, double* groups) {
         const double eta = parameter_ * mass, lambda = second_ * mass;
         double *row = rows_.data() + cluster * m_, *sorted = sorted_.data() + cluster * m_;
         double* within = within_.data() + cluster * rule_.n_groups;
@@ -424,8 +445,7 @@ class RuleOfStart {
         }
         const double total = sum_of(target.data(), m_);
         for (double& share : target) share = share / (total > 0 ? total : 1.0);
-        if (pure)
-            share([&](index v) { return rule_.varying[v] && within[v] <= 0; }, target.data());
+        if (pure) share([&](index v) { return rule_.varying[v] && within[v] <= 0; }, target.data());
         if (!separated) std::copy(before, before + m_, target.begin());
         const auto separation = [&](const double* w) {
             for (index v = 0; v < m_; ++v) terms[v] = w[v] * within[v];

@@ -17,8 +17,8 @@ inline void pack_for_seeding(const double* rows, index n_rows, index m, double* 
 }
 
 template <int C>
-void nearest_candidates(const Seeding& rows, const double* points, const double* closest, double* out,
-                        double* potential) {
+void nearest_candidates(const Seeding& rows, const double* points, const double* closest,
+    double* out, double* potential) {
     const index m = rows.n_features, stride = seeding_rows(rows.n_rows);
     Wide total[C] = {};
     for (index i = 0; i < rows.n_rows; i += WIDE) {
@@ -50,7 +50,7 @@ void nearest_candidates(const Seeding& rows, const double* points, const double*
 
 // out[c] = min(closest, squared distance to point c); potential[c] = its weighted sum.
 inline void nearest_candidates(const Seeding& rows, const double* points, index n_points,
-                               const double* closest, double* out, double* potential) {
+    const double* closest, double* out, double* potential) {
     const index m = rows.n_features, stride = seeding_rows(rows.n_rows);
     for (index c = 0; c < n_points;) {
         const index left = n_points - c;
@@ -61,8 +61,7 @@ inline void nearest_candidates(const Seeding& rows, const double* points, index 
             nearest_candidates<3>(rows, points + c * m, closest, to, potential + c), c += 3;
         else if (left == 2)
             nearest_candidates<2>(rows, points + c * m, closest, to, potential + c), c += 2;
-        else
-            nearest_candidates<1>(rows, points + c * m, closest, to, potential + c), c += 1;
+        else nearest_candidates<1>(rows, points + c * m, closest, to, potential + c), c += 1;
     }
 }
 

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int BYTES = FWK_BYTES;
 constexpr int ROW_VECTORS = 2;
-// Clusters in a register tile. 32 registers hold twelve where multiply-adds read memory (AVX-512) and
-// eight on aarch64, where they do not and more would spill; 16 registers hold five.
+// Clusters in a register tile. 32 registers hold twelve where multiply-adds read memory (AVX-512)
+// and eight on aarch64, where they do not and more would spill; 16 registers hold five.
 #ifdef __aarch64__
 constexpr int MAX_TILE = 8;
 #else
@@ -57,11 +57,13 @@ template <class From>
 inline void store(void* to, From from) {
     __builtin_memcpy(to, &from, sizeof(From));
 }
-// L numbers in double precision. GCC makes several instructions of converting vectors, of which one is enough.
+// L numbers in double precision. GCC makes several instructions of converting vectors, of which one
+// is enough.
 template <class T, int L>
 inline Vector<double, L> widened(Vector<T, L> x) {
 #ifdef __AVX512F__
-    if constexpr (sizeof(T) == 4 && L == 8) return (Vector<double, L>)_mm512_maskz_cvtps_pd(0xff, (__m256)x);
+    if constexpr (sizeof(T) == 4 && L == 8)
+        return (Vector<double, L>)_mm512_maskz_cvtps_pd(0xff, (__m256)x);
 #endif
 #ifdef __AVX__
     if constexpr (sizeof(T) == 4 && L == 4) return (Vector<double, L>)_mm256_cvtps_pd((__m128)x);
@@ -86,14 +88,14 @@ inline Vector<float, L> to_single(Vector<double, L> x) {
 // Written as a shuffle: halves that are stored would have to be waited for.
 template <class T, int L>
 inline Vector<T, 2 * L> join(Vector<T, L> low, Vector<T, L> high) {
-    if constexpr (L == 2)
-        return __builtin_shufflevector(low, high, 0, 1, 2, 3);
-    else if constexpr (L == 4)
-        return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+    if constexpr (L == 2) return __builtin_shufflevector(low, high, 0, 1, 2, 3);
+    else if constexpr (L == 4) return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
     else
-        return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        return __builtin_shufflevector(
+            low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
-// Numbers of K clusters, for L rows at a time by their labels. A register holds those of sixteen clusters.
+// Numbers of K clusters, for L rows at a time by their labels. A register holds those of sixteen
+// clusters.
 class ByLabel {
    public:
     ByLabel(const float* numbers, index k) : numbers_(numbers) {
@@ -108,7 +110,9 @@ class ByLabel {
     Vector<float, L> of(Vector<std::int32_t, L> labels) const {
 #ifdef __AVX512F__
         if constexpr (L == 16)
-            if (few_) return (Vector<float, L>)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)labels, first_);
+            if (few_)
+                return (Vector<float, L>)_mm512_maskz_permutexvar_ps(
+                    0xffff, (__m512i)labels, first_);
 #endif
         Vector<float, L> found;
         for (int j = 0; j < L; ++j) found[j] = numbers_[labels[j]];
@@ -123,13 +127,14 @@ class ByLabel {
 #endif
 };
 
-// Writes i + j behind the n places for each lane j that is marked, and returns how many places there are then. The
-// places must have room for all lanes.
+// Writes i + j behind the n places for each lane j that is marked, and returns how many places
+// there are then. The places must have room for all lanes.
 template <int L>
 inline index append(std::int32_t* places, index n, index i, Vector<std::int32_t, L> marked) {
 #ifdef __AVX512F__
     if constexpr (L == 16) {
-        const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        const __m512i lanes =
+            _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
         const __mmask16 mask = _mm512_movepi32_mask((__m512i)marked);
         const __m512i those = _mm512_add_epi32(lanes, _mm512_set1_epi32(int(i)));
         store(places + n, _mm512_maskz_compress_epi32(mask, those));
@@ -183,28 +188,32 @@ struct Exponent {
 };
 
 #ifdef __AVX512F__
-// Where one instruction reads eight of sixteen numbers, tables take the place of the division and of half
-// of the terms. Masks of ones vanish; without a mask GCC's header reads a variable it leaves uninitialized.
+// Where one instruction reads eight of sixteen numbers, tables take the place of the division and
+// of half of the terms. Masks of ones vanish; without a mask GCC's header reads a variable it
+// leaves uninitialized.
 struct Sixteen {
     double numbers[16];
     Vector<double, 8> operator[](Vector<std::uint64_t, 8> places) const {  // their last four bits
-        return (Vector<double, 8>)_mm512_maskz_permutex2var_pd(0xff, load<__m512d>(numbers), (__m512i)places,
-                                                               load<__m512d>(numbers + 8));
+        return (Vector<double, 8>)_mm512_maskz_permutex2var_pd(
+            0xff, load<__m512d>(numbers), (__m512i)places, load<__m512d>(numbers + 8));
     }
 };
-// 1 / m in the middle of each sixteenth of [1, 2), the logarithm of the m that belongs to it, and 2^(j/16).
-constexpr Sixteen INVERSE = {{0.9696969696969697, 0.9142857142857143, 0.8648648648648649, 0.8205128205128205,
-                              0.7804878048780488, 0.7441860465116279, 0.7111111111111111, 0.6808510638297872,
-                              0.6530612244897959, 0.6274509803921569, 0.6037735849056604, 0.5818181818181818,
-                              0.5614035087719298, 0.5423728813559322, 0.5245901639344263, 0.5079365079365079}};
-constexpr Sixteen LOGARITHM = {{0.044394119358453395, 0.1292830169449665, 0.2094533656289497, 0.28540221886224837,
-                                0.3575520046180836, 0.42626475470209796, 0.49185309632967467, 0.5545888516776374,
-                                0.6147098441152083, 0.6724253419714956, 0.7279204545631992, 0.7813597135246597,
-                                0.8328900141647417, 0.8826430493618412, 0.9307373375628862, 0.9772799234999165}};
+// 1 / m in the middle of each sixteenth of [1, 2), the logarithm of the m that belongs to it, and
+// 2^(j/16).
+constexpr Sixteen INVERSE = {
+    {0.9696969696969697, 0.9142857142857143, 0.8648648648648649, 0.8205128205128205,
+        0.7804878048780488, 0.7441860465116279, 0.7111111111111111, 0.6808510638297872,
+        0.6530612244897959, 0.6274509803921569, 0.6037735849056604, 0.5818181818181818,
+        0.5614035087719298, 0.5423728813559322, 0.5245901639344263, 0.5079365079365079}};
+constexpr Sixteen LOGARITHM = {
+    {0.044394119358453395, 0.1292830169449665, 0.2094533656289497, 0.28540221886224837,
+        0.3575520046180836, 0.42626475470209796, 0.49185309632967467, 0.5545888516776374,
+        0.6147098441152083, 0.6724253419714956, 0.7279204545631992, 0.7813597135246597,
+        0.8328900141647417, 0.8826430493618412, 0.9307373375628862, 0.9772799234999165}};
 constexpr Sixteen ROOT = {{1.0, 1.0442737824274138, 1.0905077326652577, 1.1387886347566916,
-                           1.189207115002721, 1.241857812073484, 1.2968395546510096, 1.3542555469368927,
-                           1.4142135623730951, 1.4768261459394993, 1.5422108254079407, 1.6104903319492543,
-                           1.681792830507429, 1.7562521603732995, 1.8340080864093424, 1.9152065613971474}};
+    1.189207115002721, 1.241857812073484, 1.2968395546510096, 1.3542555469368927,
+    1.4142135623730951, 1.4768261459394993, 1.5422108254079407, 1.6104903319492543,
+    1.681792830507429, 1.7562521603732995, 1.8340080864093424, 1.9152065613971474}};
 
 inline Vector<double, 8> raise_by_tables(Vector<double, 8> x, double p) {
     using D = Vector<double, 8>;
@@ -240,8 +249,8 @@ inline Vector<double, 8> raise_by_tables(Vector<double, 8> x, double p) {
 #endif
 
 // x^p for finite x >= 0, lane by lane the same whatever the other lanes hold; about 2e-16 (3 + |p|)
-// off, and 1e-16 |p log2 x| more where multiply-adds round twice. Zero, and what is too small to have a
-// logarithm, gives zero for every p. Whole powers up to 4 are products.
+// off, and 1e-16 |p log2 x| more where multiply-adds round twice. Zero, and what is too small to
+// have a logarithm, gives zero for every p. Whole powers up to 4 are products.
 template <int L>
 inline Vector<double, L> raise(Vector<double, L> x, double p) {
     using D = Vector<double, L>;
@@ -282,8 +291,9 @@ inline Vector<double, L> raise(Vector<double, L> x, double p) {
     return x < SMALLEST<double> ? D{} : y;
 }
 
-// |x|^p in single precision, at most a share of RAISE_ERROR(p) off; less than the smallest normal number
-// may give zero. For p > 0 up to MOST_POWER; infinity and NaN do not give a finite number if p >= 1.
+// |x|^p in single precision, at most a share of RAISE_ERROR(p) off; less than the smallest normal
+// number may give zero. For p > 0 up to MOST_POWER; infinity and NaN do not give a finite number if
+// p >= 1.
 constexpr double MOST_POWER = 64;
 constexpr double RAISE_ERROR(double p) { return 3e-5 * p + 2e-5; }
 

@@ -1,10 +1,10 @@
 // The kernels of sparse rows. With w the weights and c a center,
 //     sum_v w (y - c)^2 = sum_v w c^2 + sum over stored cells of (w y^2 - 2 w c y),
-// so a row costs its stored cells times the clusters, whatever the number of columns. Lanes run over
-// clusters: the tables w and w c are transposed once a pass. The terms may cancel, and a rigorous
-// rounding bound says where: those distances are computed again from the differences of all columns,
-// so labels are those of dense rows. Sums take the rows of one cluster after the other, so the sums
-// of all columns stay in a cache, and no thread shares them with another.
+// so a row costs its stored cells times the clusters, whatever the number of columns. Lanes run
+// over clusters: the tables w and w c are transposed once a pass. The terms may cancel, and a
+// rigorous rounding bound says where: those distances are computed again from the differences of
+// all columns, so labels are those of dense rows. Sums take the rows of one cluster after the
+// other, so the sums of all columns stay in a cache, and no thread shares them with another.
 // Compiled once per instruction set (FWK_ISA, FWK_BYTES); no standard library in here.
 #include "sparse.hpp"
 
@@ -16,9 +16,9 @@ namespace {
 
 constexpr int LANES = WIDTH<double>;
 using Lanes = V<double>;
-constexpr int MOST_VECTORS = 4;        // of clusters whose sums are in registers
-constexpr double ACCURATE = 1e-10;     // relative error of dissimilarities that is never exceeded
-constexpr double UNDERFLOW = 1e-300;   // more than what underflow can lose
+constexpr int MOST_VECTORS = 4;       // of clusters whose sums are in registers
+constexpr double ACCURATE = 1e-10;    // relative error of dissimilarities that is never exceeded
+constexpr double UNDERFLOW = 1e-300;  // more than what underflow can lose
 constexpr index POLL_ROWS = 256;
 
 // ---- tables of a start --------------------------------------------------------------------------
@@ -88,7 +88,7 @@ void prepare(const Starts& starts, index start, index task, void* memory) {
 // squares: sum of w y^2, products: sum of w c y, for N vectors of clusters.
 template <class T, int N, bool SHARED>
 inline void sum_stored(const T* values, const std::int32_t* columns, index n, const double* table,
-                       index stride, double* squares, double* products) {
+    index stride, double* squares, double* products) {
     Lanes by_square[N] = {}, by_product[N] = {};
     for (index j = 0; j < n; ++j) {
         const double y = double(values[j]);
@@ -116,7 +116,7 @@ struct Assigner {
     const double *centers, *weights, *offsets, *shared_weights;
     const index k, m, own;
     const bool rescale;
-    double largest;  // of the weights that clusters share
+    double largest;                        // of the weights that clusters share
     double *d, *error, *products, *costs;  // (K')
     double* cells;                         // (M) the row in hand where it is spread out, else zeros
     const T* values;
@@ -125,26 +125,17 @@ struct Assigner {
     bool spread, precise;
 
     Assigner(const SparseRows<T>& rows, const Starts& starts, index start, const void* prepared,
-             void* scratch)
-        : rows(rows),
-          starts(starts),
-          tables(starts, prepared),
+        void* scratch)
+        : rows(rows), starts(starts), tables(starts, prepared),
           centers(starts.centers + start * starts.n_clusters * starts.n_features),
-          weights(starts.weights +
-                  start * (starts.shared ? 1 : starts.n_clusters) * starts.n_features),
+          weights(
+              starts.weights + start * (starts.shared ? 1 : starts.n_clusters) * starts.n_features),
           offsets(starts.offsets + start * starts.n_clusters),
-          shared_weights(starts.shared ? weights : nullptr),
-          k(starts.n_clusters),
-          m(starts.n_features),
-          own(starts.shared ? 0 : starts.n_features),
-          rescale(rows.gaps && starts.rescale),
-          largest(0),
-          d(static_cast<double*>(scratch)),
-          error(d + tables.n_lanes),
-          products(error + tables.n_lanes),
-          costs(products + tables.n_lanes),
-          cells(costs + tables.n_lanes),
-          spread(false),
+          shared_weights(starts.shared ? weights : nullptr), k(starts.n_clusters),
+          m(starts.n_features), own(starts.shared ? 0 : starts.n_features),
+          rescale(rows.gaps && starts.rescale), largest(0), d(static_cast<double*>(scratch)),
+          error(d + tables.n_lanes), products(error + tables.n_lanes),
+          costs(products + tables.n_lanes), cells(costs + tables.n_lanes), spread(false),
           precise(false) {
         for (index v = 0; v < m; ++v) {
             cells[v] = 0;
@@ -274,7 +265,8 @@ struct Assigner {
         if (n_missing == m) return 0;
         spread_out();
         const double *c = centers + j * m, *w = weights + j * own;
-        double sum = unit > 1 ? __builtin_inf() : dissimilarity<double, Power::square>(cells, c, w, m, 2);
+        double sum =
+            unit > 1 ? __builtin_inf() : dissimilarity<double, Power::square>(cells, c, w, m, 2);
         if (sum < __builtin_inf()) return sum;
         sum = 0;
         for (index v = 0; v < m; ++v) {  // a weight of zero leaves a feature out
@@ -342,11 +334,11 @@ struct Assigner {
     void sum_tile(index tile) {
         const double* table = tables.features + tile;
         if (shared_weights)
-            sum_stored<T, N, true>(values, columns, n_stored, table, tables.stride, d + tile,
-                                   products + tile);
+            sum_stored<T, N, true>(
+                values, columns, n_stored, table, tables.stride, d + tile, products + tile);
         else
-            sum_stored<T, N, false>(values, columns, n_stored, table, tables.stride, d + tile,
-                                    products + tile);
+            sum_stored<T, N, false>(
+                values, columns, n_stored, table, tables.stride, d + tile, products + tile);
     }
 };
 
@@ -356,8 +348,8 @@ std::size_t assign_bytes(index n_clusters, index n_features) {
 
 template <class T>
 void assign(const SparseRows<T>& rows, index begin, index end, const Starts& starts, index start,
-            const void* prepared, void* scratch, bool stretched, std::int32_t* labels, double* own,
-            Cancel cancel) {
+    const void* prepared, void* scratch, bool stretched, std::int32_t* labels, double* own,
+    Cancel cancel) {
     Assigner<T> by(rows, starts, start, prepared, scratch);
     for (index i = begin; i < end; ++i) {
         if ((i - begin) % POLL_ROWS == 0 && cancel.poll(cancel.state)) return;
@@ -371,7 +363,7 @@ void assign(const SparseRows<T>& rows, index begin, index end, const Starts& sta
 
 template <class T>
 void distances(const SparseRows<T>& rows, index begin, index end, const Starts& starts,
-               const void* prepared, void* scratch, T* out, Cancel cancel) {
+    const void* prepared, void* scratch, T* out, Cancel cancel) {
     Assigner<T> by(rows, starts, 0, prepared, scratch);
     const index k = starts.n_clusters;
     for (index i = begin; i < end; ++i, out += k) {
@@ -414,14 +406,10 @@ struct Accumulator {
     Cancel cancel;
 
     Accumulator(const SparseRows<T>& rows, const std::int64_t* listed, index n_listed, bool signs,
-                void* scratch, Cancel cancel)
-        : rows(rows),
-          listed(listed),
-          n_listed(n_listed),
-          m(rows.n_features),
+        void* scratch, Cancel cancel)
+        : rows(rows), listed(listed), n_listed(n_listed), m(rows.n_features),
           stored(static_cast<double*>(scratch)),
-          n_cells(rows.sample_weight || signs ? stored + 2 * m : nullptr),
-          zeros(stored + 3 * m),
+          n_cells(rows.sample_weight || signs ? stored + 2 * m : nullptr), zeros(stored + 3 * m),
           cancel(cancel) {}
 
     // each(cells of the row, their columns, their number, weight) of every row that is listed
@@ -433,7 +421,7 @@ struct Accumulator {
             const double weight = rows.sample_weight ? rows.sample_weight[i] : 1;
             const std::int64_t begin = rows.begins[i];
             each(rows.values + begin, rows.columns + begin, index(rows.begins[i + 1] - begin),
-                 listed[entry] < 0 ? -weight : weight);
+                listed[entry] < 0 ? -weight : weight);
         }
         return true;
     }
@@ -476,7 +464,8 @@ struct Accumulator {
     }
 };
 
-// Sums about the mean, which replaces the reference, or of changes about the reference that is given.
+// Sums about the mean, which replaces the reference, or of changes about the reference that is
+// given.
 template <class T>
 void accumulate_twice(Accumulator<T>& by, bool changes, double* reference, const ClusterSums& out) {
     const index m = by.m;
@@ -503,11 +492,11 @@ void accumulate_twice(Accumulator<T>& by, bool changes, double* reference, const
 }
 
 // Where all rows of a cluster are counted, sums are about their mean c. Few columns have a value in
-// most rows of a cluster, so the squares are sum s y^2 - c sum s y, from one reading; if this cancels
-// in some column, the rows are read again.
+// most rows of a cluster, so the squares are sum s y^2 - c sum s y, from one reading; if this
+// cancels in some column, the rows are read again.
 template <class T>
 void accumulate(const SparseRows<T>& rows, const std::int64_t* listed, index n_listed, bool changes,
-                double* reference, void* scratch, const ClusterSums& out, Cancel cancel) {
+    double* reference, void* scratch, const ClusterSums& out, Cancel cancel) {
     Accumulator<T> by(rows, listed, n_listed, changes, scratch, cancel);
     if (changes || out.observed) return accumulate_twice(by, changes, reference, out);
     double mass = 0;
@@ -539,7 +528,7 @@ void accumulate(const SparseRows<T>& rows, const std::int64_t* listed, index n_l
 
 template <class T>
 void describe(const SparseRows<T>& rows, index begin, index end, const double* reference,
-              void* scratch, const Moments& out, Cancel cancel) {
+    void* scratch, const Moments& out, Cancel cancel) {
     const index m = rows.n_features;
     double* stored = static_cast<double*>(scratch);
     for (index v = 0; v < 4 * m; ++v) stored[v] = 0;  // sum of s t, of s t^2, of s, and number
@@ -590,8 +579,8 @@ void describe(const SparseRows<T>& rows, index begin, index end, const double* r
 
 template <class T>
 constexpr SparseKernels<T> table_of() {
-    return {prepared_bytes, prepare_tasks, prepare,       assign_bytes, assign<T>,
-            distances<T>,   sums_bytes,    accumulate<T>, describe<T>};
+    return {prepared_bytes, prepare_tasks, prepare, assign_bytes, assign<T>, distances<T>,
+        sums_bytes, accumulate<T>, describe<T>};
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
-// The interface between the threads (sparse_module.hpp) and the kernels of sparse rows (sparse.cpp),
-// which is compiled once per instruction set.
+// The interface between the threads (sparse_module.hpp) and the kernels of sparse rows
+// (sparse.cpp), which is compiled once per instruction set.
 #pragma once
 #include "kernels.hpp"
 
 namespace fwk {
 
-// Rows [0, n_rows) of a table in compressed form. Cells that are not stored are zero, and stored NaN
-// cells are missing. Columns of a row rise. sample_weight may be null (all ones).
+// Rows [0, n_rows) of a table in compressed form. Cells that are not stored are zero, and stored
+// NaN cells are missing. Columns of a row rise. sample_weight may be null (all ones).
 template <class T>
 struct SparseRows {
     const T* values;
@@ -33,21 +33,21 @@ struct SparseKernels {
     index (*prepare_tasks)(const Starts&);
     void (*prepare)(const Starts&, index start, index task, void* prepared);
     std::size_t (*assign_bytes)(index n_clusters, index n_features);
-    // Labels of rows [begin, end); with `own` also the dissimilarity to the nearest center, which is
-    // multiplied by all / observed features if `stretched`.
+    // Labels of rows [begin, end); with `own` also the dissimilarity to the nearest center, which
+    // is multiplied by all / observed features if `stretched`.
     void (*assign)(const SparseRows<T>&, index begin, index end, const Starts&, index start,
-                   const void* prepared, void* scratch, bool stretched, std::int32_t* labels,
-                   double* own, Cancel);
+        const void* prepared, void* scratch, bool stretched, std::int32_t* labels, double* own,
+        Cancel);
     void (*distances)(const SparseRows<T>&, index begin, index end, const Starts&,
-                      const void* prepared, void* scratch, T* out, Cancel);
+        const void* prepared, void* scratch, T* out, Cancel);
     std::size_t (*sums_bytes)(index n_features);
-    // Sums over the rows that are listed: row i adds, ~i takes away; all of them have weight. Unless
-    // they are changes, the sums are about the mean of the rows, which replaces the reference.
+    // Sums over the rows that are listed: row i adds, ~i takes away; all of them have weight.
+    // Unless they are changes, the sums are about the mean of the rows, which replaces the
+    // reference.
     void (*accumulate)(const SparseRows<T>&, const std::int64_t* listed, index n_listed,
-                       bool changes, double* reference, void* scratch, const ClusterSums&,
-                       Cancel);
+        bool changes, double* reference, void* scratch, const ClusterSums&, Cancel);
     void (*describe)(const SparseRows<T>&, index begin, index end, const double* reference,
-                     void* scratch, const Moments&, Cancel);
+        void* scratch, const Moments&, Cancel);
 };
 
 #define FWK_DECLARE(ISA)                           \

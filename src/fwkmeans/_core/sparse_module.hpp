@@ -20,19 +20,11 @@ struct SparseInput {
     int n_threads;
 
     SparseInput(const In<T>& values, const nb::tuple& block)
-        : values(values),
-          columns(nb::cast<In<std::int32_t>>(block[0])),
-          begins(nb::cast<In<std::int64_t>>(block[1])),
-          sample_weight(maybe<In<double>>(block[3])) {
-        rows = {values.data(),
-                columns.data(),
-                begins.data(),
-                index(begins.shape(0)) - 1,
-                nb::cast<index>(block[2]),
-                sample_weight ? sample_weight->data() : nullptr,
-                nb::cast<std::int64_t>(block[4]),
-                nb::cast<bool>(block[5]),
-                nb::cast<bool>(block[6])};
+        : values(values), columns(nb::cast<In<std::int32_t>>(block[0])),
+          begins(nb::cast<In<std::int64_t>>(block[1])), sample_weight(maybe<In<double>>(block[3])) {
+        rows = {values.data(), columns.data(), begins.data(), index(begins.shape(0)) - 1,
+            nb::cast<index>(block[2]), sample_weight ? sample_weight->data() : nullptr,
+            nb::cast<std::int64_t>(block[4]), nb::cast<bool>(block[5]), nb::cast<bool>(block[6])};
         n_threads = nb::cast<int>(block[7]);
     }
     index segments() const { return std::max<index>(1, std::min<index>(64, rows.n_rows / 256)); }
@@ -54,21 +46,20 @@ std::vector<double> prepare_sparse(const Starts& starts, int n_threads) {
 // Labels of all rows in all starts, (R, n); with `own` also the dissimilarities to the own centers.
 template <class T>
 void label_sparse(const SparseInput<T>& input, const Starts& starts, bool stretched,
-                  std::int32_t* labels, double* own) {
+    std::int32_t* labels, double* own) {
     const index n_rows = input.rows.n_rows;
     const std::vector<double> prepared = prepare_sparse<T>(starts, input.n_threads);
     const std::size_t size = prepared.size() / starts.n_starts;
-    Scratch scratch(input.n_threads,
-                    sparse_kernels<T>().assign_bytes(starts.n_clusters, starts.n_features));
+    Scratch scratch(
+        input.n_threads, sparse_kernels<T>().assign_bytes(starts.n_clusters, starts.n_features));
     for_each_task(starts.n_starts, input.segments(), n_rows, input.n_threads,
-                  [&](index first, index last, index, index begin, index end, int worker,
-                      Cancel cancel) {
-                      for (index start = first; start < last; ++start)
-                          sparse_kernels<T>().assign(
-                              input.rows, begin, end, starts, start, prepared.data() + start * size,
-                              scratch.of(worker), stretched, labels + start * n_rows + begin,
-                              own ? own + start * n_rows + begin : nullptr, cancel);
-                  });
+        [&](index first, index last, index, index begin, index end, int worker, Cancel cancel) {
+            for (index start = first; start < last; ++start)
+                sparse_kernels<T>().assign(input.rows, begin, end, starts, start,
+                    prepared.data() + start * size, scratch.of(worker), stretched,
+                    labels + start * n_rows + begin, own ? own + start * n_rows + begin : nullptr,
+                    cancel);
+        });
 }
 
 // The rows that one start has to sum: those of cluster j are entries [begins[j], begins[j + 1]).
@@ -78,7 +69,7 @@ struct Listed {
 
     // `before` is null unless only changes are summed
     Listed(const std::int32_t* labels, const std::int32_t* before, const double* weight,
-           index n_rows, index k)
+        index n_rows, index k)
         : begins(k + 1, 0) {
         const auto each = [&](auto list) {
             for (index i = 0; i < n_rows; ++i) {
@@ -105,11 +96,10 @@ inline std::uint64_t key_of(std::int64_t row) {  // as draw_keys in block.hpp
 
 template <class T>
 void sparse_assign_and_accumulate(In<T> values, nb::tuple block, nb::tuple assigning,
-                                  Out<double> reference, std::optional<Labeled> last_labels,
-                                  In<std::uint8_t> update, Out<double> mass, Out<std::int64_t> rows,
-                                  Out<double> sums, Out<double> squares,
-                                  std::optional<Out<double>> observed,
-                                  Out<std::uint64_t> fingerprint, Out<std::int64_t> changed) {
+    Out<double> reference, std::optional<Labeled> last_labels, In<std::uint8_t> update,
+    Out<double> mass, Out<std::int64_t> rows, Out<double> sums, Out<double> squares,
+    std::optional<Out<double>> observed, Out<std::uint64_t> fingerprint,
+    Out<std::int64_t> changed) {
     const SparseInput<T> input(values, block);
     const Assigning by(assigning, input.rows.gaps);
     const Starts& starts = by.starts;
@@ -137,26 +127,23 @@ void sparse_assign_and_accumulate(In<T> values, nb::tuple block, nb::tuple assig
     }
     Scratch scratch(input.n_threads, sparse_kernels<T>().sums_bytes(m));
     for_each_task(r * k, 1, n, input.n_threads,
-                  [&](index first, index last, index, index, index, int worker, Cancel cancel) {
-                      for (index at = first; at < last; ++at) {
-                          const index start = at / k, from = listed[start].begins[at % k];
-                          const ClusterSums out{mass.data() + at, rows.data() + at,
-                                                sums.data() + at * m, squares.data() + at * m,
-                                                observed ? observed->data() + at * m : nullptr};
-                          sparse_kernels<T>().accumulate(
-                              table, listed[start].entries.data() + from,
-                              listed[start].begins[at % k + 1] - from,
-                              last_labels && update.data()[start], reference.data() + at * m,
-                              scratch.of(worker), out, cancel);
-                      }
-                  });
+        [&](index first, index last, index, index, index, int worker, Cancel cancel) {
+            for (index at = first; at < last; ++at) {
+                const index start = at / k, from = listed[start].begins[at % k];
+                const ClusterSums out{mass.data() + at, rows.data() + at, sums.data() + at * m,
+                    squares.data() + at * m, observed ? observed->data() + at * m : nullptr};
+                sparse_kernels<T>().accumulate(table, listed[start].entries.data() + from,
+                    listed[start].begins[at % k + 1] - from, last_labels && update.data()[start],
+                    reference.data() + at * m, scratch.of(worker), out, cancel);
+            }
+        });
     for (index start = 0; last_labels && start < r; ++start)
         std::copy(labels.data() + start * n, labels.data() + (start + 1) * n, before_of(start));
 }
 
 template <class T>
 void sparse_farthest(In<T> values, nb::tuple block, nb::tuple assigning, In<std::uint8_t> eligible,
-                     Out<double> distance, Out<std::int64_t> row) {
+    Out<double> distance, Out<std::int64_t> row) {
     const SparseInput<T> input(values, block);
     const Assigning by(assigning, input.rows.gaps);
     const index r = by.starts.n_starts, k = by.starts.n_clusters, n = input.rows.n_rows;
@@ -203,17 +190,16 @@ void sparse_distances(In<T> values, nb::tuple block, nb::tuple assigning, Out<T>
     const index k = by.starts.n_clusters;
     Scratch scratch(input.n_threads, sparse_kernels<T>().assign_bytes(k, by.starts.n_features));
     for_each_task(1, input.segments(), input.rows.n_rows, input.n_threads,
-                  [&](index, index, index, index begin, index end, int worker, Cancel cancel) {
-                      sparse_kernels<T>().distances(input.rows, begin, end, by.starts,
-                                                    prepared.data(), scratch.of(worker),
-                                                    out.data() + begin * k, cancel);
-                  });
+        [&](index, index, index, index begin, index end, int worker, Cancel cancel) {
+            sparse_kernels<T>().distances(input.rows, begin, end, by.starts, prepared.data(),
+                scratch.of(worker), out.data() + begin * k, cancel);
+        });
 }
 
 // numbers: sums, squares, minimum, maximum, observed; counts: nonfinite, missing; each (M).
 template <class T>
 void sparse_describe(In<T> values, nb::tuple block, In<double> reference, Out<double> mass,
-                     Out<std::int64_t> rows, Out<double> numbers, Out<std::int64_t> counts) {
+    Out<std::int64_t> rows, Out<double> numbers, Out<std::int64_t> counts) {
     const SparseInput<T> input(values, block);
     const index m = input.rows.n_features, n_stored = index(values.shape(0));
     const index segments =  // few enough that adding them costs little
@@ -222,16 +208,15 @@ void sparse_describe(In<T> values, nb::tuple block, In<double> reference, Out<do
     std::vector<std::int64_t> n_rows(segments), faults(segments * 2 * m);
     Scratch scratch(input.n_threads, sparse_kernels<T>().sums_bytes(m));
     for_each_task(1, segments, input.rows.n_rows, input.n_threads,
-                  [&](index, index, index segment, index begin, index end, int worker,
-                      Cancel cancel) {
-                      double* d = parts.data() + segment * 5 * m;
-                      std::int64_t* c = faults.data() + segment * 2 * m;
-                      sparse_kernels<T>().describe(
-                          input.rows, begin, end, reference.data(), scratch.of(worker),
-                          Moments{&masses[segment], &n_rows[segment], d, d + m, d + 2 * m,
-                                  d + 3 * m, d + 4 * m, c, c + m},
-                          cancel);
-                  });
+        [&](index, index, index segment, index begin, index end, int worker, Cancel cancel) {
+            double* d = parts.data() + segment * 5 * m;
+            std::int64_t* c = faults.data() + segment * 2 * m;
+            sparse_kernels<T>().describe(input.rows, begin, end, reference.data(),
+                scratch.of(worker),
+                Moments{&masses[segment], &n_rows[segment], d, d + m, d + 2 * m, d + 3 * m,
+                    d + 4 * m, c, c + m},
+                cancel);
+        });
     *mass.data() = 0;
     *rows.data() = 0;
     std::copy(parts.begin(), parts.begin() + 5 * m, numbers.data());
@@ -253,16 +238,16 @@ void sparse_describe(In<T> values, nb::tuple block, In<double> reference, Out<do
 template <class T>
 void define_sparse(nb::module_& m) {
     m.def("sparse_assign_and_accumulate", &sparse_assign_and_accumulate<T>, nb::arg().noconvert(),
-          nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
+        nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
+        nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
     m.def("sparse_farthest", &sparse_farthest<T>, nb::arg().noconvert(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg());
-    m.def("sparse_assign", &sparse_assign<T>, nb::arg().noconvert(), nb::arg(), nb::arg(),
-          nb::arg());
+        nb::arg(), nb::arg(), nb::arg());
+    m.def(
+        "sparse_assign", &sparse_assign<T>, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg());
     m.def("sparse_distances", &sparse_distances<T>, nb::arg().noconvert(), nb::arg(), nb::arg(),
-          nb::arg());
+        nb::arg());
     m.def("sparse_describe", &sparse_describe<T>, nb::arg().noconvert(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg(), nb::arg());
+        nb::arg(), nb::arg(), nb::arg(), nb::arg());
 }
 
 }  // namespace

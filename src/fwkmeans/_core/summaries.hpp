@@ -1,6 +1,6 @@
-// Arithmetic on small arrays that Python would do with a dozen calls of NumPy each: in a fit of some hundred
-// rows these calls take longer than the passes over the rows. functions.py and array_kernels.py do the same
-// with NumPy where there is no core, and tests compare every bit.
+// Arithmetic on small arrays that Python would do with a dozen calls of NumPy each: in a fit of
+// some hundred rows these calls take longer than the passes over the rows. functions.py and
+// array_kernels.py do the same with NumPy where there is no core, and tests compare every bit.
 #pragma once
 #include <cmath>
 
@@ -25,9 +25,10 @@ inline Range range_of(const double* x, index n) {
     return elementwise().range(x, n);
 }
 
-// Returns the number of features that vary (all, if none does), -1 if the squares about the reference cancel; the
-// rest is then only written if asked for `anyway`.
-inline index summarize_moments(const Summed& moments, const double* reference, index m, bool anyway, const Summary& out) {
+// Returns the number of features that vary (all, if none does), -1 if the squares about the
+// reference cancel; the rest is then only written if asked for `anyway`.
+inline index summarize_moments(
+    const Summed& moments, const double* reference, index m, bool anyway, const Summary& out) {
     bool cancels = false;
     index n_varying = 0;
     for (index v = 0; v < m; ++v) {
@@ -40,7 +41,8 @@ inline index summarize_moments(const Summed& moments, const double* reference, i
     if (cancels && !anyway) return -1;
     for (index v = 0; v < m; ++v) {
         const bool known = moments.observed[v] > 0;
-        const double low = known ? moments.minimum[v] : 0.0, high = known ? moments.maximum[v] : 0.0;
+        const double low = known ? moments.minimum[v] : 0.0,
+                     high = known ? moments.maximum[v] : 0.0;
         if (high <= low) out.mean[v] = low, out.scatter[v] = 0.0;
         out.minimum[v] = low;
         out.maximum[v] = high;
@@ -53,7 +55,8 @@ inline index summarize_moments(const Summed& moments, const double* reference, i
     return n_varying;
 }
 
-// Each of n rows of m numbers times the power of two that brings its largest into [1/2, 1); see _engine/state.py.
+// Each of n rows of m numbers times the power of two that brings its largest into [1/2, 1); see
+// _engine/state.py.
 inline void rows_to_unit(const double* x, index n, index m, double* out, double* unit) {
     for (index i = 0; i < n; ++i) {
         int exponent;
@@ -80,8 +83,10 @@ inline void sums_x_log_x(const double* x, index n, index m, double* out) {
     for (index i = 0; i < n; ++i) out[i] = entropy_of(x + i * m, m, terms.data());
 }
 
-// Adds the weights of the rows of each cluster, in pieces of 2^16 rows; weights may be null (all ones).
-inline void add_mass_of_rows(const std::int32_t* labels, const double* weights, index n, index k, double* mass) {
+// Adds the weights of the rows of each cluster, in pieces of 2^16 rows; weights may be null (all
+// ones).
+inline void add_mass_of_rows(
+    const std::int32_t* labels, const double* weights, index n, index k, double* mass) {
     constexpr index PIECE = index(1) << 16;
     std::vector<double> piece(k);
     for (index begin = 0; begin < n; begin += PIECE) {

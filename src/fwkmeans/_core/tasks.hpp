@@ -1,6 +1,7 @@
-// How Python's arrays become what kernels take, and tasks for threads. Partial sums belong to segments of rows that
-// are fixed by the shape of the problem and are added in segment order: results are bitwise the same for any number of
-// threads. Callers (the Python wrappers in compiled.py) validate; nothing is checked here.
+// How Python's arrays become what kernels take, and tasks for threads. Partial sums belong to
+// segments of rows that are fixed by the shape of the problem and are added in segment order:
+// results are bitwise the same for any number of threads. Callers (the Python wrappers in
+// compiled.py) validate; nothing is checked here.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -25,7 +26,7 @@ template <class T>
 using Out = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Table = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
-using Labeled = nb::ndarray<std::int32_t, nb::ndim<2>, nb::device::cpu>;  // starts x rows
+using Labeled = nb::ndarray<std::int32_t, nb::ndim<2>, nb::device::cpu>;      // starts x rows
 using Known = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::device::cpu>;  // the same, to read
 
 // ---- segments, tasks, interruption --------------------------------------------------------------
@@ -77,7 +78,8 @@ class Interruption {
 // Scratch for each worker, taken before the threads start: none of them may throw.
 class Scratch {
    public:
-    Scratch(int n_workers, std::size_t bytes) : bytes_((bytes + 63) / 64 * 64), memory_(bytes_ * n_workers) {}
+    Scratch(int n_workers, std::size_t bytes)
+        : bytes_((bytes + 63) / 64 * 64), memory_(bytes_ * n_workers) {}
     void* of(int worker) { return memory_.data() + bytes_ * worker; }
 
    private:
@@ -88,15 +90,15 @@ class Scratch {
 // body(first start, last start, segment, rows begin, rows end, worker, cancel) over all starts and
 // segments; without the GIL.
 template <class Body>
-void share_tasks(index n_starts, index segments, index n_rows, int n_threads, Interruption& interruption,
-                 const Body& body) {
+void share_tasks(index n_starts, index segments, index n_rows, int n_threads,
+    Interruption& interruption, const Body& body) {
     const index groups = std::min(n_starts, (index(8) * n_threads + segments - 1) / segments);
     Pool::of_this_process().run(groups * segments, n_threads, [&](index task, int worker) {
         const Cancel cancel = interruption.of(worker);
         if (cancel.poll(cancel.state)) return;
         const index group = task / segments, segment = task % segments;
         body(n_starts * group / groups, n_starts * (group + 1) / groups, segment,
-             n_rows * segment / segments, n_rows * (segment + 1) / segments, worker, cancel);
+            n_rows * segment / segments, n_rows * (segment + 1) / segments, worker, cancel);
     });
 }
 
@@ -117,7 +119,8 @@ std::optional<Array> maybe(const nb::handle& given) {
     return nb::cast<Array>(given);
 }
 
-// A block of rows as Python hands it over: (levels, sample weight, first row, gaps, stretch, threads).
+// A block of rows as Python hands it over: (levels, sample weight, first row, gaps, stretch,
+// threads).
 template <class T>
 struct Input {
     Table<T> X;
@@ -127,18 +130,12 @@ struct Input {
     int n_threads;
 
     Input(const Table<T>& X, const nb::tuple& block)
-        : X(X), levels(maybe<In<std::int32_t>>(block[0])), sample_weight(maybe<In<double>>(block[1])) {
-        rows = {X.data(),
-                index(X.shape(0)),
-                index(X.shape(1)),
-                X.stride(0),
-                X.stride(1),
-                sample_weight ? sample_weight->data() : nullptr,
-                nb::cast<std::int64_t>(block[2]),
-                levels ? levels->data() : nullptr,
-                levels ? index(levels->shape(1)) : 0,
-                nb::cast<bool>(block[3]),
-                nb::cast<bool>(block[4])};
+        : X(X), levels(maybe<In<std::int32_t>>(block[0])),
+          sample_weight(maybe<In<double>>(block[1])) {
+        rows = {X.data(), index(X.shape(0)), index(X.shape(1)), X.stride(0), X.stride(1),
+            sample_weight ? sample_weight->data() : nullptr, nb::cast<std::int64_t>(block[2]),
+            levels ? levels->data() : nullptr, levels ? index(levels->shape(1)) : 0,
+            nb::cast<bool>(block[3]), nb::cast<bool>(block[4])};
         n_threads = nb::cast<int>(block[5]);
     }
 };
@@ -150,29 +147,17 @@ struct Assigning {
     Starts starts;
 
     explicit Assigning(const nb::tuple& given, bool gaps = false)
-        : centers(nb::cast<In<double>>(given[0])),
-          weights(nb::cast<In<double>>(given[1])),
-          offsets(nb::cast<In<double>>(given[2])),
-          shift(nb::cast<In<double>>(given[3])),
-          power(maybe<In<double>>(given[4])),
-          costs(maybe<In<double>>(given[5])),
+        : centers(nb::cast<In<double>>(given[0])), weights(nb::cast<In<double>>(given[1])),
+          offsets(nb::cast<In<double>>(given[2])), shift(nb::cast<In<double>>(given[3])),
+          power(maybe<In<double>>(given[4])), costs(maybe<In<double>>(given[5])),
           category_weights(maybe<In<double>>(given[6])) {
         const index k = centers.shape(1);
-        starts = {index(centers.shape(0)),
-                  k,
-                  index(centers.shape(2)),
-                  index(weights.shape(1)) != k || k == 1,
-                  centers.data(),
-                  weights.data(),
-                  offsets.data(),
-                  centers.data(),
-                  shift.data(),
-                  power ? power->data() : nullptr,
-                  costs ? costs->data() : nullptr,
-                  costs ? index(costs->shape(2)) : 0,
-                  category_weights ? index(category_weights->shape(2)) : 0,
-                  category_weights ? category_weights->data() : nullptr,
-                  nb::cast<bool>(given[7])};
+        starts = {index(centers.shape(0)), k, index(centers.shape(2)),
+            index(weights.shape(1)) != k || k == 1, centers.data(), weights.data(), offsets.data(),
+            centers.data(), shift.data(), power ? power->data() : nullptr,
+            costs ? costs->data() : nullptr, costs ? index(costs->shape(2)) : 0,
+            category_weights ? index(category_weights->shape(2)) : 0,
+            category_weights ? category_weights->data() : nullptr, nb::cast<bool>(given[7])};
         starts.expanded = starts.shared && !gaps;
     }
 };
@@ -188,11 +173,12 @@ std::vector<char> prepare_all(const Starts& starts, int n_threads) {
     std::vector<char> prepared(bytes * starts.n_starts + 64);
     const index chunk = std::max<index>(1, starts.n_starts / (4 * n_threads));
     const nb::gil_scoped_release release;
-    Pool::of_this_process().run((starts.n_starts + chunk - 1) / chunk, n_threads, [&](index task, int) {
-        const index end = std::min(starts.n_starts, (task + 1) * chunk);
-        for (index start = task * chunk; start < end; ++start)
-            kernels<T>().prepare(starts, start, prepared.data() + start * bytes);
-    });
+    Pool::of_this_process().run(
+        (starts.n_starts + chunk - 1) / chunk, n_threads, [&](index task, int) {
+            const index end = std::min(starts.n_starts, (task + 1) * chunk);
+            for (index start = task * chunk; start < end; ++start)
+                kernels<T>().prepare(starts, start, prepared.data() + start * bytes);
+        });
     return prepared;
 }
 
