@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := $(shell find src CMakeLists.txt pyproject.toml -type f \( -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name pyproject.toml \))
 
-.PHONY: help demo test lint format-core tidy types mutants fuzz bench bench-quick survey docs clean setup test-long test-gpu test-oldest test-clang test-aarch64 wheel
+.PHONY: help demo test lint format-core tidy types records mutants fuzz bench bench-quick survey docs clean setup test-long test-gpu test-oldest test-clang test-aarch64 wheel
 help:  ## show this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 22
 
@@ -64,6 +64,9 @@ tidy: $(VENV)/.installed  ## look for bugs and lost time in the core (Debian: cl
 
 types: $(VENV)/.dev  ## run mypy --strict
 	$(BIN)/mypy
+
+records: $(VENV)/.dev  ## compare fits to the bit with what tests/records/records.txt says (minutes)
+	$(BIN)/python tests/records/run.py
 
 mutants: $(VENV)/.dev  ## plant small faults in a copy; the tests must catch all (ONLY=name: one)
 	$(BIN)/python tests/mutants/plant.py --only '$(or $(ONLY),*)'
