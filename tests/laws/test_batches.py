@@ -210,3 +210,23 @@ def test_the_number_of_threads_does_not_matter(configuration, rng, dtype, source
     assert_identical(one, five)
     np.testing.assert_array_equal(one.transform(X), five.transform(X))
     assert one.score(X) == five.score(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_labels_of_starts_in_the_core_do_not_limit_a_batch(dtype, rng, monkeypatch):
+    """The core keeps labels of two starts at most, so that a long narrow table is one batch."""
+    sizes = []
+    original = fwkmeans.estimators.starts.alternate
+
+    def counting(source, recipe, table, centers, *rest, **options):
+        sizes.append(len(centers))
+        return original(source, recipe, table, centers, *rest, **options)
+
+    monkeypatch.setattr(fwkmeans.estimators.starts, "alternate", counting)
+    X = make_rows(rng, 30_000, 3).astype(dtype)
+    kmeans = fwkmeans.KMeans(20, n_init=10, max_iter=3, random_state=0)
+    together = kmeans.fit(X)
+    assert sizes == [10]
+    monkeypatch.setattr(fwkmeans.estimators.starts, "BATCH_BYTES", 1)
+    assert_identical(together, fwkmeans.KMeans(20, n_init=10, max_iter=3, random_state=0).fit(X))
+    assert sizes == [10] + [1] * 10

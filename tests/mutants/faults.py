@@ -1792,6 +1792,13 @@ among(
         "is_anomalous(estimator)",
         "tests/_init tests/estimators",
     ),
+    (
+        "batches-in-the-core-cut-by-labels",
+        "needless work",
+        "        if in_core:\n            return max(1, by_state)\n",
+        "",
+        "tests/laws/test_batches.py",
+    ),
 )
 among(
     "estimators/plain_fits.py",

@@ -1,6 +1,6 @@
 """The alternating loop that runs every algorithm."""
 
-from fwkmeans._engine.in_core import is_in_core, remember
+from fwkmeans._engine.in_core import is_in_core, remember, runs_in_core
 from fwkmeans._engine.loop import ARRAYS_A_PART, alternate, alternate_in_python
 from fwkmeans._engine.recipe import Recipe, bind_parts, check_recipe
 from fwkmeans._engine.state import Outcome, Run, assignment_of, first_lowest
@@ -20,4 +20,5 @@ __all__ = [
     "is_in_core",
     "keeps_labels",
     "remember",
+    "runs_in_core",
 ]

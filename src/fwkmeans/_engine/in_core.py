@@ -49,16 +49,21 @@ def alternate_in_core(
     label: bool = False,
 ) -> Ended | None:
     """Run the loop in the core; None if it does not know these parts or rows."""
-    one_block = source.resident and source.n_blocks == 1 and "alternate" in source.operations
-    if not one_block or (source.gaps and table.rescale) or not source.layout.is_numeric:
-        return None
-    if not is_in_core(recipe) or not _KNOWN.issuperset(weights.memory):
-        return None
-    if logger.isEnabledFor(logging.DEBUG):  # it reports every iteration of all starts
+    if not runs_in_core(source, recipe, table) or not _KNOWN.issuperset(weights.memory):
         return None
     rule = recipe.weighting
     stop = (max_iter, tol, updates(source), label)
-    return source.reduce(Alternation(rule, table, centers, weights, *stop))
+    ended = source.reduce(Alternation(rule, table, centers, weights, *stop))
+    _report(ended[0].history)
+    return ended
+
+
+def runs_in_core(source: Source, recipe: Recipe, table: Description) -> bool:
+    """Tell whether the core knows these rows and all parts."""
+    one_block = source.resident and source.n_blocks == 1 and "alternate" in source.operations
+    if not one_block or (source.gaps and table.rescale) or not source.layout.is_numeric:
+        return False
+    return is_in_core(recipe)
 
 
 def is_in_core(recipe: Recipe) -> bool:
@@ -129,6 +134,16 @@ class Alternation(NamedTuple):
     def finish(self, whole: Ended) -> Ended:
         """Return how the starts ended."""
         return whole
+
+
+def _report(history: FloatArray) -> None:
+    """Log every iteration of all starts, which the core has run before anything is printed."""
+    if not logger.isEnabledFor(logging.DEBUG):
+        return
+    best = np.minimum.accumulate(np.nanmin(history, axis=0, initial=np.inf))
+    running = np.count_nonzero(~np.isnan(history), axis=0)
+    for iteration, (n_starts, lowest) in enumerate(zip(running, best, strict=True), start=1):
+        logger.debug("iteration %d: %d starts, best objective %.10g", iteration, n_starts, lowest)
 
 
 def remember(memory: dict[str, FloatArray], constants: FloatArray) -> None:

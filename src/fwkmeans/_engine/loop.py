@@ -29,6 +29,7 @@ logger = logging.getLogger("fwkmeans")
 _CENTER_REST = 1e-13  # of the feature's range
 _WEIGHT_REST = 1e-12
 _NO_FALL = 1e-12  # of the weighted dispersion
+_LABEL_BYTES = 2**24  # of starts that run in Python because the core has given them up
 ARRAYS_A_PART = 4  # of the size of the centers, in the statistics of a block
 
 
@@ -84,11 +85,14 @@ def alternate(
     outcome, given_up = found
     if given_up is None:
         return outcome
-    if given_up.all():
-        return alternate_in_python(source, recipe, table, centers, weights, **stop)
-    parts, known = recipe.take(given_up), table.take(given_up)
-    some = (parts, known, centers[given_up], weights.take(given_up))
-    return outcome.put(given_up, alternate_in_python(source, *some, **stop))
+    # as many at a time as their labels take little memory
+    together = max(1, _LABEL_BYTES // (4 * source.n_rows))
+    lost = np.flatnonzero(given_up)
+    for some in np.split(lost, range(together, lost.size, together)):
+        parts, known = recipe.take(some), table.take(some)
+        again = (parts, known, centers[some], weights.take(some))
+        outcome = outcome.put(some, alternate_in_python(source, *again, **stop))
+    return outcome
 
 
 def alternate_in_python(

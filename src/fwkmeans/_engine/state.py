@@ -56,7 +56,7 @@ class Outcome(NamedTuple):
     has_empty: BoolArray  # a cluster stayed without rows
     labeled: Labeled | None = None  # the rows by one of the starts
 
-    def put(self, starts: BoolArray, others: Outcome) -> Outcome:
+    def put(self, starts: IntArray, others: Outcome) -> Outcome:
         """Return the outcome with that of some starts replaced; it is changed in place."""
         width = max(self.history.shape[1], others.history.shape[1])
         outcome = self._replace(history=_as_wide(self.history, width))
@@ -65,9 +65,11 @@ class Outcome(NamedTuple):
             if isinstance(kept, np.ndarray) and isinstance(some, np.ndarray):
                 kept[starts] = some
         outcome.weights.values[starts] = others.weights.values
+        memory = dict(outcome.weights.memory)
         for key, values in others.weights.memory.items():
-            outcome.weights.memory[key][starts] = values
-        return outcome
+            shape = len(self.objective), *values.shape[1:]
+            memory.setdefault(key, np.full(shape, np.nan))[starts] = values
+        return outcome._replace(weights=outcome.weights._replace(memory=memory))
 
     def best(self) -> Run:
         """Return the start with the lowest objective, the first one on ties."""

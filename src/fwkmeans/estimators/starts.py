@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from fwkmeans._core.functions import copy_finite
-from fwkmeans._engine import ARRAYS_A_PART, Outcome, Recipe, alternate, keeps_labels
+from fwkmeans._engine import ARRAYS_A_PART, Outcome, Recipe, alternate, keeps_labels, runs_in_core
 from fwkmeans._init import INITIALIZATIONS, Seeds, anomalous_start, initial_weights
 from fwkmeans._support.arrays import is_foreign, to_host
 from fwkmeans._support.warn import silent_overflow, warn_user
@@ -46,17 +46,27 @@ class Problem(NamedTuple):
 
     @property
     def n_together(self) -> int:
-        """Number of starts that may run together, so that a batch does not take too much memory."""
+        """Number of starts that may run together, so that a batch does not take too much memory.
+
+        Centers, weights and sums of all starts take at most `BATCH_BYTES`. The labels that the loop
+        in Python keeps of each start take at most a sixteenth of the table, or of small tables
+        `BATCH_BYTES`. The loop in the core keeps labels and bounds of two starts, 24 bytes a row,
+        however many run together.
+        """
         source, dissimilarity = self.source, self.recipe.dissimilarity
         layout, n_rows = source.layout, source.n_rows
-        segments = max(1, min(64, n_rows // 1024))
         entries = layout.n_features + layout.n_levels
         if isinstance(source, DeviceSource):  # eight numbers a row, and sums of up to 1024 parts
             parts = min(1024, 1 + n_rows // 512)
             state = 32 * n_rows + 8 * self.n_clusters * entries * (16 + 2 * parts)
             return int(max(1, DEVICE_BATCH_BYTES // state))
+        # the core runs starts one after the other, with the same sums, labels and bounds for all
+        in_core = runs_in_core(source, self.recipe, self.table)
+        segments = 1 if in_core else max(1, min(64, n_rows // 1024))
         numbers = self.n_clusters * entries * (32 + 2 * segments)
         by_state = BATCH_BYTES // (8 * numbers)
+        if in_core:
+            return max(1, by_state)
         if not keeps_labels(source, dissimilarity):
             return max(1, by_state)
         table = n_rows * layout.n_features * source.dtype.itemsize
