@@ -2012,12 +2012,29 @@ among(
     ("mixture-products", "forgotten factor", "numbers * np.sqrt(weight)[:, None]", "numbers * 1.0"),
 )
 among(
+    "_mixture/copies.py",
+    ("copies-by-chance", "hard-coded", 'average_method="max"', 'average_method="min"'),
+    (
+        "copies-of-few-cells",
+        "order",
+        "alike &= rows >= COMPLETE * levels.shape[0]",
+        "alike &= rows <= levels.shape[0]",
+    ),
+    (
+        "copies-vote-in-full",
+        "forgotten factor",
+        "1.0 / np.bincount(self.same)[self.same]",
+        "1.0 * (self.same >= 0)",
+    ),
+    ("near-copies-never-apart", "off by one", "if parts.size > 2:", "if parts.size > 200:"),
+)
+among(
     "_mixture/structure.py",
     (
         "mixture-price-of-levels",
         "off by one",
-        "0.5 * (n_clusters - 1) * free",
-        "0.5 * n_clusters * free",
+        "0.5 * (n_clusters - 1) * sample.level_free",
+        "0.5 * n_clusters * sample.level_free",
     ),
     ("mixture-price-of-a-group", "forgotten factor", "len(joined) * len(others) * price", "price"),
     ("mixture-own-always", "forgotten case", "> sample.n_rows else (TIED,)", "> 0 else (TIED,)"),

@@ -20,6 +20,7 @@ kernel), so that equal values and rounding cannot make a density infinite.
 
 from fwkmeans._mixture.blocks import Block
 from fwkmeans._mixture.columns import ColumnCuts
+from fwkmeans._mixture.copies import Copies
 from fwkmeans._mixture.factors import factor_null
 from fwkmeans._mixture.fitting import COUNTING, FAMILIES, Family, Fit, fit_family, polish
 from fwkmeans._mixture.parameters import Parameters, log_joint, m_step, plan_of
@@ -33,6 +34,7 @@ __all__ = [
     "NOISE",
     "Block",
     "ColumnCuts",
+    "Copies",
     "Encoding",
     "Family",
     "Fit",

@@ -32,7 +32,7 @@ def factor_null(sample: Sample) -> float:
     size, n, log_n = at.size, float(sample.n_rows), sample.log_n
     alone = np.setdiff1d(np.arange(sample.n_numbers), at)
     rest = float((sample.null[alone] - 1.5 * log_n).sum() + sample.level_null.sum())
-    rest -= 0.5 * float((sample.n_levels - 1).sum()) * log_n
+    rest -= 0.5 * float(sample.level_free.sum()) * log_n
     numbers = sample.rows.numbers[:, at]
     numbers = numbers - sample.weight @ numbers / n
     kernel, expected = sample.kernel[at], expected_variance(sample, 1)[at]

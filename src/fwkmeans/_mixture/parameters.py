@@ -31,7 +31,7 @@ class Parameters(NamedTuple):
     means: FloatArray  # (K, m)
     variance: FloatArray  # (K, m)
     blocks: tuple[Block, ...]
-    log_levels: FloatArray  # (K, L) 0 for levels of noise
+    log_levels: FloatArray  # (K, L) times the vote of the column; 0 for levels of noise
     kernel: FloatArray  # (M,)
 
 
@@ -51,7 +51,7 @@ class Plan(NamedTuple):
     cells: tuple[Cells, ...]  # of their columns
     used: BoolArray  # (L,) levels of categories that are not noise
     noise: float  # log-likelihood of everything that is
-    n_free: int
+    n_free: float  # near copies of a column share its parameters
     expected: FloatArray  # (M,) variances that clusters have if they share the table's volume
     alone: Alone  # the rows in the columns alone
 
@@ -62,7 +62,7 @@ def plan_of(sample: Sample, structure: Structure, n_clusters: int) -> Plan:
         np.array([kind == one for kind in structure.singles], dtype=bool)
         for one in (NOISE, TIED, SPEC)
     )
-    n_free = n_clusters - 1 + 3 * int(is_noise.sum()) + (n_clusters + 1) * int(is_tied.sum())
+    n_free: float = n_clusters - 1 + 3 * int(is_noise.sum()) + (n_clusters + 1) * int(is_tied.sum())
     n_free += 2 * n_clusters * int(is_own.sum())
     noise = float(sample.null[is_noise].sum())
     groups, cells = [], []
@@ -76,9 +76,9 @@ def plan_of(sample: Sample, structure: Structure, n_clusters: int) -> Plan:
         n_free += free_parameters(at.size, group.type, n_clusters, factored=group.factored)
         n_free += int(np.isfinite(group.tail))
     told = np.array([kind == SPEC for kind in structure.categories], dtype=bool)
-    free = sample.n_levels - 1
+    free = sample.level_free
     noise += float(sample.level_null[~told].sum())
-    n_free += int(free[~told].sum() + n_clusters * free[told].sum())
+    n_free += float(free[~told].sum() + n_clusters * free[told].sum())
     singles = np.flatnonzero(is_tied | is_own)
     used = told[sample.level_column]
     return Plan(
@@ -127,7 +127,7 @@ def m_step(sample: Sample, membership: FloatArray, plan: Plan, tails: TailWeight
         prior += log_prior
     log_levels = np.zeros((n_clusters, plan.used.size))
     if plan.used.any():
-        logs = np.log(np.maximum(level_shares(sample, weighted)[1], 1e-300))
+        logs = sample.level_vote * np.log(np.maximum(level_shares(sample, weighted)[1], 1e-300))
         log_levels[:, plan.used] = logs[:, plan.used]
         prior += float((sample.frequency * log_levels).sum())
     parameters = Parameters(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import gammaln, ndtri
 
+from fwkmeans._mixture.copies import Copies, find_copies
 from fwkmeans._mixture.rows import MOST_CELLS, Alone, Encoding, Rows, Table, learn_encoding
 from fwkmeans.typing import BoolArray, FloatArray, IntArray
 
@@ -47,6 +48,8 @@ class Sample:
         The local variance of each column, if it is known.
     null : ndarray of shape (n_numbers,) or None
         What noise would score in each column, if it is known.
+    copies : Copies or None
+        The categorical columns that say the same, if they are known.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Sample:
         counting: bool = False,
         local: FloatArray | None = None,
         null: FloatArray | None = None,
+        copies: Copies | None = None,
     ) -> None:
         self.rows, self.encoding = rows, encoding
         self.coarse, self.counting = coarse, counting
@@ -86,9 +90,15 @@ class Sample:
         totals = np.bincount(self.level_column, counts, minlength=self.n_categorical)
         self.frequency: FloatArray = counts / np.maximum(totals, 1e-300)[self.level_column]
         logs = counts * np.log(np.maximum(self.frequency, 1e-300))
-        self.level_null: FloatArray = np.bincount(
+        if copies is None:
+            copies = find_copies(rows.levels, self.level_column, self.n_categorical)
+        self.copies = copies
+        self.vote: FloatArray = copies.votes  # what each categorical column counts for
+        self.level_vote: FloatArray = self.vote[self.level_column]
+        self.level_free: FloatArray = self.vote * (self.n_levels - 1)  # free parameters
+        self.level_null: FloatArray = self.vote * np.bincount(
             self.level_column, logs, minlength=self.n_categorical
-        ).astype(np.float64)
+        )
         self.block_nulls: dict[tuple[float, ...], float] = {}
         self._products: dict[tuple[int, ...], FloatArray] = {}
 
@@ -209,13 +219,19 @@ def fixed_sample(weight: FloatArray, most: int) -> IntArray:
 
 
 def encoded_sample(
-    table: Table, at: IntArray, *, compress: bool, coarse: bool = False, counting: bool = False
+    table: Table,
+    at: IntArray,
+    *,
+    compress: bool,
+    coarse: bool = False,
+    counting: bool = False,
+    copies: Copies | None = None,
 ) -> Sample:
     """Return some rows of a table, encoded by what they tell of it."""
     part = table.take(at)
     encoding = learn_encoding(*part, compress=compress)
     rows = encoding.encode(part.numbers, part.levels)
-    return Sample(rows, encoding, part.weight, coarse=coarse, counting=counting)
+    return Sample(rows, encoding, part.weight, coarse=coarse, counting=counting, copies=copies)
 
 
 def noise_fit(

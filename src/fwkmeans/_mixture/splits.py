@@ -28,7 +28,7 @@ def used_cells(sample: Sample, structure: Structure) -> FloatArray:
     scatter = np.bincount(column, shares * (1 - shares), minlength=sample.n_categorical)
     told = np.array([kind != NOISE for kind in structure.categories], dtype=bool)[column]
     levels = sample.rows.levels[:, np.flatnonzero(told)].toarray()
-    scale = np.sqrt(np.maximum(scatter, 1e-12))[column[told]]
+    scale = np.sqrt(np.maximum(scatter, 1e-12) / sample.vote)[column[told]]
     return np.hstack([numbers, levels / scale])
 
 

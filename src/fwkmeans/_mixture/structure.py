@@ -163,9 +163,11 @@ def _categories(
         return [], np.empty(0)
     counts, shares = level_shares(sample, weighted)
     each = (counts * np.log(np.maximum(shares, 1e-300))).sum(axis=0)
-    logs = np.bincount(sample.level_column, each, minlength=sample.n_categorical)
-    free = sample.n_levels - 1
-    lead = logs - sample.level_null - 0.5 * (n_clusters - 1) * free * sample.log_n
+    logs = np.bincount(
+        sample.level_column, sample.level_vote * each, minlength=sample.n_categorical
+    )
+    price = 0.5 * (n_clusters - 1) * sample.level_free * sample.log_n
+    lead = logs - sample.level_null - price
     return [SPEC if above >= 0 else NOISE for above in lead], lead
 
 

@@ -12,6 +12,7 @@ from fwkmeans._mixture import (
     COUNTING,
     FAMILIES,
     ColumnCuts,
+    Copies,
     Family,
     Fit,
     Sample,
@@ -326,6 +327,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         with show_progress(self.verbose), one_blas_thread():
             # one thread: sums are then the same to the bit on any number of cores
             search = _Search(table, self.n_jobs)
+            if search.needs_copies(self.n_clusters):
+                search = _Search(table, self.n_jobs, search.copies.apart())
             n_clusters = self.n_clusters
             self.criteria_ = {}
             if n_clusters is None:
@@ -418,16 +421,32 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
 class _Search:
     """Mixtures of a table, on a sample of its rows."""
 
-    def __init__(self, table: Table, n_jobs: int | None) -> None:
+    def __init__(self, table: Table, n_jobs: int | None, copies: Copies | None = None) -> None:
         self._table = table
         here = fixed_sample(table.weight, SAMPLE_ROWS)
         self.n_rows = here.size
         self._here = here
         self._samples: dict[tuple[bool, bool, bool], Sample] = {}
+        self._known_copies = copies
+        self.copies = self._sample_for(FAMILIES[0]).copies
         self._starts = Starts(self._sample_for(FAMILIES[0]), n_jobs)
         self._tried: dict[tuple[Family, int], Fit] = {}
         self._cuts: ColumnCuts | None = None
         self._counted: dict[int, LabelArray] = {}
+
+    def needs_copies(self, n_clusters: int | None) -> bool:
+        """Tell whether there are no clusters unless many near copies of a column count each.
+
+        Three columns or more that say nearly the same may all tell of the clusters. They count as
+        one only if the table has clusters all the same.
+        """
+        if n_clusters == 1 or (self.copies.apart().near == self.copies.near).all():
+            return False
+        if n_clusters is None:
+            criteria = self.criteria(min(MOST_CLUSTERS, self.n_rows))
+            return max(criteria, key=lambda n: (criteria[n], -n)) == 1
+        one = self._best(COUNTING, 1).criterion, factor_null(self._sample_for(COUNTING))
+        return self._best(COUNTING, n_clusters).criterion <= max(one)
 
     def criteria(self, most: int) -> dict[int, float]:
         """Return the criterion of the counting family for numbers of clusters, until it falls."""
@@ -482,6 +501,7 @@ class _Search:
             coarse=family.coarse,
             local=sample.local,
             null=sample.null * (len(everything.weight) / self.n_rows),
+            copies=sample.copies,
         )
         return full, polish(full, fit, max_iter=STEPS_ON_ALL_ROWS)
 
@@ -494,12 +514,21 @@ class _Search:
             if same is None:
                 compress = family.compress
                 self._samples[key] = encoded_sample(
-                    self._table, self._here, compress=compress, coarse=coarse, counting=counting
+                    self._table,
+                    self._here,
+                    compress=compress,
+                    coarse=coarse,
+                    counting=counting,
+                    copies=self._known_copies,
                 )
             else:
                 rows = same.rows, same.encoding, same.weight
                 self._samples[key] = Sample(
-                    *rows, coarse=coarse, counting=counting, local=same.local
+                    *rows,
+                    coarse=coarse,
+                    counting=counting,
+                    local=same.local,
+                    copies=same.copies,
                 )
         return self._samples[key]
 

@@ -95,11 +95,13 @@ def marginals_of(sample: Sample, fit: Fit, layout: Layout) -> Marginals:
         own = sample.level_column == column
         if fit.structure.categories[column] == NOISE:
             continue
-        here = np.exp(logs[:, own])
+        vote = sample.vote[column]
+        log = logs[:, own] / vote
+        here = np.exp(log)
         table = shares @ here
-        divergence[:, feature] = (here * (logs[:, own] - np.log(table))).sum(axis=1)
-        pair = (here[:, None] - here[None]) * (logs[:, None, own] - logs[None, :, own])
-        between[:, :, feature] = pair.sum(axis=2)
+        divergence[:, feature] = vote * (here * (log - np.log(table))).sum(axis=1)
+        pair = (here[:, None] - here[None]) * (log[:, None] - log[None])
+        between[:, :, feature] = vote * pair.sum(axis=2)
     groups = _groups(fit, numeric, category, varies, n_features)
     return Marginals(np.maximum(divergence, 0.0), between, lead, groups)
 

@@ -32,7 +32,8 @@ class Starts:
 
     def __init__(self, sample: Sample, n_jobs: int | None) -> None:
         self._weight, self._n_jobs = sample.weight, n_jobs
-        numbers, levels = sample.rows.numbers, sample.rows.levels.toarray()
+        numbers = sample.rows.numbers
+        levels = sample.rows.levels.toarray() * np.sqrt(sample.level_vote)
         by_variance = numbers / np.sqrt(np.maximum(sample.variance, 1e-300))
         shares = sample.frequency
         per_column = np.bincount(
