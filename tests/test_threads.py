@@ -302,6 +302,18 @@ def test_n_jobs_counts_from_both_ends(monkeypatch):
         assert type(effective_n_threads(n_jobs)) is int
 
 
+@pytest.mark.parametrize("value", ["x", "", "2.5", "1,1"])
+def test_a_limit_of_joblib_that_is_no_number_is_refused(monkeypatch, value):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", value)
+    for n_jobs in (None, -1):
+        with pytest.raises(ValueError, match=f"LOKY_MAX_CPU_COUNT is '{value}'; expected a whole"):
+            KMeans(2, n_jobs=n_jobs).fit(table())
+    KMeans(2, n_jobs=1).fit(table())  # asks for no number of cores
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    assert effective_n_threads() == 1
+
+
 @linux_only
 def test_affinity_is_respected(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

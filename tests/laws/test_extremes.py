@@ -5,6 +5,7 @@ import pytest
 
 from fwkmeans import (
     SYNCLUS,
+    AutoKMeans,
     AWKMeans,
     IMWKMeans,
     KMeans,
@@ -16,7 +17,7 @@ from fwkmeans.dissimilarities import Minkowski
 from fwkmeans.exceptions import UnequalSpreadWarning
 from fwkmeans.sources import MemorySource, describe
 from fwkmeans.typing import Assignment, Block
-from laws.configurations import FEW, make_rows, name_of
+from laws.configurations import FEW, REPRESENTATIVE, make_rows, name_of
 
 pytestmark = pytest.mark.filterwarnings(
     f"ignore::{UnequalSpreadWarning.__module__}.UnequalSpreadWarning"
@@ -78,6 +79,31 @@ def test_a_row_without_weight_may_hold_any_number(configuration, rng):
         np.testing.assert_array_equal(model.cluster_centers_, alone.cluster_centers_)
         np.testing.assert_array_equal(model.predict(rows), model.labels_)
         assert np.isfinite(model.transform(rows)).all()
+
+
+@pytest.mark.parametrize("size", [1e-145, 1e-140, 1e-135, 1e-60, 1.0])
+@pytest.mark.parametrize("configuration", REPRESENTATIVE, ids=name_of)
+def test_what_numpy_says_of_the_users_numbers_is_nothing_to_ours(configuration, size, rng):
+    size **= 2.0 / configuration.power  # its powers are as large
+    X = size * make_rows(rng, 40, 4)
+    fits = []
+    for settings in ({}, {"all": "raise"}):
+        model = configuration.estimator(3, 4, n_init=2, random_state=0, data=size)
+        with np.errstate(**settings):
+            fits.append([*vars(model.fit(X)).items(), ("transform", model.transform(X))])
+            assert np.isfinite([model.score(X)]).all()
+        np.testing.assert_array_equal(model.predict(X), model.labels_)
+    for (name, one), (_, other) in zip(*fits, strict=True):
+        if name == "transform" or (name.endswith("_") and isinstance(one, np.ndarray | float)):
+            np.testing.assert_array_equal(one, other, err_msg=name)
+
+
+def test_densities_of_far_rows_underflow_silently(rng):
+    X = rng.normal(size=(200, 3)) + 4.0 * rng.integers(0, 3, (200, 1))
+    with np.errstate(all="raise"):
+        model = AutoKMeans(3).fit(X)
+        for method in (model.predict, model.transform, model.predict_proba, model.score):
+            assert np.isfinite(method(X * 1e4)).all()
 
 
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 5.0, np.inf])

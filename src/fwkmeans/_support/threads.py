@@ -44,7 +44,13 @@ def _n_allowed() -> int:
 @functools.lru_cache(maxsize=8)
 def _n_cores(affinity: frozenset[int] | None, limit: str | None) -> int:
     """Return the number of cores, asked once for each affinity: joblib reads files for it."""
-    return max(1, int(joblib.cpu_count()))
+    try:
+        return max(1, int(joblib.cpu_count()))
+    except ValueError:
+        raise ValueError(
+            f"The environment variable LOKY_MAX_CPU_COUNT is {limit!r}; expected a whole number, "
+            "the most cores that joblib and fits may use. Change it, or remove it."
+        ) from None
 
 
 def _may_run_on() -> frozenset[int] | None:

@@ -35,8 +35,11 @@ def caller_outside() -> FrameType:
 
 
 def silent_overflow() -> AbstractContextManager[Any]:
-    """Let NumPy say nothing of numbers that overflow, which are refused in words later."""
-    return np.errstate(over="ignore", invalid="ignore")
+    """Let NumPy say nothing of numbers that overflow, which are refused in words later.
+
+    Nor of those that underflow: they are zero, whatever the caller has NumPy say of its own.
+    """
+    return np.errstate(over="ignore", under="ignore", invalid="ignore")
 
 
 def _package(frame: FrameType) -> str:

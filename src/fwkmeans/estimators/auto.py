@@ -324,7 +324,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
                 f"n_clusters={self.n_clusters}. Ask for fewer clusters."
             )
         table = table_of(given.source)
-        with show_progress(self.verbose), one_blas_thread():
+        with show_progress(self.verbose), one_blas_thread(), np.errstate(under="ignore"):
             # one thread: sums are then the same to the bit on any number of cores
             search = _Search(table, self.n_jobs)
             if search.needs_copies(self.n_clusters):
@@ -415,7 +415,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         check_is_fitted(self)
         source = self._opened(X, sample_weight, reset=False, device=device).source
         source_of_gaps(self, source, self._view, count_faults(source), reset=False)  # checks it
-        return source.run(self._densities(source, keep))
+        with np.errstate(under="ignore"):
+            return source.run(self._densities(source, keep))
 
 
 class _Search:
