@@ -19,7 +19,7 @@ from fwkmeans import AutoKMeans, AWKMeans, FGKMeans, KMeans, WKMeans
 from fwkmeans._tabular import reading
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli import main
-from fwkmeans.cli.columns import Roles, choose_columns
+from fwkmeans.cli.columns import Roles, choose_columns, with_shares
 from fwkmeans.cli.models import NAMES, choose
 from fwkmeans.cli.numbers import tendency_lines
 from fwkmeans.datasets import load_uci
@@ -573,3 +573,20 @@ def test_rows_without_a_value_in_columns_that_vary_are_filled(run, write):
     rows[5] = rows[9] = "births,,1.5"
     done = run("fit", write("u.csv", "what,a,b\n" + "\n".join(rows) + "\n"))
     assert "2 missing cells were ignored" in done.out
+
+
+def test_what_may_be_a_key_is_told_with_its_weight(run, write):
+    rng = np.random.default_rng(0)
+    rising = np.sort(rng.choice(10**9, 60, replace=False))
+    rows = [f"{rising[i]},{rng.normal():.3f},{rng.normal():.3f}" for i in range(60)]
+    path = write("t.csv", "\n".join(["size,x,y", *rows]) + "\n")
+    done = run("fit", path, "-k", 2, "-a", "k-means")
+    assert "Note: Column 'size' may be a key or a code" in done.out
+    assert "--numeric size. It has 33% of the weight." in done.out
+    assert "It has up to 33% of the weight." in run("compare", path, "-k", 2, "-a", "k-means").out
+    assert "may be a key" not in run("fit", path, "-k", 2, "--numeric", "size").out
+    first, others = with_shares({"a": "A.", "b": "B."}, {"a": 0.51, "b": 0.4})
+    assert first == [
+        "The clusters follow the column 'a' more than all others. A. It has 51% of the weight."
+    ]
+    assert others == ["B. It has 40% of the weight."]

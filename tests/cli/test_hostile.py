@@ -21,8 +21,8 @@ from click.testing import CliRunner
 
 from fwkmeans._tabular import reading
 from fwkmeans._tabular.format import Format
+from fwkmeans._tabular.roles import stand_ins
 from fwkmeans.cli import main, progress
-from fwkmeans.cli.columns import stand_ins
 from fwkmeans.cli.errors import sentence_of, with_option
 
 from .conftest import columns_of

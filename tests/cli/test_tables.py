@@ -13,11 +13,11 @@ import pyarrow.parquet
 import pytest
 
 from fwkmeans._tabular import reading
+from fwkmeans._tabular import roles as columns
 from fwkmeans._tabular.format import Format
-from fwkmeans.cli import columns
+from fwkmeans._tabular.kinds import kind_of
 from fwkmeans.cli.columns import Roles, choose_columns
 from fwkmeans.cli.errors import InputError, sentence_of
-from fwkmeans.cli.kinds import kind_of
 
 from .conftest import columns_of
 
@@ -316,7 +316,8 @@ def test_columns_are_what_a_person_would_say(name, cells, use, why):
 
 def test_one_table_says_what_is_done_with_each_column(run, mixed):
     done = run("fit", mixed, "-k", 3, "--columns", "--labels", "group", "--drop", "yes")
-    lines = [line.split(maxsplit=2) for line in done.out.splitlines() if line][2:]
+    assert "\nNote: Left out: 'key' (every row has a text of its own" in done.out
+    lines = [line.split(maxsplit=2) for line in done.out.splitlines() if line][2:-1]
     assert [(line[0], line[1]) for line in lines] == [
         ("key", "left"),
         ("size", "number"),
@@ -382,8 +383,8 @@ def test_doubts_are_said():
     assert any(
         "'comma' looks like numbers with a decimal comma: add --decimal ," in n for n in notes
     )
-    assert any("because of 'n.d.'" in n and "--numeric few --na 'n.d.'" in n for n in notes)
-    assert "'stray' (numbers, but for 'n.d.'? then name those with --na)" in notes[0]
+    assert any("because of 'n.d.'" in n and "add --numeric few --coerce" in n for n in notes)
+    assert "'stray' (numbers, but for 'n.d.'? then name those with --na, or take" in notes[0]
     assert "'many' (30 different texts in 40 rows, as names or keys)" in notes[0]
     assert any("--labels class" in n for n in notes)
     assert not any(

@@ -104,13 +104,17 @@ def choose_command(
         _draw(result, name, picture)
     if as_json:
         written = {} if picture is None else {"plot": picture}
-        echo_json({"table": name} | result | {"notes": chosen.notes, "written": written})
+        echo_json(
+            {"table": name}
+            | result
+            | {"notes": [*chosen.notes, *chosen.doubtful.values()], "written": written}
+        )
         return
     for line in _lines(name, table, roles, result):
         click.echo(harmless(line))
     if picture is not None:
         click.echo(f"Wrote the plot to {picture}")
-    for text in chosen.notes:
+    for text in [*chosen.notes, *chosen.doubtful.values()]:
         click.echo(harmless(f"Note: {text}"))
 
 

@@ -11,7 +11,7 @@ import click
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import aligned, count, for_terminal, harmless, has_blocks, percent
 from fwkmeans._tabular.format import Format
-from fwkmeans.cli.columns import Chosen, Roles, check_keys, read_columns
+from fwkmeans.cli.columns import Chosen, Roles, check_keys, read_columns, with_shares
 from fwkmeans.cli.models import AUTO, Choice, FitOptions, build, choose, every_choice
 from fwkmeans.cli.options import (
     SectionedCommand,
@@ -94,6 +94,12 @@ def compare(
     if not result["algorithms"]:
         reasons = {one["reason"] for one in result["skipped"]}
         raise InputError(next(iter(reasons)) if len(reasons) == 1 else " ".join(sorted(reasons)))
+    most = {
+        column: max(one["weights"].get(column, 0.0) for one in result["algorithms"])
+        for column in chosen.doubtful
+    }
+    first, others = with_shares(chosen.doubtful, most)
+    chosen.notes.extend(said.replace("It has ", "It has up to ") for said in [*first, *others])
     labels = {one["name"]: one.pop("labels") for one in result["algorithms"]}
     labels |= {"consensus": result["consensus"].pop("labels")} if result["consensus"] else {}
     if out is not None:

@@ -80,7 +80,7 @@ class Explorer:
             "algorithm": AUTO,
             "clusters": clusters,
             "most_clusters": min(MOST_CLUSTERS, features.num_rows - 1),
-            "notes": self.chosen.notes,
+            "notes": [*self.chosen.notes, *self.chosen.doubtful.values()],
         }
 
     def read(self, request: Any) -> Settings:

@@ -9,7 +9,7 @@ import click
 
 from fwkmeans._support.text import count, harmless
 from fwkmeans._tabular.format import Format
-from fwkmeans.cli.columns import Chosen, Roles, check_keys, read_columns
+from fwkmeans.cli.columns import Chosen, Roles, check_keys, read_columns, with_shares
 from fwkmeans.cli.models import NAMES, FitOptions, choose, treatment
 from fwkmeans.cli.options import (
     SectionedCommand,
@@ -153,6 +153,9 @@ def fit(
             random_state=options.seed,
             sizes=None if streamed is None else streamed.sizes(pipeline),
         )
+    shares = {one["name"]: one["weight"] for one in summary["features"]}
+    keys, perhaps_keys = with_shares(chosen.doubtful, shares)
+    fitted = fitted._replace(doubts=[*keys, *fitted.doubts])
     _tell_page(summary, fitted, chosen)
     written: dict[str, str] = {}
     lost: list[str] = []
@@ -181,7 +184,7 @@ def fit(
         written["report"] = report
     missing = treatment(choice, options, chosen.features)
     n_missing = chosen.n_missing if streamed is None else streamed.n_missing
-    notes = [*chosen.notes, *_about_missing(missing, n_missing), *lost]
+    notes = [*chosen.notes, *perhaps_keys, *_about_missing(missing, n_missing), *lost]
     if as_json:
         notes += [one.text for one in warned]
         number = {"chosen": fitted.chosen, "tendency": fitted.tendency, "scores": fitted.scores}

@@ -52,7 +52,10 @@ _SECTIONS = {
         "Results",
     ),
     **dict.fromkeys(
-        ("categorical", "numeric", "drop", "id", "labels", "keys", "dates", "show_columns"),
+        (
+            *("use", "categorical", "numeric", "coerce", "drop", "id", "labels", "keys", "dates"),
+            "show_columns",
+        ),
         "Columns",
     ),
     **dict.fromkeys(("missing", "standardize", "starts", "seed", "jobs"), "Details"),
@@ -251,9 +254,15 @@ _STREAM = (
 )
 
 _ROLES = (
+    _columns("--use", "Columns to use, and no others: a,b or patterns such as 'temp_*'."),
     _columns("--categorical", "Columns that hold categories (text and true/false do anyway)."),
     _columns("--numeric", "Columns that hold numbers."),
-    _columns("--drop", "Columns to leave out: a,b,c."),
+    _columns("--drop", "Columns to leave out: a,b,c or patterns such as 'temp_*'."),
+    click.option(
+        "--coerce",
+        is_flag=True,
+        help="Take cells of --numeric columns that are no numbers as missing, and count them.",
+    ),
     _columns("--id", "Keys of the rows: not clustered, kept in --out."),
     labels_option,
     click.option(
@@ -340,7 +349,9 @@ dask_option = click.option(
 #: Whether a table is read in blocks, as `streaming`.
 stream_options = _gathered("streaming", _STREAM, "stream memory", Streaming)
 #: What the columns of a table are, as `roles`.
-column_options = _gathered("roles", _ROLES, "categorical numeric drop id labels dates", Roles)
+column_options = _gathered(
+    "roles", _ROLES, "use categorical numeric drop coerce id labels dates", Roles
+)
 #: What all algorithms have, as `options`.
 fit_options = _gathered(
     "options", _FIT, "clusters missing standardize starts seed jobs", FitOptions

@@ -222,15 +222,15 @@ def echo_json(content: Mapping[str, Any]) -> None:
 
 def show_uses(chosen: Chosen, as_json: bool) -> None:
     """Print what is done with each column, and what was guessed about the table."""
+    notes = [*chosen.notes, *chosen.doubtful.values()]
     if as_json:
         uses = [one._asdict() for one in chosen.uses]
-        echo_json({"columns": uses, "notes": chosen.notes})
+        echo_json({"columns": uses, "notes": notes})
         return
     for line in [*use_lines(chosen.uses), ""]:
         click.echo(harmless(line))
-    for text in chosen.notes:
-        if not text.startswith("Left out"):
-            click.echo(harmless(f"Note: {text}"))
+    for text in notes:
+        click.echo(harmless(f"Note: {text}"))
 
 
 def note(text: str) -> None:

@@ -20,19 +20,18 @@ from fwkmeans._support.files import replacing
 from fwkmeans._support.optional import require
 from fwkmeans._tabular.delimited import given_names
 from fwkmeans._tabular.format import Format, Style
+from fwkmeans._tabular.kinds import kind_of
 from fwkmeans._tabular.readers import BlockReader, MappedReader, open_reader
 from fwkmeans._tabular.readers.text import TextReader
 from fwkmeans._tabular.reading import in_common_types
-from fwkmeans.cli.columns import (
+from fwkmeans._tabular.roles import (
     Chosen,
     Roles,
     choose_columns,
     count_missing,
     match_columns,
-    said_left_out,
 )
 from fwkmeans.cli.errors import raise_if_stopped, with_option
-from fwkmeans.cli.kinds import kind_of
 from fwkmeans.cli.output import no_formulas, style_for
 from fwkmeans.cli.progress import working
 from fwkmeans.cli.rows import ADDED, about_rows
@@ -140,31 +139,21 @@ class Streamed:
     def _columns(self, first: Any, sample: Any, roles: Roles) -> Chosen:
         """Choose columns by the rows that are looked at; drop those that number the rows."""
         arrow = require("pyarrow", "Tables", "io")
-        told = {*roles.categorical, *roles.numeric, *roles.drop, *roles.id, roles.labels}
         counters = {}
         for column, values in zip(first.column_names, first.columns, strict=True):
             kind = kind_of(arrow, values, column)
-            is_counter = arrow.types.is_integer(values.type) and "number" in kind.why
-            if column not in told and kind.use == "left out" and is_counter:
-                counters[column] = kind.why
+            if kind.use == "left out" and kind.why.startswith(("it numbers", "it counts")):
+                counters[column] = kind
         is_text = isinstance(self._inner, TextReader)
-        narrowed = roles._replace(drop=[*roles.drop, *counters])
         try:
             chosen = choose_columns(
-                sample, narrowed, self._name, self._how.missing, is_text=is_text
+                sample, roles, self._name, self._how.missing, is_text=is_text, known=counters
             )
         except InputError as error:
             raise InputError(f"{error} ({self._said()})") from None
-        uses = [
-            one._replace(why=counters[one.column]) if one.column in counters else one
-            for one in chosen.uses
-        ]
         found = self._inner.remarks.found(chosen.features.column_names)
-        left_out = {**counters, **chosen.left_out}
-        notes = [one for one in chosen.notes if not one.startswith("Left out: ")]
-        notes = [said_left_out(left_out), *notes] if left_out else notes
-        notes = [*(with_option(*remark) for remark in found), *notes, f"{self._said()}."]
-        return chosen._replace(uses=uses, left_out=left_out, notes=notes)
+        notes = [*(with_option(*remark) for remark in found), *chosen.notes, f"{self._said()}."]
+        return chosen._replace(notes=notes)
 
     def _said(self) -> str:
         """Return what was looked at, as a sentence without its period."""
