@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
-
-pa = pytest.importorskip("pyarrow")
 
 from fwkmeans._support.errors import InputError
 from fwkmeans._tabular.kinds import key_in
