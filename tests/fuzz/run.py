@@ -15,6 +15,7 @@ import contextlib
 import faulthandler
 import importlib
 import multiprocessing
+import os
 import sys
 import tempfile
 import time
@@ -29,6 +30,8 @@ if __name__ == "__main__":  # pytest does the same for the tests
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
 FUZZERS: tuple[str, ...] = ("fits", "models", "tables")
+if hasattr(os, "fork"):
+    FUZZERS += ("forks",)
 SPAWN = multiprocessing.get_context("spawn")
 
 #: A case that takes longer has failed.
