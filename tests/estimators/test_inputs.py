@@ -67,8 +67,22 @@ def test_text_columns_are_named(method, rng, df_module):
         call(model, method, bad)
 
 
-def test_text_in_arrays_is_refused():
-    with pytest.raises(ValueError, match=r"could not convert|not numeric"):
+@pytest.mark.parametrize("form", [np.array, np.ndarray.tolist], ids=["array", "list"])
+@pytest.mark.parametrize("method", METHODS)
+def test_text_in_arrays_is_named(method, form, rng):
+    X = make_rows(rng, 60, 3)
+    model = KMeans(3, random_state=0).fit(X)
+    cells = X.astype(object)
+    cells[:, 1] = [str(value) for value in X[:, 1]]  # text, but numbers
+    np.testing.assert_array_equal(call(model, method, form(cells)), call(model, method, X))
+    cells[7, 2] = "blue"
+    message = r"Not numeric: column 2 of X \(text such as 'blue'\)\. KMeans takes.*TableEncoder"
+    with pytest.raises(ValueError, match=message):
+        call(model, method, form(cells))
+
+
+def test_arrays_of_text_are_refused():
+    with pytest.raises(ValueError, match=r"columns 0, 1 of X \(text such as 'a', 'b'\)"):
         KMeans(2).fit(np.array([["a", "b"], ["c", "d"], ["e", "f"]]))
 
 

@@ -420,6 +420,36 @@ def refuse_text(X: Any, who: str, about: str = "") -> None:
         )
 
 
+def refuse_words(X: Any, who: str) -> None:
+    """Raise if a cell of an array or of a list of rows is text that is no number."""
+    try:
+        cells = np.asarray(X, dtype=object)
+    except ValueError:  # no table at all
+        return
+    words: dict[int, str] = {}
+    for place, column in enumerate(cells.T if cells.ndim == 2 else ()):
+        for cell in column:
+            if isinstance(cell, str) and not _is_number(cell):
+                words[place] = cell
+                break
+    if words:
+        text = [place in words for place in range(cells.shape[1])]
+        shown = ", ".join(repr(str(word)) for word in [*words.values()][:3])
+        raise ValueError(
+            f"Not numeric: {describe_columns(text, None)} of X (text such as {shown}). {who} takes "
+            "numbers: encode categories with fwkmeans.preprocessing.TableEncoder, or drop the "
+            "column."
+        )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
 def _can_be_numeric(dtype: Any) -> bool:
     # object columns of pandas may hold numbers: scikit-learn's conversion decides
     return bool(dtype.is_numeric()) or isinstance(dtype, nw.Boolean | nw.Object | nw.Unknown)

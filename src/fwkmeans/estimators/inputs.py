@@ -26,6 +26,7 @@ from fwkmeans._tabular.columns import (
     is_frame,
     read_numeric,
     refuse_text,
+    refuse_words,
     resolve_columns,
 )
 from fwkmeans._tabular.layout import numeric_layout
@@ -151,9 +152,13 @@ def _open_rows(
         rows = read_numeric(X, np.arange(X.shape[1]))
     else:
         # our own check names the columns that are not finite
-        rows = validate_data(
-            estimator, X, reset=reset, dtype=float_types(X), ensure_all_finite=False
-        )
+        try:
+            rows = validate_data(
+                estimator, X, reset=reset, dtype=float_types(X), ensure_all_finite=False
+            )
+        except ValueError:
+            refuse_words(X, type(estimator).__name__)
+            raise
         rows = np.asarray(rows)
     weights = check_sample_weight(sample_weight, len(rows))
     return Input(MemorySource(rows, weights, n_threads), None, rows)
