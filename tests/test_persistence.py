@@ -33,6 +33,7 @@ from fwkmeans.centers import MinkowskiCenter
 from fwkmeans.dissimilarities import Minkowski
 from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.exceptions import ModelFileError
+from fwkmeans.fitted import FittedView
 from fwkmeans.persistence import VERSION, load_model, save_model
 from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
 from fwkmeans.weighting import EntropyWeights, WeightRule
@@ -540,6 +541,24 @@ def test_parameters_and_fields_are_checked(saved, tmp_path):
     model._memory.clear()
     save_model(model, tmp_path / "bad.fwk")
     refuse((tmp_path / "bad.fwk").read_bytes(), tmp_path, "when used|damaged")
+
+
+def test_names_and_groups_come_back_and_are_checked(rng, tmp_path):
+    model = WKMeans(3, random_state=0).fit(table(rng))
+    FittedView.of(model).name_clusters(("giants", "the rest"), np.array([0, 1, 0]))
+    again = round_trip(model, tmp_path)
+    naming = FittedView.of(again).naming
+    assert naming.names == ("giants", "the rest")
+    assert naming.groups.tolist() == [0, 1, 0]
+    for names, groups in (
+        (("a",), [0, 1, 0]),
+        (("a", "b"), [0, 1]),
+        (("a", "b"), [0, 1, 2]),
+        (("a", 1), [0, 1, 0]),
+    ):
+        FittedView.of(model).name_clusters(names, np.array(groups))
+        save_model(model, tmp_path / "bad.fwk")
+        refuse((tmp_path / "bad.fwk").read_bytes(), tmp_path, "damaged")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")

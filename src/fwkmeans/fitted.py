@@ -5,7 +5,7 @@ Nothing else above `fwkmeans.estimators` reads private attributes of estimators.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -17,6 +17,19 @@ from fwkmeans.estimators.shares import counted_weights, has_group_weights
 from fwkmeans.estimators.starts import draws_nothing
 from fwkmeans.typing import Description, FloatArray, IntArray, Pass
 from fwkmeans.weighting import UniformWeights
+
+
+class Naming(NamedTuple):
+    """What people call the clusters of a model, and which of them they take for one."""
+
+    names: tuple[str, ...]  # of the clusters, or of the groups
+    groups: IntArray  # (n_clusters,) the group of each cluster; each is its own if none are merged
+    objective: float  # of the fit that they are about
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether a group has several clusters."""
+        return len(self.names) < len(self.groups)
 
 
 class FittedView:
@@ -100,6 +113,19 @@ class FittedView:
         how = getattr(model, "weight_init", "uniform")
         weights_drawn = isinstance(how, str) and how == "random"
         return draws_nothing(model) and not (weights_drawn or candidates_drawn)
+
+    @property
+    def naming(self) -> Naming | None:
+        """What its clusters were called; None if they have no names, or if it was fitted again."""
+        found: Naming | None = getattr(self._estimator, "_naming", None)
+        if found is None or found.objective != float(self._estimator.inertia_):
+            return None
+        return found if len(found.groups) == len(self._estimator.feature_weights_) else None
+
+    def name_clusters(self, names: tuple[str, ...], groups: IntArray) -> None:
+        """Keep names with the model."""
+        model: Any = self._estimator
+        model._naming = Naming(names, groups, float(model.inertia_))
 
     # ---- the state ------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.constraints import check_parameters
 from fwkmeans.estimators.groups import groups_of_estimator, resolve_groups
 from fwkmeans.exceptions import ModelFileError
-from fwkmeans.fitted import FittedView
+from fwkmeans.fitted import FittedView, Naming
 from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
 from fwkmeans.typing import Description, Pass
 from fwkmeans.weighting import WEIGHT_RULES
@@ -66,7 +66,7 @@ _PARTS: tuple[type, ...] = (
     *CENTER_RULES.values(),
 )
 _RECORDS: tuple[type, ...] = (
-    *(Coding, Description, Layout, Recipe),
+    *(Coding, Description, Layout, Naming, Recipe),
     *(Block, Encoding, Parameters, FeatureGroup, Marginals),  # of AutoKMeans
 )
 
@@ -404,6 +404,18 @@ def _marginals(value: Any, sizes: Mapping[str, int]) -> bool:
     )
 
 
+def _naming(value: Any, sizes: Mapping[str, int]) -> bool:
+    groups = _array("i8", "clusters", lowest=0)
+    return (
+        isinstance(value, Naming)
+        and isinstance(value.names, tuple)
+        and all(isinstance(name, str) for name in value.names)
+        and groups(value.groups, sizes)
+        and np.array_equal(np.unique(value.groups), np.arange(len(value.names)))
+        and _real(value.objective, sizes)
+    )
+
+
 def _anything(value: Any, sizes: Mapping[str, int]) -> bool:
     return True  # checked with the rest of the model
 
@@ -422,6 +434,7 @@ _CLUSTERS: dict[str, Check] = {
     "inertia_": _real,
     "_frequencies": _array("f8", "clusters", None, lowest=0),
     "_memory": _memory_of_weights,
+    "_naming?": _naming,
     "_parts": _anything,
     "_table": _anything,
 }

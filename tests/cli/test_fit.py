@@ -98,22 +98,24 @@ def test_text_says_what_matters(run, iris_path):
     arguments = ("fit", iris_path, "-k", 3, "-a", "AWK", "-p", "beta=2", "--labels", "class")
     text, summary = run(*arguments).out, run(*arguments, "--json").json
     assert text.startswith("iris.csv: 150 rows, 4 columns, 3 clusters by AWK (beta=2)\n")
-    for cluster in summary["clusters"]:
-        heading = f"cluster {cluster['number']} ({cluster['size']} rows, "
-        assert heading in text
-        assert cluster["name"] in " ".join(text.split())
-    line = r"^  (\w+)\s+>?([\d.]+)%  ([█▉▊▋▌▍▎▏]+)\s+weight ([\d.]+)%$"
+    for cluster in summary["clusters"]:  # people count from 1; a name is on one line
+        heading = f"Cluster {cluster['number'] + 1} ({cluster['size']} rows, "
+        assert re.search(rf"^{re.escape(heading)}.*{re.escape(cluster['name'])}$", text, re.M)
+        assert f"rule: {cluster['rule']['text']}" in " ".join(text.split())
+    line = r"^  (\w+)\s+(.*?)\s*>?([\d.]+)%  ([█▉▊▋▌▍▎▏]+)\s+weight ([\d.]+)%$"
     shares = re.findall(line, text, flags=re.MULTILINE)
     expected = [
-        (name, share, cluster["weights"][name])
-        for cluster in summary["clusters"]
-        for name, share in sorted(cluster["separation"].items(), key=lambda one: -one[1])
-        if share >= 0.05
+        (one["name"], "", one["separation"], one["weight"], 20) for one in summary["features"]
     ]
-    assert [name for name, *_ in shares] == [name for name, *_ in expected]
-    for (_, shown, bar, beside), (_, share, weight) in zip(shares, expected, strict=True):
+    expected += [
+        (one["column"], one["text"], one["share"], cluster["weights"][one["column"]], 10)
+        for cluster in summary["clusters"]
+        for one in cluster["separates"]
+    ]
+    assert [found[:2] for found in shares] == [one[:2] for one in expected]
+    for (*_, shown, bar, beside), (*_, share, weight, width) in zip(shares, expected, strict=True):
         assert float(shown) == pytest.approx(100 * share, abs=1.0)  # >99% is not 100%
-        assert len(bar) == pytest.approx(20 * share, abs=1.1)
+        assert len(bar) == pytest.approx(width * share, abs=1.1)
         assert float(beside) == pytest.approx(100 * weight, abs=0.51)
     assert f"Stability: {summary['stability']['median']:.2f}, stable" in text
     assert f"Agreement with 'class': ARI {summary['agreement']['ari']:.2f}" in text
@@ -124,7 +126,7 @@ def test_equal_weights_are_said_once(run, iris_path):
     text = run("fit", iris_path, "-k", 3, "-a", "K-Means", "--drop", "class").out
     assert "All columns have the same weight." in " ".join(text.split())
     assert "weight 2" not in text
-    assert len(re.findall(r"^cluster \d \(\d+ rows, ", text, flags=re.MULTILINE)) == 3
+    assert len(re.findall(r"^Cluster \d \(\d+ rows, ", text, flags=re.MULTILINE)) == 3
 
 
 def test_stability_is_always_told(run, iris_path, write):
@@ -178,8 +180,8 @@ def test_stdin_and_stdout(run, iris_path, iris):
     done = run(*arguments, "--only-labels", stdin=text)
     header, *rows = done.out.splitlines()
     model = make_pipeline(RangeStandardizer(), KMeans(3, random_state=0)).fit(iris.data)
-    assert header == "cluster"
-    assert [int(row) for row in rows] == model[-1].labels_.tolist()
+    assert header == "cluster,cluster_name"
+    assert [int(row.split(",")[0]) for row in rows] == model[-1].labels_.tolist()
     assert done.err.startswith("stdin: 150 rows")
 
 
@@ -189,8 +191,8 @@ def test_labels_as_other_files(run, mixed, tmp_path):
     run(*common, "--out", "l.tsv")
     table = pyarrow.parquet.read_table(tmp_path / "l.parquet")
     lines = (tmp_path / "l.tsv").read_text().splitlines()
-    assert table.column_names == ["key", "cluster"]
-    assert lines[0] == "key\tcluster"
+    assert table.column_names == ["key", "cluster", "cluster_name"]
+    assert lines[0] == "key\tcluster\tcluster_name"
     assert [line.split("\t")[1] for line in lines[1:]] == [
         str(x) for x in table["cluster"].to_pylist()
     ]
@@ -530,17 +532,20 @@ def test_the_table_is_written_as_it_was(mark, stream, run, write):
     out = path.with_name("out.csv")
     lines = out.read_bytes().removeprefix(mark).decode().splitlines()
     assert out.read_bytes().startswith(mark)
-    assert lines[0] == "größe;a;b;cluster;distance;confidence"
+    assert lines[0] == "größe;a;b;cluster;cluster_name;distance;confidence"
     assert [line.split(";")[:3] for line in lines[1:]] == [row.split(";") for row in rows]
-    assert all("," in line.split(";")[4] and "." not in line for line in lines[1:])
+    for line in lines[1:]:
+        distance, confidence = line.split(";")[5:]
+        assert "," in distance
+        assert "." not in distance + confidence
     again = reading.read_table(str(out), Format()).table
-    assert [str(one) for one in again.schema.types][3:5] == ["int64", "double"]
+    assert [str(one) for one in again.schema.types][3:6] == ["int64", "string", "double"]
     run("fit", path, "-k", "2", "--out", "out.tsv", *stream)
     assert path.with_name("out.tsv").read_text(encoding="utf-8-sig").startswith("größe\ta\tb\tclus")
     apart = run("predict", "t.fwk", path, "--id", "größe", "--distances", *stream).out
-    assert apart.splitlines()[0] == "größe;cluster;distance_0;distance_1"
+    assert apart.splitlines()[0] == "größe;cluster;cluster_name;distance_0;distance_1"
     assert apart.splitlines()[1].startswith("n0;")
-    assert "." not in apart
+    assert "." not in "".join(line.split(";")[-1] for line in apart.splitlines())
 
 
 def test_text_of_windows_is_written_with_the_mark_of_utf_8(run, write):

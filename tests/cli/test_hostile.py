@@ -253,8 +253,8 @@ def test_columns_of_many_categories_do_not_matter_most(run, levels):
     for cluster in found["clusters"]:
         own = [share / equal[name] for name, share in cluster["top"]]
         assert own == sorted(own, reverse=True)
-        best = max(cluster["separation"], key=cluster["separation"].get)
-        assert f", {cluster['weights'][best] / equal[best]:.1f} times" in text
+    best = found["features"][0]
+    assert f", {best['weight'] / best['equal_weight']:.1f} times" in text
     assert "how many times an equal weight that is" in " ".join(text.split())
     assert any("'noise' has" in note and "--drop noise" in note for note in found["notes"])
     assert "noise" not in found["headline"][2]  # which is about weights

@@ -31,7 +31,11 @@ def parsed(text):
 
 def test_training_rows_get_their_labels(run, model, mixed):
     columns = parsed(run("predict", "m.fwk", mixed).out)
-    assert columns == {"cluster": [str(label) for label in model[-1].labels_]}
+    names = model[-1]._naming.names
+    assert len(set(names)) == 3
+    assert columns["cluster"] == [str(label) for label in model[-1].labels_]
+    assert columns["cluster_name"] == [names[label] for label in model[-1].labels_]
+    assert len(columns) == 2
 
 
 def test_columns_are_found_by_name(run, model, mixed, write):
@@ -43,7 +47,10 @@ def test_columns_are_found_by_name(run, model, mixed, write):
     done = run("predict", "m.fwk", path, "--id", "key", "--distances", "--out", "out.csv")
     assert "Wrote the clusters of 60 rows to out.csv" in done.out
     found = columns_of("out.csv", ";")  # separated as the table
-    assert list(found) == ["key", "cluster", "distance_0", "distance_1", "distance_2"]
+    assert list(found) == [
+        *("key", "cluster", "cluster_name"),
+        *(f"distance_{k}" for k in range(3)),
+    ]
     assert found["key"] == columns["key"]
     assert found["cluster"] == [str(label) for label in model[-1].labels_]
     nearest = np.argmin([np.array(found[f"distance_{k}"], float) for k in range(3)], axis=0)

@@ -78,7 +78,7 @@ def test_a_table_in_blocks_is_clustered_as_in_memory(run, table, kind):
     assert same_partition(found, clusters("memory.csv"))
     sizes_found = np.bincount(found)
     for k, size in enumerate(sizes_found):
-        assert f"cluster {k} ({size} rows" in done.out
+        assert f"Cluster {k + 1} ({size} rows" in done.out
     predicted = run("predict", "m.fwk", given, "--stream", "--id", "row", "--out", "p.parquet")
     assert "Wrote the clusters of 900 rows" in predicted.out
     frame = pd.read_parquet("p.parquet")
@@ -87,14 +87,21 @@ def test_a_table_in_blocks_is_clustered_as_in_memory(run, table, kind):
     assert not [one for one in os.listdir() if one.startswith(".")]
 
 
-def test_what_is_written_is_the_file_with_three_columns_more(run, table):
+def test_what_is_written_is_the_file_with_four_columns_more(run, table):
     table.to_csv("table.csv", index=False)
     run("fit", "table.csv", *FIT, "--stream", "--out", "out.csv")
     run("fit", "table.csv", *FIT, "--out", "memory.csv")
     with open("out.csv") as one, open("memory.csv") as other, open("table.csv") as first:
         mine, theirs, original = (list(csv.reader(file)) for file in (one, other, first))
-    assert mine[0] == theirs[0] == [*original[0], "cluster", "distance", "confidence"]
-    assert [row[:-3] for row in mine] == original
+    assert (
+        mine[0]
+        == theirs[0]
+        == [
+            *original[0],
+            *("cluster", "cluster_name", "distance", "confidence"),
+        ]
+    )
+    assert [row[:-4] for row in mine] == original
     np.testing.assert_allclose(
         [float(row[-2]) for row in mine[1:]], [float(row[-2]) for row in theirs[1:]], rtol=0.05
     )
@@ -103,7 +110,7 @@ def test_what_is_written_is_the_file_with_three_columns_more(run, table):
     )
     assert "Wrote the labels to l.csv" in only.out
     with open("l.csv") as file:
-        assert next(csv.reader(file)) == ["row", "cluster"]
+        assert next(csv.reader(file)) == ["row", "cluster", "cluster_name"]
 
 
 @pytest.mark.long

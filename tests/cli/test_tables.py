@@ -346,7 +346,7 @@ def test_dates_are_used_if_asked_for(dates, run, write, tmp_path):
     run(*arguments, "-m", "m.fwk", "-o", "fitted.csv")
     run("predict", "m.fwk", path, "--id", "k,g", "-o", "predicted.csv")
     fitted, predicted = columns_of("fitted.csv"), columns_of("predicted.csv")
-    assert list(fitted) == list(predicted) == ["k", "g", "cluster"]
+    assert list(fitted) == list(predicted) == ["k", "g", "cluster", "cluster_name"]
     assert fitted == predicted
 
 

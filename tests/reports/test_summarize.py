@@ -77,7 +77,7 @@ def test_summary_is_ready_for_json(name):
     summary = summary_of(name)
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert set(summary) >= KEYS
-    assert summary["version"] == 2
+    assert summary["version"] == 3
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -104,9 +104,10 @@ def test_columns_are_sorted_by_what_separates_and_tops_by_weight(name):
         shown = [share / equal[name] for name, share in cluster["top"]]
         own = [share / equal[name] for name, share in cluster["weights"].items() if equal[name]]
         np.testing.assert_allclose(shown, sorted(own, reverse=True)[: len(shown)], atol=1e-9)
-        best = [share for _, share, _ in cluster["separates"]]
+        best = [claim["share"] for claim in cluster["separates"]]
         assert best == sorted(best, reverse=True)
-        assert all(cluster["separation"][name] == share for name, share, _ in cluster["separates"])
+        for claim in cluster["separates"]:
+            assert cluster["separation"][claim["column"]] == claim["share"]
     for pair in summary["pairs"]:
         strengths = [strength for _, strength, _ in pair["features"]]
         assert strengths == sorted(strengths, reverse=True)
@@ -283,7 +284,7 @@ def test_what_separates_leads_and_weight_stands_beside_it():
     assert summary["features"][0]["name"] == "x1"
     assert summary["headline"][1].startswith("What tells them apart best is x1")
     for cluster in summary["clusters"]:
-        assert cluster["separates"][0][0] == "x1"
+        assert cluster["separates"][0]["column"] == "x1"
         assert "x0" not in cluster["name"]
 
 
@@ -597,7 +598,7 @@ def test_a_run_cut_short_is_told():
 
 def test_empty_and_tiny_clusters_are_told():
     X = np.repeat([[0.0, 0.0], [5.0, 5.0]], 10, axis=0)
-    assert "Cluster 2 has no rows" in warnings_of(KMeans(3, random_state=0).fit(X), X)
+    assert "Cluster 3 has no rows" in warnings_of(KMeans(3, random_state=0).fit(X), X)
     X = np.concatenate([np.random.default_rng(0).random((50, 2)), [[99.0, 99.0]]])
     assert "very small (1 row)" in warnings_of(KMeans(2, random_state=0).fit(X), X)
 
@@ -634,7 +635,7 @@ def test_instability_is_told_with_advice_that_fits(monkeypatch):
         monkeypatch.setattr(module, "find_again", lambda *_: (found, ""))
         text = warnings_of(model, table)
         assert ("lower objective" in text) is told
-        assert "Cluster 0 is not found again" in text
+        assert "Cluster 1 is not found again" in text
 
 
 def test_missing_constant_and_identifying_columns_are_told():
@@ -692,15 +693,14 @@ def test_headline_and_descriptions_name_what_matters():
     assert summary["headline"][0] == "3 clusters in 150 rows and 4 columns."
     assert "petal_length" in summary["headline"][1]
     small = next(c for c in summary["clusters"] if c["profile"]["petal_length"]["mean"] < 2)
-    assert "ow petal_" in small["description"]
-    assert "low petal_length (mean 1.5; other rows 4.9)" in small["description"]
-    assert small["name"].startswith("low petal_")
+    assert "petal_length 1.5, others 4.9" in small["description"]
+    assert small["name"] == "low petal_width (0.2), low petal_length (1.5)"
 
 
 def test_categories_are_named_in_descriptions():
-    texts = " ".join(c["description"] for c in summary_of("soybean")["clusters"])
-    assert "always “" in texts
-    assert "other rows" in texts
+    clusters = summary_of("soybean")["clusters"]
+    assert any("canker_lesion: 2" in one["name"] for one in clusters)
+    assert any("canker_lesion 2: 100%, others 0%" in one["description"] for one in clusters)
 
 
 def test_a_search_that_was_stopped_is_told():

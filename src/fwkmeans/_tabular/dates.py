@@ -152,6 +152,52 @@ def _years_before(moments: NDArray[np.datetime64], day: np.datetime64) -> NDArra
     return np.asarray(seconds / 86_400 / _YEAR)
 
 
+def age_between(name: str, low: float, high: float) -> float | None:
+    """Return an age above `low`, up to `high`, that is just older than a plain day or moment.
+
+    None if the column of this name does not hold ages. The first day of a year, or of a month, is
+    plainer than others.
+
+    Examples
+    --------
+    >>> bound = age_between("born (years before 2020-06-01)", 18.6, 20.2)
+    >>> moment_of_age("born (years before 2020-06-01)", bound)
+    '2001-01-01'
+    """
+    found = _AGE.fullmatch(name)
+    if found is None:
+        return None
+    day = np.datetime64(found["day"], "D")
+    newer, older = (_moment_at(day, age) for age in (low, high))
+    for unit in ("Y", "M", "D"):
+        cut = newer.astype(f"datetime64[{unit}]").astype("datetime64[s]")
+        if older < cut:
+            break
+    else:
+        cut = newer
+    return float(np.nextafter(_years_before(np.array([cut]), day)[0], np.inf))
+
+
+def moment_of_age(name: str, bound: float) -> str | None:
+    """Return the moment from which on ages are below a bound; None if there are no ages."""
+    found = _AGE.fullmatch(name)
+    if found is None:
+        return None
+    moment = _moment_at(np.datetime64(found["day"], "D"), bound)
+    day = moment.astype("datetime64[D]")
+    return str(day) if day == moment else str(moment).replace("T", " ")
+
+
+def _moment_at(day: np.datetime64, age: float) -> Any:
+    return day.astype("datetime64[s]") - np.timedelta64(round(age * _YEAR * 86_400), "s")
+
+
+def part_of(name: str) -> str | None:
+    """Return which part of a date a column holds: year, month, weekday or hour; else None."""
+    found = _PART.fullmatch(name)
+    return None if found is None else found["part"]
+
+
 def parts_of(column: str, moments: NDArray[np.datetime64]) -> dict[str, NDArray[Any]]:
     """Return year and hour as numbers, month and weekday as categories: those that vary."""
     found = {

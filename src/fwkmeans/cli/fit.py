@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from fwkmeans._support.errors import InputError
 from fwkmeans._support.text import count, harmless
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Chosen, Roles, check_keys, read_columns, with_shares
@@ -21,6 +22,7 @@ from fwkmeans.cli.options import (
     fit_options,
     format_options,
     json_option,
+    read_names,
     safe_option,
     stream_options,
 )
@@ -36,9 +38,9 @@ from fwkmeans.cli.output import (
     write_columns,
 )
 from fwkmeans.cli.progress import working
-from fwkmeans.cli.report_files import check_report, write_page
+from fwkmeans.cli.report_files import check_report, check_rules, write_page, write_rules
 from fwkmeans.cli.result import result_lines
-from fwkmeans.cli.rows import with_clusters
+from fwkmeans.cli.rows import MERGED, named, with_clusters
 from fwkmeans.cli.run import Fitted, fit_choice
 from fwkmeans.cli.sizes import Streaming, is_streamed
 from fwkmeans.cli.workbook import profile_rows
@@ -69,6 +71,19 @@ from fwkmeans.cli.workbook import profile_rows
     ".tsv, .parquet or .xlsx file (- for stdout).",
 )
 @click.option("--only-labels", is_flag=True, help="In --out only keys (--id) and clusters.")
+@click.option(
+    "--merge",
+    type=click.IntRange(min=2),
+    metavar="NUMBER",
+    help="Take near clusters for one until so many groups are left.",
+)
+@click.option(
+    "--names",
+    callback=read_names,
+    metavar="NAMES",
+    help="What to call the clusters or groups, in their order: a,b,c.",
+)
+@file_option("--rules", text="Write short rules for the clusters as SQL (a CASE expression, .sql).")
 @file_option("-m", "--model", text="Write the model, for predict and report (.fwk).")
 @file_option("-r", "--report", text="Write a report (.html, or .pdf by a browser).")
 @safe_option
@@ -85,6 +100,9 @@ def fit(
     show_columns: bool,
     out: str | None,
     only_labels: bool,
+    merge: int | None,
+    names: list[str],
+    rules: str | None,
     model: str | None,
     report: str | None,
     spreadsheet_safe: bool,
@@ -106,12 +124,14 @@ def fit(
     fwkmeans choose and fwkmeans compare.
     """
     check_printed(as_json, out)
-    check_apart({"the table": table}, {"--out": out, "--model": model, "--report": report})
+    written_to = {"--out": out, "--rules": rules, "--model": model, "--report": report}
+    check_apart({"the table": table}, written_to)
+    check_rules(rules)
     check_out(out)
     check_model(model)
     check_report(report)
     if out is not None and only_labels:
-        check_keys(roles.id, ["cluster"])
+        check_keys(roles.id, ["cluster", "cluster_name"] if merge is None else MERGED)
     name = table_name(table)
     streamed: Any = None
     if dask is not None:
@@ -139,8 +159,13 @@ def fit(
         fitted = fit_choice(choice, options, chosen, streamed.fit, streamed.n_rows)
     pipeline, rows, warned = fitted.pipeline, fitted.rows, fitted.warned
     looked_at = pipeline if streamed is None else streamed.on_sample(pipeline)
+    from fwkmeans.reports.naming import groups_of, name_clusters
     from fwkmeans.reports.summarize import summarize_rows
 
+    unit = "cluster" if merge is None else "group"
+    n_found = len(set(looked_at[-1].labels_.tolist()))
+    if merge is not None and merge >= n_found:
+        raise InputError(f"--merge {merge}: there are only {count(n_found, 'cluster')}.")
     with working("Looking at the result"):
         summary = summarize_rows(
             looked_at,
@@ -148,7 +173,9 @@ def fit(
             rows,
             classes=chosen.classes,
             row_names=chosen.row_names,
-            title=f"{count(len(set(looked_at[-1].labels_.tolist())), 'cluster')} in {name}",
+            title=f"{count(n_found if merge is None else merge, unit)} in {name}",
+            merge=merge,
+            names=names or None,
             for_page=report is not None or as_json,
             random_state=options.seed,
             sizes=None if streamed is None else streamed.sizes(pipeline),
@@ -157,6 +184,9 @@ def fit(
     keys, perhaps_keys = with_shares(chosen.doubtful, shares)
     fitted = fitted._replace(doubts=[*keys, *fitted.doubts])
     _tell_page(summary, fitted, chosen)
+    groups = None if merge is None else groups_of(summary)
+    for one in {id(model): model for model in (pipeline[-1], looked_at[-1])}.values():
+        name_clusters(one, [cluster["name"] for cluster in summary["clusters"]], groups)
     written: dict[str, str] = {}
     lost: list[str] = []
     if out is not None and streamed is not None:
@@ -165,7 +195,7 @@ def fit(
         written["labels" if only_labels else "table"] = out
     elif out is not None:
         lost = write_columns(
-            chosen.ids | {"cluster": pipeline[-1].labels_.tolist()}
+            chosen.ids | named(pipeline[-1], pipeline[-1].labels_)
             if only_labels
             else with_clusters(chosen, pipeline[-1], rows),
             out,
@@ -174,6 +204,9 @@ def fit(
             profiles=profile_rows(summary),
         )
         written["labels" if only_labels else "table"] = out
+    if rules is not None:
+        write_rules(summary, chosen, rules)
+        written["rules"] = rules
     if model is not None:
         from fwkmeans.persistence import save_model
 

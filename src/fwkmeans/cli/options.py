@@ -46,8 +46,8 @@ _HEADINGS = ("Options", "Results", "Columns", "Details", "How the table is writt
 _SECTIONS = {
     **dict.fromkeys(
         (
-            *("out", "only_labels", "model", "report", "plot", "no_plot", "as_json"),
-            *("distances", "spreadsheet_safe"),
+            *("out", "only_labels", "merge", "names", "rules", "model", "report", "plot"),
+            *("no_plot", "as_json", "distances", "spreadsheet_safe"),
         ),
         "Results",
     ),
@@ -72,7 +72,7 @@ _SECTIONS = {
 # ---- values -------------------------------------------------------------------------------------
 
 
-def _names(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
+def read_names(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
     """Read names separated by commas; a name that holds one is written in double quotes."""
     parts = re.findall(r'"([^"]*)"|([^,]+)', value or "")
     return [quoted or plain.strip() for quoted, plain in parts]
@@ -125,7 +125,7 @@ def _column(name: str, text: str) -> Decorator[Any]:
 
 
 def _columns(name: str, text: str) -> Decorator[Any]:
-    return click.option(name, callback=_names, metavar="COLUMNS", help=text)
+    return click.option(name, callback=read_names, metavar="COLUMNS", help=text)
 
 
 def file_option(*names: str, text: str, default: str | None = None) -> Decorator[Any]:
@@ -157,7 +157,7 @@ json_option = click.option(
 keys_option = click.option(
     "--id",
     "keys",
-    callback=_names,
+    callback=read_names,
     metavar="COLUMNS",
     help="Keys of the rows, kept in the output: a,b.",
 )
@@ -208,7 +208,7 @@ _FORMAT = (
     ),
     click.option(
         "--na",
-        callback=_names,
+        callback=read_names,
         metavar="TEXTS",
         help=f"Texts or numbers that mean a missing cell, beside: {', '.join(MISSING[1:])}.",
     ),

@@ -30,6 +30,7 @@ from fwkmeans.cli.options import (
     stream_options,
 )
 from fwkmeans.cli.output import check_apart, check_out, echo_json, note, table_name, write_columns
+from fwkmeans.cli.rows import named
 from fwkmeans.cli.sizes import Streaming, is_streamed
 
 #: Categories that a model has not seen which are remembered of a block.
@@ -87,7 +88,7 @@ def predict(
     pipeline = load(model, max_json)
     n_clusters = len(pipeline[-1].cluster_centers_)
     apart_names = [f"distance_{k}" for k in range(n_clusters)] if distances else []
-    check_keys(keys, ["cluster", *apart_names])
+    check_keys(keys, [*named(pipeline[-1], np.empty(0, np.int32)), *apart_names])
     if is_streamed(table, streaming):
         from fwkmeans.cli.predict_blocks import predict_blocks
 
@@ -108,9 +109,10 @@ def predict(
             raise InputError(f"--id {key}: the table has no such column.")
     with warnings.catch_warnings(), using(model):
         warnings.simplefilter("ignore")
-        labels = pipeline.predict(features).tolist()
+        found = pipeline.predict(features)
+        labels = found.tolist()
         columns: dict[str, Any] = {key: frame[key].to_pylist() for key in keys}
-        columns["cluster"] = labels
+        columns |= named(pipeline[-1], found)
         if distances:
             apart = pipeline.transform(features)
             columns |= {name: apart[:, k].tolist() for k, name in enumerate(apart_names)}

@@ -16,6 +16,7 @@ from fwkmeans.cli.errors import raise_if_stopped, with_option
 from fwkmeans.cli.output import table_name
 from fwkmeans.cli.predict import Strange, columns_of, features_of, using
 from fwkmeans.cli.progress import working
+from fwkmeans.cli.rows import named as named_clusters
 from fwkmeans.cli.sizes import Streaming
 from fwkmeans.cli.streaming import (
     CountedReader,
@@ -67,7 +68,7 @@ def predict_blocks(
                 labels = pipeline[-1].predict(rows)
             begin += piece.num_rows
             sizes += np.bincount(labels, minlength=n_clusters)
-            columns: dict[str, Any] = {"cluster": np.asarray(labels)}
+            columns = named_clusters(pipeline[-1], np.asarray(labels))
             if apart_names:
                 apart = np.asarray(pipeline[-1].transform(rows))
                 columns |= dict(zip(apart_names, apart.T, strict=True))

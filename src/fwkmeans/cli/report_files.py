@@ -1,4 +1,4 @@
-"""Reports as files: a page, or a PDF that an installed browser prints of it."""
+"""Reports as files: a page, a PDF that an installed browser prints of it, or rules as SQL."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.files import replacing
 from fwkmeans._support.optional import require
+from fwkmeans.cli.columns import Chosen
 from fwkmeans.cli.output import check_folder
 
 #: Browsers that can print a page without showing it.
@@ -37,6 +38,29 @@ def check_report(path: str | None, option: str = "--report") -> None:
     check_folder(path)
     require("jinja2", "Reports", "report")
     require("matplotlib", "Reports", "report")
+
+
+def check_rules(path: str | None) -> None:
+    """Raise before any work if rules could not be written."""
+    if path is not None and Path(path).suffix.lower() != ".sql":
+        raise InputError(f"--rules {path}: expected a file whose name ends in .sql.")
+    check_folder(path)
+
+
+def write_rules(summary: dict[str, Any], chosen: Chosen, path: str) -> None:
+    """Write the rules of a summary, for the table as it was given."""
+    from fwkmeans.reports import rules_as_sql
+
+    arrow = require("pyarrow", "Tables", "io")
+    kinds = {field.name: field.type for field in chosen.table.schema}
+    dates = [name for name in kinds if name not in chosen.features.column_names]
+    numbers = [
+        name
+        for name, kind in kinds.items()
+        if arrow.types.is_integer(kind) or arrow.types.is_floating(kind)
+    ]
+    with replacing(path) as temporary:
+        temporary.write_text(rules_as_sql(summary, dates=dates, numbers=numbers), encoding="utf-8")
 
 
 def find_browser() -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ from fwkmeans._support.text import distinct_names
 from fwkmeans.cli.columns import Chosen
 from fwkmeans.typing import FloatArray, LabelArray
 
-#: Columns that are added to a table.
-ADDED = ("cluster", "distance", "confidence")
+#: Columns that are added to a table, where clusters have names.
+ADDED = ("cluster", "cluster_name", "distance", "confidence")
+#: What numbers and names rows where clusters were merged.
+MERGED = ("cluster", "group", "group_name")
 
 
 def with_clusters(chosen: Chosen, model: Any, rows: Any) -> dict[str, list[Any]]:
@@ -20,15 +23,35 @@ def with_clusters(chosen: Chosen, model: Any, rows: Any) -> dict[str, list[Any]]
     `rows` is what the model was fitted to. Names that the table has already get a number.
     """
     columns = {name: chosen.table[name].to_pylist() for name in chosen.table.column_names}
-    values = [one.tolist() for one in about_rows(model, rows, model.labels_)]
-    names = distinct_names(ADDED, "{}_{}", taken=columns)
-    return columns | dict(zip(names, values, strict=True))
+    added = about_rows(model, rows, model.labels_)
+    return columns | {name: list(one) for name, one in under_new_names(added, columns).items()}
 
 
-def about_rows(
-    model: Any, rows: Any, labels: LabelArray
-) -> tuple[LabelArray, FloatArray, FloatArray]:
-    """Return cluster, distance and confidence of rows."""
+def under_new_names(added: Mapping[str, Any], taken: Iterable[str]) -> dict[str, Any]:
+    """Return columns that are added to a table, with a number behind names that it has already."""
+    return dict(zip(distinct_names(added, "{}_{}", taken=taken), added.values(), strict=True))
+
+
+def named(model: Any, labels: LabelArray) -> dict[str, Any]:
+    """Return the numbers of clusters, as in `labels_`, and their names as far as they have some.
+
+    If clusters were merged, these are the groups and their names.
+    """
+    from fwkmeans.fitted import FittedView
+
+    naming = FittedView.of(model).naming
+    columns: dict[str, Any] = {"cluster": labels.tolist()}
+    if naming is None:
+        return columns
+    groups = naming.groups[labels]
+    what = "cluster"
+    if naming.is_merged:
+        what, columns["group"] = "group", groups.tolist()
+    return columns | {f"{what}_name": [naming.names[group] for group in groups]}
+
+
+def about_rows(model: Any, rows: Any, labels: LabelArray) -> dict[str, Any]:
+    """Return cluster, its name, distance and confidence of rows."""
     distances = np.asarray(model.transform(rows), dtype=np.float64)
     own = distances[np.arange(labels.size), labels]
     if hasattr(model, "predict_proba"):
@@ -37,7 +60,7 @@ def about_rows(
         confidence = margins(distances, labels)
     shown = np.array([float(f"{one:.6g}") for one in own], dtype=np.float64)
     sure = np.array([round(float(one), 4) for one in confidence], dtype=np.float64)
-    return labels, shown, sure
+    return named(model, labels) | {"distance": shown.tolist(), "confidence": sure.tolist()}
 
 
 def margins(distances: FloatArray, labels: LabelArray) -> FloatArray:

@@ -34,10 +34,11 @@ from fwkmeans._tabular.roles import (
 from fwkmeans.cli.errors import raise_if_stopped, with_option
 from fwkmeans.cli.output import no_formulas, style_for
 from fwkmeans.cli.progress import working
-from fwkmeans.cli.rows import ADDED, about_rows
+from fwkmeans.cli.rows import about_rows, under_new_names
+from fwkmeans.cli.rows import named as named_clusters
 from fwkmeans.cli.sizes import Streaming
 from fwkmeans.sources.entities import draw_numbers
-from fwkmeans.typing import IntArray, LabelArray
+from fwkmeans.typing import IntArray
 
 logger = logging.getLogger("fwkmeans")
 
@@ -242,17 +243,10 @@ class Streamed:
                 own = np.asarray(labels[begin : begin + piece.num_rows])
                 begin += piece.num_rows
                 if keys is not None:
-                    writer.write(shown.select(keys), {"cluster": own})
+                    writer.write(shown.select(keys), named_clusters(model, own))
                     continue
-                writer.write(shown, _added(shown, model, prepared(piece), own))
-
-
-def _added(shown: Any, model: Any, rows: Any, labels: LabelArray) -> dict[str, Any]:
-    """Return cluster, distance and confidence of rows, under names that the table has not."""
-    from fwkmeans._support.text import distinct_names
-
-    names = distinct_names(ADDED, "{}_{}", taken=shown.column_names)
-    return dict(zip(names, about_rows(model, rows, labels), strict=True))
+                added = about_rows(model, prepared(piece), own)
+                writer.write(shown, under_new_names(added, shown.column_names))
 
 
 class TableWriter:

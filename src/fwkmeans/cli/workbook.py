@@ -126,6 +126,7 @@ def profile_rows(summary: Mapping[str, Any]) -> Iterator[list[Any]]:
     """Yield what the clusters look like: means of numbers, most frequent categories."""
     clusters = summary["clusters"]
     yield ["column", "shown", "all rows", *(f"cluster {one['number']}" for one in clusters)]
+    yield ["", "name", "", *(one["name"] for one in clusters)]
     yield ["", "rows", summary["n_rows"], *(one["size"] for one in clusters)]
     for feature in summary["features"]:
         profiles = [feature["whole"], *(one["profile"][feature["name"]] for one in clusters)]

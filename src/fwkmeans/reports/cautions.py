@@ -35,6 +35,7 @@ class Findings(NamedTuple):
     """What the sentences are about."""
 
     estimator: Any
+    unit: str  # "cluster", or "group" if clusters were merged
     columns: Sequence[Column]
     sizes: IntArray
     shares: FloatArray  # (K, columns)
@@ -56,7 +57,7 @@ def cautions(found: Findings) -> list[tuple[str, str]]:
     by_topic = {
         "run": _about_the_run(found),
         "repeats": _about_repeats(found),
-        "sizes": _about_sizes(found.sizes),
+        "sizes": _about_sizes(found),
         "weights": _about_weights(found),
         "stability": _about_stability(found),
         "missing": _about_missing(found),
@@ -89,24 +90,24 @@ def _about_the_run(found: Findings) -> list[str]:
     return sentences
 
 
-def _about_sizes(sizes: IntArray) -> list[str]:
-    sentences = []
+def _about_sizes(found: Findings) -> list[str]:
+    sentences, sizes = [], found.sizes
     empty = np.flatnonzero(sizes == 0)
     if empty.size:
         sentences.append(
-            f"{_clusters(empty)} {'has' if empty.size == 1 else 'have'} no rows. Fewer clusters "
-            "may describe the table as well."
+            f"{_clusters(empty, found.unit)} {'has' if empty.size == 1 else 'have'} no rows. Fewer "
+            "clusters may describe the table as well."
         )
     total = sizes.sum()
     used = sizes > 0
     tiny = np.flatnonzero(used & ((sizes <= 2) | (sizes < 0.01 * total)))
     if tiny.size and used.sum() > 1:
         rows = joined([count(int(sizes[k]), "row") for k in tiny[:MOST_NAMES]])
-        more = f", and so on ({tiny.size} clusters)" if tiny.size > MOST_NAMES else ""
+        more = f", and so on ({tiny.size} {found.unit}s)" if tiny.size > MOST_NAMES else ""
         sentences.append(
-            f"{_clusters(tiny[:MOST_NAMES])} {'is' if tiny.size == 1 else 'are'} very small "
-            f"({rows}{more}): perhaps outliers rather than a group. What is said about so few rows "
-            "may be chance."
+            f"{_clusters(tiny[:MOST_NAMES], found.unit)} {'is' if tiny.size == 1 else 'are'} very "
+            f"small ({rows}{more}): perhaps outliers rather than a group. What is said about so "
+            "few rows may be chance."
         )
     return sentences
 
@@ -135,7 +136,7 @@ def _about_learned_weights(found: Findings, used: IntArray) -> list[str]:
     alone = [int(k) for k in used if top[k] >= max(DOMINANT, HEAVY * equal[owner[k]])]
     if alone:
         names = list(dict.fromkeys(shortened(found.columns[owner[k]].name) for k in alone))
-        where = "every cluster" if len(alone) == used.size else _clusters(alone).lower()
+        where = "every cluster" if len(alone) == used.size else _clusters(alone, found.unit).lower()
         each = "one column has" if len(names) == 1 else "a single column has"
         return [
             f"In {where} {each} nearly all the weight ({joined(names[:MOST_NAMES])}). The other "
@@ -175,8 +176,8 @@ def _about_repeats(found: Findings) -> list[str]:
         if one is not None:
             alone.setdefault(one[0], []).append(k)
     return [
-        f"{_clusters(numbers)} {'is' if len(numbers) == 1 else 'are'} just the rows with one value "
-        f"of {shortened(name)}. Without that column other groups may appear."
+        f"{_clusters(numbers, found.unit)} {'is' if len(numbers) == 1 else 'are'} just the rows "
+        f"with one value of {shortened(name)}. Without that column other groups may appear."
         for name, numbers in alone.items()
     ]
 
@@ -215,8 +216,9 @@ def _about_stability(found: Findings) -> list[str]:
         sentences.append(told)
     elif lost:
         sentences.append(
-            f"{_clusters(lost[:MOST_NAMES])} {'is' if len(lost) == 1 else 'are'} not found again "
-            f"{less}: do not build on {'it' if len(lost) == 1 else 'them'}. The others are."
+            f"{_clusters(lost[:MOST_NAMES], found.unit)} {'is' if len(lost) == 1 else 'are'} not "
+            f"found again {less}: do not build on {'it' if len(lost) == 1 else 'them'}. The others "
+            "are."
         )
     lower = stability["objective"]
     comparable = found.is_same_table and not hasattr(found.estimator, "candidates_")
@@ -279,9 +281,9 @@ def _identifies(column: Column) -> bool:
     return not column.is_numeric and present >= 20 and len(column.categories) > 0.8 * present
 
 
-def _clusters(numbers: Any) -> str:
-    shown = [str(int(k)) for k in numbers]
-    return f"Cluster{'s' if len(shown) > 1 else ''} {joined(shown)}"
+def _clusters(numbers: Any, unit: str) -> str:
+    shown = [str(int(k) + 1) for k in numbers]  # people count from 1
+    return f"{unit.capitalize()}{'s' if len(shown) > 1 else ''} {joined(shown)}"
 
 
 def _names(names: Sequence[str]) -> str:

@@ -53,9 +53,9 @@ def distinctions(
 ) -> Distinctions:
     """Compare each cluster with the other rows; of large tables a sample is looked at."""
     if labels.size > MOST_ROWS:
-        chosen, weights = _sample(labels, n_clusters, weights, random_state)
+        chosen, weights = rows_of_each(labels, n_clusters, weights, random_state)
         labels = labels[chosen]
-        columns = [_rows_of(column, chosen) for column in columns]
+        columns = [column.take(chosen) for column in columns]
     masses = _masses(columns, labels, n_clusters, weights)
     rest = each_against_rest(masses)
     share = np.stack([one.share for one in rest], axis=1)
@@ -82,14 +82,7 @@ def _masses(
     return [found[v] for v in range(len(columns))]
 
 
-def _rows_of(column: Column, chosen: IntArray) -> Column:
-    if column.numbers is not None:
-        return column._replace(numbers=column.numbers[chosen])
-    assert column.codes is not None
-    return column._replace(codes=column.codes[chosen])
-
-
-def _sample(
+def rows_of_each(
     labels: LabelArray,
     n_clusters: int,
     weights: FloatArray | None,

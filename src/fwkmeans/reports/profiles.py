@@ -46,6 +46,8 @@ def _numeric_profiles(
     mass = np.ones(labels.size) if weights is None else weights
     for numbers in _numeric_blocks(columns):
         wholes = _describe(numbers, weights)
+        for whole, values in zip(wholes, _two_values(numbers), strict=True):
+            whole["two_values"] = values
         spreads = means_and_spreads(numbers, weights)[1].tolist()
         parts = [
             _describe(np.take(numbers, own, axis=1), None if weights is None else weights[own])
@@ -102,6 +104,20 @@ def _describe(numbers: FloatArray, weights: FloatArray | None) -> list[dict[str,
     return [
         dict(zip(("mean", "median", "q25", "q75", "n_missing"), one, strict=True))
         for one in zip(*known, n_missing.tolist(), strict=True)
+    ]
+
+
+def _two_values(numbers: FloatArray) -> list[list[float] | None]:
+    """Return the values of each row of an array if these are two, else None."""
+    if not numbers.shape[1]:
+        return [None] * len(numbers)
+    with_others = np.where(np.isnan(numbers), np.inf, numbers)
+    low = with_others.min(axis=1)
+    high = np.where(np.isnan(numbers), -np.inf, numbers).max(axis=1)
+    is_end = np.isnan(numbers) | (numbers == low[:, None]) | (numbers == high[:, None])
+    return [
+        [float(one), float(other)] if only and one < other else None
+        for one, other, only in zip(low, high, is_end.all(axis=1), strict=True)
     ]
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from fwkmeans._support.files import replacing
 from fwkmeans._support.optional import require
-from fwkmeans._support.text import rounded
+from fwkmeans._support.text import percent, rounded, shortened
+from fwkmeans.reports.descriptions import describe_repeats
 from fwkmeans.reports.figures import (
     COLORS,
     draw_histogram,
@@ -26,6 +27,8 @@ from fwkmeans.reports.stability import UNCERTAIN
 MOST_WEIGHTS = 80
 #: Rows that the profiles of all clusters may have together, and each at least and at most.
 PROFILE_ROWS, LEAST_PROFILE, MOST_PROFILE = 480, 10, 40
+#: Columns of the overview, and the share of rows that each tells apart at least.
+MOST_OVERVIEW, LEAST_SHOWN = 7, 0.05
 #: Parameters that say how a run was done rather than what it is.
 _TECHNICAL = ("n_jobs", "verbose")
 #: Rows of a long table that a script shows before one asks for all.
@@ -68,14 +71,18 @@ def render(summary: dict[str, Any]) -> str:
         raise ValueError("This summary was made without a map; make it with summarize.")
     figures = {
         "map": draw_map(summary),
-        "objective": draw_objective(summary) if len(summary["objective_history"]) > 1 else None,
+        "objective": draw_objective(summary) if _has_course(summary) else None,
     }
     return render_page(
         "report.html.jinja",
         title=summary["title"],
         summary=summary,
         weights=_weights(summary),
-        separation=_separation(summary),
+        columns=_columns(summary),
+        overview=_overview(summary),
+        merges=_merges(summary),
+        unit=summary["unit"],
+        cards=_cards_a_row(len(summary["clusters"])),
         profiles=[_profile(cluster, summary, markup) for cluster in summary["clusters"]],
         trust=_trust(summary, markup),
         typical=_typical(summary),
@@ -134,57 +141,106 @@ def write_report(summary: dict[str, Any], path: str | os.PathLike[str]) -> Path:
 # ---- what the template shows --------------------------------------------------------------------
 
 
-def _weights(summary: dict[str, Any]) -> dict[str, Any]:
-    """Return the heat map: the heaviest columns, and their shares in each cluster."""
-    features = sorted(summary["features"], key=lambda one: -_times_equal(one))
-    names = [feature["name"] for feature in features]
+def _weights(summary: dict[str, Any]) -> dict[str, bool]:
+    """Return whether clusters share weights, all are equal, or columns count several times."""
+    names = [feature["name"] for feature in summary["features"]]
     shares = np.array([[c["weights"][name] for name in names] for c in summary["clusters"]])
     used = [c["size"] > 0 for c in summary["clusters"]]
     live = shares[used] if any(used) else shares
-    order = sorted(range(len(names)), key=lambda v: -live[:, v].max())[:MOST_WEIGHTS]
-    chosen = sorted(order)  # which keeps the order by overall weight
-    shared = bool(np.ptp(live, axis=0).max(initial=0.0) < 1e-9)
-    equal = np.array([feature["equal_weight"] for feature in features])
+    equal = np.array([feature["equal_weight"] for feature in summary["features"]])
     return {
-        "shared": shared,
+        "shared": bool(np.ptp(live, axis=0).max(initial=0.0) < 1e-9),
         "uniform": bool(np.abs(shares - equal).max(initial=0.0) < 1e-9),
         "encoded": bool(np.ptp(equal[equal > 0]) > 1e-9) if (equal > 0).any() else False,
-        "rows": [
-            {
-                "name": names[v],
-                "overall": features[v]["weight"],
-                "equal": features[v]["equal_weight"],
-                "shares": shares[:, v].tolist(),
-            }
-            for v in chosen
-        ],
-        "largest": float(live.max(initial=0.0)) or 1.0,
-        "largest_overall": max((f["weight"] for f in features), default=0.0) or 1.0,
-        "n_left_out": len(names) - len(chosen),
     }
 
 
-def _times_equal(feature: dict[str, Any]) -> float:
-    equal = feature["equal_weight"]
-    return round(feature["weight"] / equal, 12) if equal > 0 else 0.0
-
-
-def _separation(summary: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns that separate best, overall and for each cluster."""
+def _columns(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns that separate best, overall and for each cluster, with their weights."""
     rows = [
         {
             "name": feature["name"],
             "overall": feature["separation"],
             "weight": feature["weight"],
-            "shares": [c["separation"][feature["name"]] for c in summary["clusters"]],
+            "equal": feature["equal_weight"],
+            "shares": [
+                (c["separation"][feature["name"]], c["weights"][feature["name"]])
+                for c in summary["clusters"]
+            ],
         }
         for feature in summary["features"][:MOST_WEIGHTS]
     ]
+    return {"rows": rows, "n_left_out": len(summary["features"]) - len(rows)}
+
+
+def _overview(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return clusters x columns: what each is in the columns that separate best."""
+    features = [one for one in summary["features"] if one["separation"] >= LEAST_SHOWN]
+    features = features[:MOST_OVERVIEW]
+    merges = summary["merges"]
+    nearest = None if merges is None or summary["unit"] == "group" else merges["nearest"]
     return {
-        "rows": rows,
-        "largest_weight": max((row["weight"] for row in rows), default=0.0) or 1.0,
-        "n_left_out": len(summary["features"]) - len(rows),
+        "columns": [one["name"] for one in features],
+        "nearest": nearest is not None and len(summary["clusters"]) > 2,
+        "rows": [
+            {
+                **{key: cluster[key] for key in ("number", "name", "size", "share")},
+                "nearest": None if nearest is None else nearest[cluster["number"]],
+                "cells": [_overview_cell(cluster, one) for one in features],
+            }
+            for cluster in summary["clusters"]
+        ],
     }
+
+
+def _overview_cell(cluster: dict[str, Any], feature: dict[str, Any]) -> dict[str, Any]:
+    """Return what a cluster is in a column, and how far that tells it apart."""
+    name = feature["name"]
+    profile, apart = cluster["profile"][name], cluster["separation"][name]
+    said = next((one for one in cluster["separates"] if one["column"] == name), None)
+    way = "other"
+    if feature["type"] == "numeric":
+        if said is None or said["kind"] == "mean":
+            way = "high" if (profile["difference"] or 0.0) > 0 else "low"
+        text = rounded(profile["mean"], _scale(feature["whole"]))
+    elif said is not None:
+        text = f"{' or '.join(said['categories'])} {percent(said['value'])}"
+    elif profile["mode"] is None:
+        text = "–"
+    else:
+        text = f"{profile['mode']} {percent(profile['mode_share'])}"
+    return {"text": shortened(text, 28, keep_end=True), "apart": apart, "way": way}
+
+
+def _scale(whole: dict[str, Any]) -> float | None:
+    """Return the differences that matter in a column."""
+    if whole["q75"] is None:
+        return None
+    width: float = whole["q75"] - whole["q25"] or abs(whole["mean"] or 0.0)
+    return width
+
+
+def _merges(summary: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the tree of clusters as people count them, if there is more than one merge."""
+    merges = summary["merges"]
+    if merges is None or len(merges["steps"]) < 2:
+        return None
+    steps = [
+        step | {side: [k + 1 for k in step[side]] for side in ("first", "second")}
+        for step in merges["steps"]
+    ]
+    return {**merges, "steps": steps}
+
+
+def _cards_a_row(n_cards: int) -> str:
+    """Return the class that makes rows of cards end without a lone one, where that can be."""
+    wide = next((n for n in (3, 4, 2) if n_cards % n != 1), 3)
+    return "" if wide == 3 else f" by-{wide}"
+
+
+def _has_course(summary: dict[str, Any]) -> bool:
+    """Tell whether the course of the objective says something: AutoKMeans maximizes another one."""
+    return len(summary["objective_history"]) > 1 and summary["class"] != "AutoKMeans"
 
 
 def _profile(cluster: dict[str, Any], summary: dict[str, Any], markup: Any) -> dict[str, Any]:
@@ -209,13 +265,12 @@ def _profile(cluster: dict[str, Any], summary: dict[str, Any], markup: Any) -> d
         if histogram is not None:
             own = histogram["clusters"][cluster["number"]]
             row["histogram"] = markup(draw_histogram(own, histogram["whole"]))
-        whole = row["whole"]
-        row["scale"] = None
-        if "mean" in row and whole["q75"] is not None:
-            row["scale"] = whole["q75"] - whole["q25"] or abs(whole["mean"] or 0.0)
+        row["scale"] = _scale(row["whole"]) if "mean" in row else None
     keys = ("number", "size", "share", "name", "description", "separates", "found_again")
+    repeats = cluster["repeats"]
     return {
-        **{key: cluster[key] for key in keys},
+        **{key: cluster[key] for key in (*keys, "rule", "parts")},
+        "repeats": None if repeats is None else describe_repeats(*repeats),
         "weights": cluster["weights"],
         "color": cluster["number"] % COLORS,
         "numbers": [row for row in shown if features[row["name"]]["type"] == "numeric"],
@@ -278,7 +333,11 @@ def _typical(summary: dict[str, Any]) -> dict[str, Any]:
 def _map_data(summary: dict[str, Any]) -> dict[str, Any]:
     """Return what the script of the map needs; coordinates are those of the picture already."""
     places = summary["map"]
-    return {key: places[key] for key in ("names", "labels", "silhouette", "columns")}
+    return {
+        **{key: places[key] for key in ("names", "labels", "silhouette", "columns")},
+        "unit": summary["unit"].capitalize(),
+        "clusters": [shortened(one["name"], 60) for one in summary["clusters"]],
+    }
 
 
 def _shown(value: Any) -> str:

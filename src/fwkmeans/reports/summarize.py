@@ -13,11 +13,11 @@ from fwkmeans._support.jsonable import jsonable
 from fwkmeans._support.text import count, distinct_names, printable, shortened
 from fwkmeans._tabular.distinct import read_values
 from fwkmeans.estimators import ALGORITHMS
-from fwkmeans.fitted import FittedView
+from fwkmeans.fitted import FittedView, Naming
 from fwkmeans.plotting.models import table_of
 from fwkmeans.preprocessing import TableEncoder
 from fwkmeans.reports.cautions import Findings, cautions
-from fwkmeans.reports.descriptions import describe_cluster, headline
+from fwkmeans.reports.descriptions import describe_cluster, headline, name_apart
 from fwkmeans.reports.distinctions import (
     MORE,
     Distinctions,
@@ -26,10 +26,19 @@ from fwkmeans.reports.distinctions import (
     repeated_values,
 )
 from fwkmeans.reports.distributions import histograms
+from fwkmeans.reports.merges import (
+    Merge,
+    centers_in,
+    describe_merges,
+    groups_after,
+    merge_tree,
+)
+from fwkmeans.reports.naming import checked_names
 from fwkmeans.reports.pairs import separating_columns
 from fwkmeans.reports.preparation import Prepared, describe_steps, prepare, split
 from fwkmeans.reports.profiles import column_profiles
 from fwkmeans.reports.projection import Space, project, typical_rows, weighted_space
+from fwkmeans.reports.rules import describe_rules, find_rules
 from fwkmeans.reports.stability import find_again
 from fwkmeans.reports.table import Column, by_frequency, names_of, read_columns
 from fwkmeans.reports.weights import (
@@ -42,7 +51,7 @@ from fwkmeans.reports.weights import (
 from fwkmeans.typing import FloatArray, IntArray, LabelArray
 
 #: Version of the schema; raised when a key changes its meaning.
-VERSION = 2
+VERSION = 3
 #: Columns with the largest weights that each cluster lists.
 MOST_TOP = 5
 #: Columns of each cluster that get a histogram.
@@ -65,6 +74,8 @@ def summarize(
     sample_weight: Any = None,
     row_names: Any = None,
     title: str | None = None,
+    merge: int | None = None,
+    names: Sequence[str] | None = None,
     draws: int = 5,
     random_state: Any = 0,
 ) -> dict[str, Any]:
@@ -86,6 +97,12 @@ def summarize(
         Names of the rows, for the map and the typical rows; None numbers them from 1.
     title : str, default=None
         Title of the report; None makes one.
+    merge : int, default=None
+        Take near clusters for one until so many groups are left; the summary is then about the
+        groups. None describes the clusters, or the groups that `name_clusters` made of them.
+    names : sequence of str, default=None
+        What to call the clusters or groups. None takes the names that the model has
+        (`name_clusters`), or makes some.
     draws : int, default=5
         How often two thirds of the rows are clustered again, to see whether the same clusters are
         found. Large tables are sampled. 0 leaves this out.
@@ -98,11 +115,13 @@ def summarize(
         Numbers, text, lists and dicts only, without NaN, with the keys
 
         version, title, headline
-            Version of this schema (2), the title, and sentences that sum everything up.
+            Version of this schema (3), the title, and sentences that sum everything up.
         algorithm, class, parameters, found
             The survey's name, the Python class, its parameters, and values it found for them.
         n_rows, n_features, n_clusters, objective, n_iter, converged
             Sizes of the table and how the run ended.
+        unit
+            "cluster", or "group" if clusters were merged: what the list of clusters holds.
         preparation
             Sentences about what was done to the columns before.
         features
@@ -112,14 +131,27 @@ def summarize(
             share if weights were equal; more for a column that was encoded as several), whole
             (profile of the whole table), histogram (of columns that separate, else None).
         clusters
-            For each cluster number (as in ``labels_``), size, share, name ("high income, low
-            age"), description, repeats (column and value if it is nothing but the rows with it,
-            else None), separates (columns that tell it from the other rows: name, share of the
-            rows told apart, text), separation (that share for each column), found_again (overlap
-            with what was found in parts of the rows, or None), weights (share of each column,
-            they sum to one), top (those with the largest multiples of equal_weight), profile (for
-            each column the numbers or categories of the cluster, of the others, and whole: those
-            of the whole table).
+            For each cluster number (as in ``labels_``, from 0; sentences count from 1), size,
+            share, name ("high income (81,000)", different for each cluster), description, repeats
+            (column and value if it is nothing but the rows with it, else None), separates (claims
+            about the columns that tell it from the other rows best: column, share of the rows told
+            apart, kind ("mean", "range", "outside" or "categories"), value and others (the mean, or
+            the share of the rows that are in the range or have the categories), low and high, or
+            categories, short and text), separation (that share for each column), found_again
+            (overlap with what was found in parts of the rows, or None), weights (share of each
+            column, they sum to one), rule (a short rule for the cluster, or None: text; covers and
+            others, the shares of its rows and of the others that meet it; precision, that of the
+            rows meeting it that are in the cluster; n_more ways that the text leaves out, ways with
+            their conditions), parts (the clusters that a group was made of), top (those with the
+            largest multiples of equal_weight), profile (for each column the numbers or categories
+            of the cluster, of the others, and whole: those of the whole table).
+        rules_right
+            Share of the rows whose cluster the rules give together.
+        merges
+            Which clusters are close: steps (first and second, the clusters that become one; loss,
+            the share of the scatter between clusters that is lost; n_left, and kept of it until
+            there), nearest (cluster of each), coarser (n_groups, kept, groups; or None). It is None
+            if there is one cluster.
         pairs
             For each pair a, b of clusters the columns that separate them: name, share of the rows
             told apart, text.
@@ -169,6 +201,8 @@ def summarize(
         sample_weight=sample_weight,
         row_names=row_names,
         title=title,
+        merge=merge,
+        names=names,
         draws=draws,
         random_state=random_state,
     )
@@ -185,6 +219,8 @@ def summarize_rows(
     title: str | None = None,
     draws: int = 5,
     random_state: Any = 0,
+    merge: int | None = None,
+    names: Sequence[str] | None = None,
     for_page: bool = True,
     sizes: IntArray | None = None,
 ) -> dict[str, Any]:
@@ -195,7 +231,7 @@ def summarize_rows(
     of a larger table, `sizes` are the numbers of rows of its clusters.
     """
     steps, estimator = split(model)
-    table = table_of(X)
+    table, names_given = table_of(X), names
     random = check_random_state(random_state)
     names = names_of(table, getattr((*steps, estimator)[0], "feature_names_in_", None))
     prepared = prepare(steps, estimator, table, names, rows)
@@ -217,19 +253,49 @@ def summarize_rows(
         sizes = np.bincount(labels, minlength=n_clusters)
     else:
         masses = sizes.astype(np.float64)
+    space = weighted_space(
+        prepared.rows,
+        view.layout.categorical,
+        (effective_weights(view).T @ sizes) / max(1, labels.size),
+        labels,
+        random,
+    )
+    centers = centers_in(space, labels, n_clusters)
+    tree = merge_tree(centers, masses)
+    merges = describe_merges(tree, centers)
+    stability, stability_note = find_again(estimator, prepared.rows, labels, draws, random)
+    groups = _groups(view.naming, tree, sizes, merge)
+    unit = "cluster" if groups is None else "group"
+    if groups is not None:
+        n_clusters = int(groups.max()) + 1
+        labels = groups[labels].astype(labels.dtype)
+        shares = _means_of(shares, groups, masses)
+        encoded = _means_of(encoded, groups, masses)
+        sizes = np.bincount(groups, sizes).astype(np.int64)
+        masses = np.bincount(groups, masses).astype(np.float64)
+        if stability is not None:  # which is about the clusters themselves
+            stability = stability | {"clusters": [None] * n_clusters}
+            stability_note = f"Before clusters were merged: {stability_note}"
     found = distinctions(columns, labels, n_clusters, weights, random)
     repeats = repeated_values(columns, found, masses)
     repeated = repeated_columns(columns, found, labels, sizes)
-    stability, stability_note = find_again(estimator, prepared.rows, labels, draws, random)
     features, clusters = _features_and_clusters(
         _Measured(columns, labels, weights, sizes, masses, shares, equal_by_column, found, repeats),
         with_histograms=for_page,
     )
     for k, cluster in enumerate(clusters):
         cluster["found_again"] = None if stability is None else stability["clusters"][k]
+        cluster["parts"] = [k] if groups is None else np.flatnonzero(groups == k)
+    _give_names(clusters, names_given, view.naming if merge is None else None)
+    overall = found.share.T @ (masses / max(float(masses.sum()), 1e-300))
+    rules = find_rules(columns, overall, labels, n_clusters, weights, random)
+    told, rules_right = describe_rules(rules, columns, labels, weights)
+    for cluster, rule in zip(clusters, told, strict=True):
+        cluster["rule"] = rule
     warned = cautions(
         Findings(
             estimator=estimator,
+            unit=unit,
             columns=columns,
             sizes=sizes,
             shares=shares,
@@ -253,15 +319,19 @@ def summarize_rows(
         "headline": headline(
             [column.name for column in columns],
             len(names),
-            found.share.T @ (masses / max(float(masses.sum()), 1e-300)),
+            overall,
             shares,
             equal_by_column,
             sizes,
             uniform=view.has_uniform_weights,
+            unit=unit,
         ),
         "n_rows": int(sizes.sum()),
         "n_features": len(names),
         "n_clusters": len(sizes),
+        "unit": unit,
+        "rules_right": rules_right,
+        "merges": merges,
         "preparation": describe_steps(
             steps, has_missing=any(column.missing.any() for column in columns)
         ),
@@ -279,23 +349,48 @@ def summarize_rows(
         "warning_topics": [topic for topic, _ in warned],
     }
     if for_page:
-        space = weighted_space(
-            prepared.rows,
-            view.layout.categorical,
-            (effective_weights(view).T @ sizes) / max(1, labels.size),
-            labels,
-            random,
-        )
-        told = _row_names(row_names, labels.size)
+        told_row = _row_names(row_names, labels.size)
         shown = [columns[_place(columns, one["name"])] for one in features[:MOST_MAP_COLUMNS]]
         places = project(space, labels, [columns[at].name for at in owners], random)
         summary["map"] = places | {
-            "names": [told(row) for row in places["rows"]],
+            "names": [told_row(row) for row in places["rows"]],
             "columns": [_map_column(column, places["rows"]) for column in shown],
         }
-        summary["typical"] = _typical(space, labels, len(sizes), shown, told)
+        summary["typical"] = _typical(space, labels, len(sizes), shown, told_row)
     cleaned: dict[str, Any] = jsonable(summary)
     return cleaned
+
+
+def _groups(
+    naming: Naming | None, tree: list[Merge], sizes: IntArray, merge: int | None
+) -> IntArray | None:
+    """Return the group of each cluster, if clusters are merged."""
+    if merge is None:
+        return naming.groups if naming is not None and naming.is_merged else None
+    if not 2 <= merge < len(tree) + 1:
+        raise ValueError(
+            f"merge is {merge}; expected 2 or more, and fewer than the {len(tree) + 1} clusters "
+            "that have rows."
+        )
+    return groups_after(tree, len(sizes), merge)
+
+
+def _means_of(shares: FloatArray, groups: IntArray, masses: FloatArray) -> FloatArray:
+    """Return the mean of the clusters of each group, by their masses."""
+    member = np.eye(int(groups.max()) + 1)[groups] * np.maximum(masses, 1e-300)[:, None]
+    return np.asarray((member / member.sum(axis=0)).T @ shares)
+
+
+def _give_names(
+    clusters: list[dict[str, Any]], names: Sequence[str] | None, naming: Naming | None
+) -> None:
+    """Call clusters by the names they were given, or have from before."""
+    if names is None and naming is not None:
+        names = naming.names
+    if names is None:
+        return
+    for cluster, name in zip(clusters, checked_names(names, len(clusters)), strict=True):
+        cluster["name"] = name
 
 
 def _row_weights(sample_weight: Any, n_rows: int) -> FloatArray | None:
@@ -480,6 +575,8 @@ def _features_and_clusters(
                 "profile": profiles[k],
             }
         )
+    for cluster, name in zip(clusters, name_apart(clusters), strict=True):
+        cluster["name"] = name
     return features, clusters
 
 

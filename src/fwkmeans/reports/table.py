@@ -27,6 +27,7 @@ class Column(NamedTuple):
     numbers: FloatArray | None
     codes: LabelArray | None = None
     categories: tuple[str, ...] = ()  # most frequent first
+    holds: str = "text"  # what the categories are: "text", "truth" or "number"
 
     @property
     def is_numeric(self) -> bool:
@@ -40,6 +41,13 @@ class Column(NamedTuple):
             return np.asarray(np.isnan(self.numbers))
         assert self.codes is not None
         return np.asarray(self.codes < 0)
+
+    def take(self, rows: IntArray) -> Column:
+        """Return the column of some rows."""
+        if self.numbers is not None:
+            return self._replace(numbers=self.numbers[rows])
+        assert self.codes is not None
+        return self._replace(codes=self.codes[rows])
 
     @property
     def varies(self) -> bool:
@@ -76,7 +84,16 @@ def _read(cells: Any, name: str, is_category: bool) -> Column:
             pass
         else:
             return Column(name, np.where(np.isfinite(numbers), numbers, np.nan))
-    return Column(name, None, *by_frequency(distinct_values(cells, name)))
+    found = distinct_values(cells, name)
+    return Column(name, None, *by_frequency(found), _holds(found))
+
+
+def _holds(column: DistinctValues) -> str:
+    values = [column.values[at] for at in column.occurring()]
+    if values and all(isinstance(one, bool | np.bool_) for one in values):
+        return "truth"
+    is_number = all(isinstance(one, int | float | np.number) for one in values)
+    return "number" if values and is_number else "text"
 
 
 def by_frequency(column: DistinctValues) -> tuple[LabelArray, tuple[str, ...]]:

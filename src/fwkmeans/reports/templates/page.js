@@ -116,9 +116,15 @@
     button.querySelector(".verb").textContent = shown ? "Hide" : "Show";
     markScrolling();
   };
+  const narrow = window.matchMedia("(max-width: 40rem)");
+  const isFold = (button) => button.classList.contains("fold");
+  narrow.addEventListener("change", () => {
+    for (const button of toggles.filter(isFold)) setShown(button, !narrow.matches);
+  });
   for (const button of toggles) {
     button.setAttribute("aria-controls", button.dataset.toggle);
-    setShown(button, button.dataset.start !== "hidden");
+    const start = button.dataset.start;
+    setShown(button, start !== "hidden" && !(start === "narrow" && narrow.matches));
     button.addEventListener("click", () => {
       setShown(button, button.getAttribute("aria-expanded") !== "true");
       updateAll();
@@ -149,7 +155,9 @@
     if (!target) return;
     for (const button of toggles) {
       const body = document.getElementById(button.dataset.toggle);
-      if (body.contains(target) || (target.matches(".item") && target.contains(button))) setShown(button, true);
+      const isOwn = target.matches(".item, section") && [target, target.parentElement].includes(button.closest(".heading")?.parentElement);
+      const isItems = target.matches("section") && !isFold(button);
+      if (body.contains(target) || (isOwn && !isItems && target.contains(button))) setShown(button, true);
     }
     updateAll();
   };
@@ -181,7 +189,7 @@
     };
     const tell = (point) => {
       const i = Number(point.dataset.i);
-      const lines = [`Cluster ${data.labels[i]}`];
+      const lines = [`${data.unit} ${data.labels[i] + 1}: ${data.clusters[data.labels[i]]}`];
       for (const column of data.columns.slice(0, 5)) lines.push(`${column.name}: ${shown(column, column.values[i])}`);
       if (data.silhouette[i] !== null && data.silhouette[i] < 0) lines.push("nearer to another cluster");
       const title = document.createElement("strong");
