@@ -167,7 +167,7 @@ def test_fits_agree_with_and_without_books(estimator, dtype, missing, monkeypatc
 def test_batches_do_not_change_the_books(estimator, monkeypatch):
     X = np.random.default_rng(6).normal(size=(2000, 4))
     together = estimator(6, n_init=7, random_state=0, init="random").fit(X)
-    monkeypatch.setattr("fwkmeans.estimators.starts.BATCH_BYTES", 1)
+    monkeypatch.setattr("fwkmeans.estimators.plan.BATCH_BYTES", 1)
     alone = estimator(6, n_init=7, random_state=0, init="random", n_jobs=3).fit(X)
     np.testing.assert_array_equal(together.cluster_centers_, alone.cluster_centers_)
     np.testing.assert_array_equal(together.objective_history_, alone.objective_history_)

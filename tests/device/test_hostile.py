@@ -145,10 +145,11 @@ def test_half_precision_is_read_exactly(where):
 def test_many_starts_run_together(where):
     """A thousand starts on a small table are one batch; those of a huge table run one by one."""
     torch = pytest.importorskip("torch")
-    from fwkmeans.estimators.starts import Problem
+    from fwkmeans.estimators.plan import Plan
 
     rows = torch.zeros((1, 20), device=where)
     for n_rows, least, most in ((10_000, 1000, 20_000), (10**9, 1, 1)):
         source = DeviceSource(rows.expand(n_rows, 20))
-        problem = Problem(source, SimpleNamespace(dissimilarity=None), None, 10, None)
-        assert least <= problem.n_together <= most
+        recipe = SimpleNamespace(dissimilarity=None)
+        plan = Plan(source, recipe, None, 10, None, None, 1000, 10, 0.0)
+        assert least <= plan.n_together <= most

@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-import fwkmeans.estimators.starts
+import fwkmeans.estimators.plan
 from fwkmeans import ConvexKMeans, KMeans
 from fwkmeans.estimators.convex import resolve_spherical
 from fwkmeans.sources import ChunkedSource
@@ -447,7 +447,7 @@ def test_spherical_batches_do_not_matter(rng, dtype, monkeypatch, grid):
     X = mixed(rng, 90, dtype)
     fits = []
     for size in (64 * 2**20, 1, 8 * 5 * 3 * 7 * 34):
-        monkeypatch.setattr(fwkmeans.estimators.starts, "BATCH_BYTES", size)
+        monkeypatch.setattr(fwkmeans.estimators.plan, "BATCH_BYTES", size)
         model = convex(3, grid=grid, n_init=4, random_state=1, max_iter=20, **SPHERICAL)
         fits.append(model.fit(X))
     for other in fits[1:]:
@@ -459,7 +459,7 @@ def test_a_search_does_not_depend_on_batches(rng, monkeypatch):
     X = make_rows(rng, 60, 6)
     fits = []
     for size in (64 * 2**20, 8 * 7 * 3 * 6 * 34):
-        monkeypatch.setattr(fwkmeans.estimators.starts, "BATCH_BYTES", size)
+        monkeypatch.setattr(fwkmeans.estimators.plan, "BATCH_BYTES", size)
         fits.append(convex(3, n_init=3, random_state=1, max_iter=20).fit(X))
     assert_identical(*fits)
     np.testing.assert_array_equal(fits[0].candidates_, fits[1].candidates_)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-import fwkmeans.estimators.starts
+import fwkmeans.estimators.batches
+import fwkmeans.estimators.plan
 from fwkmeans._engine import Recipe, alternate, bind_parts
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
@@ -169,7 +170,7 @@ def test_the_size_of_batches_does_not_matter(configuration, init, rng, dtype, mo
         common["weight_init"] = "random"
     fits = []
     for size in (64 * 2**20, 1, 3 * 8 * 5 * 4 * (32 + 2 * 64)):
-        monkeypatch.setattr(fwkmeans.estimators.starts, "BATCH_BYTES", size)
+        monkeypatch.setattr(fwkmeans.estimators.plan, "BATCH_BYTES", size)
         fits.append(configuration.estimator(5, 4, **common).fit(X))
     assert_identical(fits[0], fits[1])
     assert_identical(fits[0], fits[2])
@@ -178,17 +179,17 @@ def test_the_size_of_batches_does_not_matter(configuration, init, rng, dtype, mo
 def test_batches_are_as_small_as_asked(monkeypatch, rng):
     """The test above splits the starts as it means to."""
     sizes = []
-    original = fwkmeans.estimators.starts.alternate
+    original = fwkmeans.estimators.batches.alternate
 
     def counting(source, recipe, table, centers, *rest, **options):
         sizes.append(len(centers))
         return original(source, recipe, table, centers, *rest, **options)
 
-    monkeypatch.setattr(fwkmeans.estimators.starts, "alternate", counting)
+    monkeypatch.setattr(fwkmeans.estimators.batches, "alternate", counting)
     X = make_rows(rng, 50, 4)
     for size, expected in ((16 * 2**20, [7]), (1, [1] * 7), (3 * 8 * 5 * 4 * 34, [3, 3, 1])):
         sizes.clear()
-        monkeypatch.setattr(fwkmeans.estimators.starts, "BATCH_BYTES", size)
+        monkeypatch.setattr(fwkmeans.estimators.plan, "BATCH_BYTES", size)
         FEW[0].estimator(5, 4, init="random", n_init=7, random_state=0).fit(X)
         assert sizes == expected
 
@@ -216,17 +217,17 @@ def test_the_number_of_threads_does_not_matter(configuration, rng, dtype, source
 def test_labels_of_starts_in_the_core_do_not_limit_a_batch(dtype, rng, monkeypatch):
     """The core keeps labels of two starts at most, so that a long narrow table is one batch."""
     sizes = []
-    original = fwkmeans.estimators.starts.alternate
+    original = fwkmeans.estimators.batches.alternate
 
     def counting(source, recipe, table, centers, *rest, **options):
         sizes.append(len(centers))
         return original(source, recipe, table, centers, *rest, **options)
 
-    monkeypatch.setattr(fwkmeans.estimators.starts, "alternate", counting)
+    monkeypatch.setattr(fwkmeans.estimators.batches, "alternate", counting)
     X = make_rows(rng, 30_000, 3).astype(dtype)
     kmeans = fwkmeans.KMeans(20, n_init=10, max_iter=3, random_state=0)
     together = kmeans.fit(X)
     assert sizes == [10]
-    monkeypatch.setattr(fwkmeans.estimators.starts, "BATCH_BYTES", 1)
+    monkeypatch.setattr(fwkmeans.estimators.plan, "BATCH_BYTES", 1)
     assert_identical(together, fwkmeans.KMeans(20, n_init=10, max_iter=3, random_state=0).fit(X))
     assert sizes == [10] + [1] * 10

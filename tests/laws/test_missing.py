@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-import fwkmeans.estimators.starts
+import fwkmeans.estimators.plan
 from fwkmeans.sources import ChunkedSource
 from laws import test_mixed as mixed
 from laws.configurations import Configuration, make_rows, name_of, some_rows, untied
@@ -402,7 +402,7 @@ def test_the_size_of_batches_does_not_matter(configured, missing, rng, monkeypat
     table = with_gaps(rng, complete(rng, has_categories, 100, 5), 0.2, missing)
     fits = []
     for size in (64 * 2**20, 1):
-        monkeypatch.setattr(fwkmeans.estimators.starts, "BATCH_BYTES", size)
+        monkeypatch.setattr(fwkmeans.estimators.plan, "BATCH_BYTES", size)
         fits.append(
             mixed.fit(configuration, table, init="k-means++", n_init=4, random_state=5, max_iter=40)
         )

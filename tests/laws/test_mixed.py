@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-import fwkmeans.estimators.starts
+import fwkmeans.estimators.plan
 import reference
 from fwkmeans import FeatureWeightedKMeans
 from fwkmeans.dissimilarities import SquaredEuclidean
@@ -713,7 +713,7 @@ def test_the_size_of_batches_does_not_matter(configuration, init, rng, monkeypat
     common = {"init": init, "n_init": 5, "random_state": 5, "max_iter": 40, "tol": 1e-6}
     fits = []
     for size in (64 * 2**20, 1, 3 * 8 * 5 * 16 * 34):
-        monkeypatch.setattr(fwkmeans.estimators.starts, "BATCH_BYTES", size)
+        monkeypatch.setattr(fwkmeans.estimators.plan, "BATCH_BYTES", size)
         fits.append(fit(configuration, table, weight_init="random", **common))
     assert_identical(fits[0], fits[1])
     assert_identical(fits[0], fits[2])

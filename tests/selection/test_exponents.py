@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import fwkmeans.estimators.starts
+import fwkmeans.estimators.batches
+import fwkmeans.estimators.plan
 from fwkmeans import FeatureWeightedKMeans, IMWKMeans
 from fwkmeans.dissimilarities import Minkowski
 from fwkmeans.selection import LabelFreeSearch, sweep
@@ -21,13 +22,13 @@ GENERAL = [3.0, 1.0, 1.3, 1.05, 7.5]
 def batches(monkeypatch):
     """Return the exponents of each batch that the engine runs, as they run."""
     seen = []
-    original = fwkmeans.estimators.starts.alternate
+    original = fwkmeans.estimators.batches.alternate
 
     def recording(source, recipe, *rest, **options):
         seen.append(sorted(set(np.ravel(recipe.dissimilarity.p).tolist())))
         return original(source, recipe, *rest, **options)
 
-    monkeypatch.setattr(fwkmeans.estimators.starts, "alternate", recording)
+    monkeypatch.setattr(fwkmeans.estimators.batches, "alternate", recording)
     return seen
 
 
@@ -227,7 +228,7 @@ def test_threads_and_the_size_of_batches_do_not_matter(rng, monkeypatch):
         sweep(IMWKMeans(3, max_iter=8, n_jobs=n_jobs), X, "p", GENERAL, **options)
         for n_jobs in (1, 3)
     ]
-    monkeypatch.setattr(fwkmeans.estimators.starts, "BATCH_BYTES", 200_000)
+    monkeypatch.setattr(fwkmeans.estimators.plan, "BATCH_BYTES", 200_000)
     runs.append(sweep(IMWKMeans(3, max_iter=8), X, "p", GENERAL, **options))
     for other in runs[1:]:
         np.testing.assert_array_equal(runs[0].labels, other.labels)

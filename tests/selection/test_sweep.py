@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-import fwkmeans.estimators.starts
+import fwkmeans.estimators.plan
 from fwkmeans import (
     SYNCLUS,
     AWKMeans,
@@ -59,7 +59,7 @@ def with_value(estimator, parameter, value, **others):
 def test_every_value_is_a_fit_of_the_estimator(name, together, rows, monkeypatch):
     estimator, parameter, values = SWEEPS[name]
     seeds = [5 + at for at in range(len(values))]
-    monkeypatch.setattr(fwkmeans.estimators.starts, "BATCH_BYTES", together)
+    monkeypatch.setattr(fwkmeans.estimators.plan, "BATCH_BYTES", together)
     runs = sweep(estimator, rows, parameter, values, n_starts=6, random_states=seeds)
     for at, (value, seed) in enumerate(zip(values, seeds, strict=True)):
         model = with_value(estimator, parameter, value, n_init=6, random_state=seed).fit(rows)

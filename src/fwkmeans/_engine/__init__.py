@@ -1,6 +1,6 @@
 """The alternating loop that runs every algorithm."""
 
-from fwkmeans._engine.in_core import is_in_core, remember, runs_in_core
+from fwkmeans._engine.in_core import why_not_in_core
 from fwkmeans._engine.loop import ARRAYS_A_PART, alternate, alternate_in_python
 from fwkmeans._engine.recipe import Recipe, bind_parts, check_recipe
 from fwkmeans._engine.state import Outcome, Run, assignment_of, first_lowest
@@ -17,8 +17,6 @@ __all__ = [
     "bind_parts",
     "check_recipe",
     "first_lowest",
-    "is_in_core",
     "keeps_labels",
-    "remember",
-    "runs_in_core",
+    "why_not_in_core",
 ]

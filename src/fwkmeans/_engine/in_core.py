@@ -48,8 +48,8 @@ def alternate_in_core(
     tol: float,
     label: bool = False,
 ) -> Ended | None:
-    """Run the loop in the core; None if it does not know these parts or rows."""
-    if not runs_in_core(source, recipe, table) or not _KNOWN.issuperset(weights.memory):
+    """Run the loop in the core, which knows these rows and parts; None if weights remember more."""
+    if not _KNOWN.issuperset(weights.memory):
         return None
     rule = recipe.weighting
     stop = (max_iter, tol, updates(source), label)
@@ -58,18 +58,20 @@ def alternate_in_core(
     return ended
 
 
-def runs_in_core(source: Source, recipe: Recipe, table: Description) -> bool:
-    """Tell whether the core knows these rows and all parts."""
-    one_block = source.resident and source.n_blocks == 1 and "alternate" in source.operations
-    if not one_block or (source.gaps and table.rescale) or not source.layout.is_numeric:
-        return False
-    return is_in_core(recipe)
-
-
-def is_in_core(recipe: Recipe) -> bool:
-    """Tell whether the core knows all parts."""
+def why_not_in_core(source: Source, recipe: Recipe, table: Description) -> str:
+    """Return why the core cannot run the loop on these rows with these parts; "" if it can."""
+    if not source.layout.is_numeric:
+        return "there are categories"
+    if not (source.resident and source.n_blocks == 1 and "alternate" in source.operations):
+        return f"rows in {type(source).__name__} are read block by block"
+    if source.gaps and table.rescale:
+        return "dissimilarities of rows with missing cells are rescaled"
     parts: tuple[Any, ...] = recipe
-    return all(map(_may_be_in_core, map(type, parts))) and all(part.in_core for part in parts)
+    for part in parts:
+        kind: Any = type(part)
+        if not (_may_be_in_core(kind) and part.in_core):
+            return f"the core does not know {part!r}"
+    return ""
 
 
 class Alternation(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fwkmeans._engine.empty import relocate_empty_clusters, without_rows
-from fwkmeans._engine.in_core import alternate_in_core
+from fwkmeans._engine.in_core import alternate_in_core, why_not_in_core
 from fwkmeans._engine.recipe import Recipe
 from fwkmeans._engine.state import Outcome, assignment_of
 from fwkmeans._engine.statistics import RunningStatistics
@@ -43,6 +43,7 @@ def alternate(
     max_iter: int,
     tol: float,
     label: bool = False,
+    in_core: bool | None = None,
 ) -> Outcome:
     """Assign rows, move centers and update weights until nothing changes.
 
@@ -72,6 +73,8 @@ def alternate(
         converged. A run whose sums overflow ends with an infinite objective.
     label : bool, default=False
         Whether the rows should also be labeled by the best start, where this is done in passing.
+    in_core : bool, default=None
+        Whether the core knows these rows and parts; None means to find out.
 
     Returns
     -------
@@ -79,7 +82,9 @@ def alternate(
         In the order of the starts.
     """
     stop: dict[str, Any] = {"max_iter": max_iter, "tol": tol}
-    found = alternate_in_core(source, recipe, table, centers, weights, **stop, label=label)
+    found = None
+    if not why_not_in_core(source, recipe, table) if in_core is None else in_core:
+        found = alternate_in_core(source, recipe, table, centers, weights, **stop, label=label)
     if found is None:
         return alternate_in_python(source, recipe, table, centers, weights, **stop)
     outcome, given_up = found

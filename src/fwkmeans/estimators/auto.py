@@ -37,6 +37,7 @@ from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, logger
 from fwkmeans.estimators.categories import describe_categories
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.inputs import source_of_gaps
+from fwkmeans.estimators.plan import bound_parts
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.exceptions import FewerClustersWarning, NotConvergedWarning
 from fwkmeans.sources import count_faults
@@ -383,7 +384,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         self.labels_ = labeled.gather("labels")
         self.inertia_ = -sums.likelihood
         layout, recipe = given.layout, self._recipe(source, description)
-        self._parts, self._table = self._bound(recipe, source, description)
+        self._parts, self._table = bound_parts(self, recipe, source, description)
         self._memory = {}
         centers = np.full((self.n_clusters_, layout.n_features), np.nan)
         centers[:, layout.numeric] = sums.means(layout.numbers_of(description.mean))

@@ -87,7 +87,7 @@ class AWKMeans(BaseFeatureWeightedKMeans):
 
     survey_settings: ClassVar = {"beta": 2.0, "guard": 0.0, "category_weight": 1.0}
 
-    _fits_plainly = True
+    _recipe_of_parameters = True
 
     _constraints: ClassVar = ClusterPowerWeights._constraints
 

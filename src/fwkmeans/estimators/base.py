@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
@@ -14,6 +13,7 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
+    clone,
 )
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
@@ -24,20 +24,14 @@ from fwkmeans._engine import (
     Recipe,
     Run,
     assignment_of,
-    bind_parts,
-    check_recipe,
-    first_lowest,
 )
 from fwkmeans._init import Seeds
 from fwkmeans._support.arrays import is_dask, like, to_host
-from fwkmeans._support.checks import one_value_a_start
 from fwkmeans._support.progress import show_progress
 from fwkmeans._support.sklearn_compat import NotebookMixin
-from fwkmeans._support.warn import silent_overflow, warn_user
-from fwkmeans._tabular.columns import describe_columns
-from fwkmeans.estimators.categories import describe_categories
+from fwkmeans._support.warn import silent_overflow
+from fwkmeans.estimators.batches import best_run
 from fwkmeans.estimators.constraints import check_parameters
-from fwkmeans.estimators.dominance import warn_of_dominant_column
 from fwkmeans.estimators.feature_groups import find_groups
 from fwkmeans.estimators.inputs import (
     Input,
@@ -47,30 +41,22 @@ from fwkmeans.estimators.inputs import (
     why_not_sparse,
 )
 from fwkmeans.estimators.notebook import html_repr
-from fwkmeans.estimators.plain_fits import check_settings, fit_plainly
+from fwkmeans.estimators.plan import Plan, bound_parts, make_plan
+from fwkmeans.estimators.publish import label_rows, publish, set_attributes
 from fwkmeans.estimators.searches import warn_if_searched
-from fwkmeans.estimators.spreads import warn_of_unequal_spreads
 from fwkmeans.estimators.starts import (
-    Problem,
     initial_centers_of,
     initial_weights_of,
-    is_anomalous,
-    n_starts_of,
-    with_patterns,
 )
 from fwkmeans.estimators.streaming import batches_of, check_decay, has_stream, learn_batch
 from fwkmeans.estimators.traits import Traits
-from fwkmeans.exceptions import FewerClustersWarning, NotConvergedWarning
-from fwkmeans.sources import MemorySource, SparseSource, count_faults
-from fwkmeans.sources.sparse import to_scipy
+from fwkmeans.sources import MemorySource, count_faults
 from fwkmeans.typing import (
     Assignment,
     Description,
     FloatArray,
     LabelArray,
-    Labeled,
     Source,
-    WeightContext,
     WeightRuleProtocol,
     Weights,
 )
@@ -78,6 +64,11 @@ from fwkmeans.typing import (
 logger = logging.getLogger("fwkmeans")
 
 _TINY = 1e-290  # smaller sums of squares leave no digits for the dispersions of clusters
+
+
+def _fits_by_plan(model: BaseFeatureWeightedKMeans) -> bool:
+    """Tell whether starts of the loop fit a model; `AutoKMeans` has a search of its own."""
+    return type(model)._fit is BaseFeatureWeightedKMeans._fit
 
 
 class BaseFeatureWeightedKMeans(
@@ -96,9 +87,9 @@ class BaseFeatureWeightedKMeans(
     _is_one_batch: ClassVar[bool] = True  # the best of its starts is the result
     #: Attributes of a fitted model that show parameters of its rule, which were "auto" perhaps.
     _shown_of_rule: ClassVar[Mapping[str, str]] = {}
-    #: Whether usual fits may be done in few steps (`plain_fits`): `_recipe` looks at the parameters
-    #: alone, and no other step is its own. A class says so for itself only.
-    _fits_plainly: ClassVar[bool] = False
+    #: Whether `_recipe` looks at the parameters alone, and no other step is its own: what they
+    #: decide is then remembered. A class says so for itself only.
+    _recipe_of_parameters: ClassVar[bool] = False
     n_clusters: int | None
     init: Any
     n_init: Any
@@ -107,6 +98,20 @@ class BaseFeatureWeightedKMeans(
     n_jobs: int | None
     verbose: int
     random_state: Any
+
+    # of a fitted model, set by `publish`
+    labels_: LabelArray
+    cluster_centers_: FloatArray
+    feature_weights_: FloatArray
+    inertia_: float
+    n_iter_: int
+    converged_: bool
+    n_clusters_: int
+    objective_history_: FloatArray
+    _parts: Recipe  # bound to the table
+    _table: Description
+    _memory: Mapping[str, FloatArray]  # of the weight rule
+    _frequencies: FloatArray  # (K, levels) of the centers
 
     _html_repr = html_repr  # scikit-learn shows it in notebooks
 
@@ -162,39 +167,54 @@ class BaseFeatureWeightedKMeans(
         return self
 
     def _fit(self, X: Any, sample_weight: Any, device: Any = None) -> None:
-        settings = check_settings(self)
-        for name in ("_stream", "n_steps_"):  # of partial_fit
-            self.__dict__.pop(name, None)
-        usual = settings is not None and sample_weight is None and device is None
-        if not (usual and fit_plainly(self, X, settings)):
-            with silent_overflow():
-                self._fit_checked(X, sample_weight, device)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused in words later
+            plan = make_plan(self, X, sample_weight, device)
+            for name in ("_stream", "n_steps_"):  # of partial_fit
+                self.__dict__.pop(name, None)
+            if self.verbose:
+                with show_progress(self.verbose):
+                    run = self._best_run(plan)
+            else:
+                run = self._best_run(plan)
+            publish(self, plan, run)
         if type(X) is np.ndarray and device is None:
             return  # all is NumPy's
         for name, value in vars(self).items():
             if name.endswith("_") and (name == "labels_" or type(value) is np.ndarray):
                 setattr(self, name, like(value, X))
 
-    def _fit_checked(self, X: Any, sample_weight: Any, device: Any = None) -> None:
-        given = self._opened(X, sample_weight, reset=True, device=device)
-        source, table = self._described(given, reset=True)
-        warn_of_unequal_spreads(self, table)
-        with show_progress(self.verbose):
-            problem = self._problem(given, source, table)
-            run = self._best_run(problem, n_starts_of(self))
-        self._set_run(problem, run)
+    @available_if(_fits_by_plan)  # type: ignore[untyped-decorator]
+    def explain_plan(self, X: Any, sample_weight: Any = None, *, device: Any = None) -> str:
+        """Return what `fit` would run, where, in which batches, and why; nothing is fitted.
 
-    def _set_run(self, problem: Problem, run: Run) -> None:
-        """Set the attributes of the best start, and warn of what is odd about it."""
-        if not math.isfinite(run.objective):
-            raise ValueError(
-                f"{problem.recipe.weighting!r} led to an objective that is not finite. Are its "
-                "weights finite, and are the values of X below 1e150 in size? Rescale the columns, "
-                "for example with fwkmeans.preprocessing.RangeStandardizer."
-            )
-        mass = self._set_fitted(problem.source, problem.recipe, problem.table, run)
-        self._warn_of(run, mass)
-        warn_of_dominant_column(self, problem.table)
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features), path or source
+            The rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weight of each row.
+        device : str, default=None
+            Where the passes over the rows would be computed; None means where X is.
+
+        Returns
+        -------
+        text : str
+            A few lines.
+
+        Examples
+        --------
+        >>> from fwkmeans import KMeans
+        >>> from fwkmeans.datasets import load_uci
+        >>> print(KMeans(3).explain_plan(load_uci("iris").data))
+        KMeans: 3 clusters, UniformWeights()
+        rows: 150 x 4, float64 numbers, in 1 block of MemorySource
+        starts: 10 from 'k-means++'
+        batches: 1 of 10 starts
+        loop: in the compiled core, at most 300 iterations, tol=1e-06
+        """
+        model = clone(self)
+        with silent_overflow():
+            return make_plan(model, X, sample_weight, device).explain(model)
 
     @available_if(has_stream)  # type: ignore[untyped-decorator]
     def partial_fit(
@@ -377,7 +397,7 @@ class BaseFeatureWeightedKMeans(
         with silent_overflow():
             given = self._opened(X, sample_weight, reset=False, device=device)
             source, table = self._described(given, reset=False)
-            _, table = self._bound(self._parts, source, table)
+            _, table = bound_parts(self, self._parts, source, table)
             return -self._label(source, table, self._parts.weighting.observe(source, table))[1]
 
     def __sklearn_tags__(self) -> Tags:
@@ -444,28 +464,6 @@ class BaseFeatureWeightedKMeans(
         in_memory = isinstance(source, MemorySource) and source.layout.is_numeric
         return unchanged and refuses and in_memory
 
-    def _problem(self, given: Input, source: Source, table: Description) -> Problem:
-        """Return the parts bound to the table, its description, and what all starts share."""
-        if self.n_clusters is not None and table.n_rows < self.n_clusters:
-            raise ValueError(
-                f"n_samples={table.n_rows} (rows with weight) should be >= "
-                f"n_clusters={self.n_clusters}. Ask for fewer clusters."
-            )
-        recipe = self._recipe(source, table)
-        check_recipe(recipe, source)
-        _refuse_batches(recipe)
-        recipe, table = self._bound(recipe, source, table)
-        rows = given.rows
-        if isinstance(source, MemorySource) and source.layout.is_numeric:
-            rows = source.rows  # as the algorithm sees them
-        elif isinstance(source, SparseSource):
-            rows = to_scipy(source.rows)
-        problem = Problem(source, recipe, table, int(self.n_clusters or 0), rows)
-        if is_anomalous(self):
-            problem = with_patterns(self, problem, self._pattern_exponent())
-        rule = recipe.weighting.observe(source, table).bind(table, problem.n_clusters)
-        return problem._replace(recipe=Recipe(recipe.dissimilarity, recipe.center, rule))
-
     def _view(self, source: Source, *, reset: bool) -> Source:
         """Return the rows as the algorithm sees them."""
         return source
@@ -475,28 +473,6 @@ class BaseFeatureWeightedKMeans(
     ) -> tuple[Source, Description]:
         """Return the rows as the algorithm sees them, and their description."""
         return describe_rows(self, given.source, self._view, reset=reset, refusal=refusal)
-
-    def _bound(
-        self, recipe: Recipe, source: Source, table: Description
-    ) -> tuple[Recipe, Description]:
-        """Bind the parts to the table; raise if its powers overflow or underflow."""
-        recipe, table = bind_parts(recipe, source, table)
-        smallest, largest = table.scatter_range
-        if smallest > _TINY and largest < np.inf:
-            return recipe, table  # the usual case
-        lost = ~((table.scatter > _TINY) & np.isfinite(table.scatter))
-        lost &= table.span > 1e-13 * table.magnitude  # less is rounding: the column is constant
-        if lost.any():
-            squares = not recipe.dissimilarity.needs_labels
-            names = getattr(self, "feature_names_in_", None)
-            raise ValueError(
-                f"The {'squares' if squares else 'powers'} of {describe_columns(lost, names)} of X "
-                "underflow to zero or overflow. Rescale X, for example with "
-                "fwkmeans.preprocessing.RangeStandardizer"
-                f"{'' if squares else ', or take a smaller p'}"
-                f"{', or larger sample weights' if table.mass < 1e-100 else ''}."
-            )
-        return recipe, table
 
     def _check_parameters(self) -> None:
         check_parameters(self)
@@ -509,87 +485,22 @@ class BaseFeatureWeightedKMeans(
         """Return options of the search for anomalous patterns; see `anomalous_start`."""
         return {}
 
-    def _initial_centers(self, problem: Problem, seeds: Seeds, starts: range) -> FloatArray:
-        return initial_centers_of(self, problem, seeds, starts)
+    def _initial_centers(self, plan: Plan, seeds: Seeds, starts: range) -> FloatArray:
+        return initial_centers_of(self, plan, seeds, starts)
 
-    def _initial_weights(self, problem: Problem, seeds: Seeds, starts: range) -> Weights:
-        return initial_weights_of(self, problem, seeds, starts)
+    def _initial_weights(self, plan: Plan, seeds: Seeds, starts: range) -> Weights:
+        return initial_weights_of(self, plan, seeds, starts)
 
     # ---- the fit --------------------------------------------------------------------------------
 
-    def _best_run(self, problem: Problem, n_starts: int) -> Run:
-        seeds = Seeds(self.random_state)
-        batch = 1 if n_starts == 1 else min(n_starts, problem.n_together)
-        runs = []
-        for first in range(0, n_starts, batch):
-            starts = range(first, min(n_starts, first + batch))
-            outcome = problem.alternate(
-                self._initial_centers(problem, seeds, starts),
-                self._initial_weights(problem, seeds, starts),
-                max_iter=int(self.max_iter),
-                tol=self.tol,
-                label=batch >= n_starts,  # else only one of several batches has the best start
-            )
-            runs.append(outcome.best())
-            logger.info(
-                "%s: starts %d to %d of %d done, objective %.10g",
-                type(self).__name__,
-                starts.start + 1,
-                starts.stop,
-                n_starts,
-                runs[-1].objective,
-            )
-        if len(runs) == 1:
-            return runs[0]
-        return runs[first_lowest(np.asarray([run.objective for run in runs]))]
+    def _best_run(self, plan: Plan) -> Run:
+        return best_run(self, plan)
 
     def _set_fitted(
         self, source: Source, recipe: Recipe, table: Description, run: Run
     ) -> FloatArray:
         """Set the attributes; return the mass of each cluster."""
-        layout, dtype = table.layout, source.dtype
-        self._parts, self._table, self._memory = recipe, table, run.weights.memory
-        self._frequencies = layout.frequencies(run.centers)
-        if layout.is_numeric:
-            self.cluster_centers_ = run.centers.astype(dtype)
-        else:
-            shape = len(run.centers), layout.n_features
-            self.cluster_centers_ = np.full(shape, np.nan, dtype)
-            self.cluster_centers_[:, layout.numeric] = layout.points(run.centers)
-        for name, of_rule in self._shown_of_rule.items():
-            setattr(self, name, getattr(recipe.weighting, of_rule))
-        self.n_clusters_ = len(run.centers)
-        self.feature_weights_ = run.weights.values[0]
-        self.objective_history_ = run.history
-        self.n_iter_ = run.n_iter
-        self.converged_ = run.converged
-        self.labels_, self.inertia_, mass = self._label(source, table, recipe.weighting, run)
-        if hasattr(self, "categorical_features"):
-            self.category_frequencies_, self.modes_ = describe_categories(self, source)
-        return mass
-
-    def _warn_of(self, run: Run, mass: FloatArray) -> None:
-        if not run.converged:
-            why = f"did not converge in {run.n_iter} iterations. Increase max_iter or tol"
-            if run.n_iter < self.max_iter:
-                why = (
-                    "went in circles: rows came back to labels that they had before. The lowest "
-                    "objective of the circle is kept. Try other starts or parameters"
-                )
-            warn_user(f"{type(self).__name__} {why}.", NotConvergedWarning)
-        if 0.0 in mass.tolist():
-            n_found = int(np.count_nonzero(mass))
-            why = (
-                "every row equals its center in all features that have weight. There may be "
-                "duplicate rows in X, or too few features with weight"
-                if run.has_empty
-                else "the last weights leave a cluster without rows. Try other starts or parameters"
-            )
-            warn_user(
-                f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
-                f"({self.n_clusters_}): {why}.",
-                FewerClustersWarning,
-            )
+        return set_attributes(self, source, recipe, table, run)
 
     def _label(
         self,
@@ -598,24 +509,8 @@ class BaseFeatureWeightedKMeans(
         rule: WeightRuleProtocol,
         run: Run | None = None,
     ) -> tuple[LabelArray, float, FloatArray]:
-        """Return labels, objective and mass of the clusters for the public centers and weights.
-
-        A run that gave them may have labeled the rows already.
-        """
-        weights, labeled = (run.weights, run.labeled) if run else (self._weights(), None)
-        if labeled is None:
-            assignment = self._assignment(weights)
-            (plain, mass), source = source.run(self._parts.dissimilarity.labeling(assignment))
-            labels = source.gather("labels", axis=1)[0]
-            labeled = Labeled(0, labels, assignment.scale * plain, mass)
-        _, labels, total, mass = labeled
-        if not math.isfinite(total[0]):
-            raise ValueError(
-                "The sum of the dissimilarities of X overflows. Rescale X, for example with "
-                "fwkmeans.preprocessing.RangeStandardizer, and fit again."
-            )
-        objective = rule.objective(total, weights, WeightContext(mass[None], weights, table))
-        return labels, float(objective[0]), mass
+        """Return labels, objective and mass of the clusters for the public centers and weights."""
+        return label_rows(self, source, table, rule, run)
 
     def _weights(self) -> Weights:
         return Weights(to_host(self.feature_weights_)[None], self._memory)
@@ -627,14 +522,3 @@ class BaseFeatureWeightedKMeans(
         points = layout.numbers_of(to_host(self.cluster_centers_).astype(np.float64))
         centers = layout.centers(points, self._frequencies)
         return assignment_of(self._parts.weighting, centers[None], weights)
-
-
-def _refuse_batches(recipe: Recipe) -> None:
-    """Raise if a parameter of the rule has one value per start: an estimator fits one model."""
-    attributes: dict[str, Any] = getattr(recipe.weighting, "__dict__", {})
-    for name, value in attributes.items():
-        if type(value) is np.ndarray and one_value_a_start(value):
-            raise ValueError(
-                f"{name} of {recipe.weighting!r} has one value for each start; an estimator "
-                "takes a number. To try many values, use fwkmeans.selection.sweep."
-            )

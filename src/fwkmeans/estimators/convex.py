@@ -17,7 +17,7 @@ from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.convex_search import Search, Spaces, grid_of
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.groups import Groups, groups_of_estimator
-from fwkmeans.estimators.starts import Problem
+from fwkmeans.estimators.plan import Plan
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.sources import describe, observed_mass
 from fwkmeans.sources.directions import unit_rows
@@ -251,12 +251,12 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
             for number in np.flatnonzero(self._is_spherical(spaces))
         ]
 
-    def _initial_centers(self, problem: Problem, seeds: Seeds, starts: range) -> FloatArray:
-        centers = super()._initial_centers(problem, seeds, starts)
+    def _initial_centers(self, plan: Plan, seeds: Seeds, starts: range) -> FloatArray:
+        centers = super()._initial_centers(plan, seeds, starts)
         if not self._unit_spaces:
             return centers
         flat = unit_rows(centers.reshape(-1, centers.shape[-1]), self._unit_spaces)
-        return np.where(np.isnan(flat), problem.table.center, flat).reshape(centers.shape)
+        return np.where(np.isnan(flat), plan.table.center, flat).reshape(centers.shape)
 
     def _describe_spaces(self, source: Source, table: Description) -> Spaces:
         spaces = self._spaces()
@@ -281,13 +281,12 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         guard = float(self.guard)
         return Spaces(spaces.numbers, weighted, np.maximum(totals, 0.0), used, exponents, guard)
 
-    def _best_run(self, problem: Problem, n_starts: int) -> Run:
-        spaces = self._describe_spaces(problem.source, problem.table)
+    def _best_run(self, plan: Plan) -> Run:
+        spaces = self._describe_spaces(plan.source, plan.table)
         grid = grid_of(self.grid, spaces)
-        seeds = Seeds(self.random_state)
-        centers = self._initial_centers(problem, seeds, range(n_starts))
-        search = Search(problem, spaces, centers, max_iter=int(self.max_iter), tol=self.tol)
-        result = search.anywhere(seeds) if grid is None else search.over(grid)
+        centers = self._initial_centers(plan, plan.seeds, range(plan.n_starts))
+        search = Search(self, plan, spaces, centers)
+        result = search.anywhere(plan.seeds) if grid is None else search.over(grid)
         self.candidates_ = result.candidates
         with np.errstate(over="ignore"):
             self.fisher_values_ = np.exp(result.log_fisher)

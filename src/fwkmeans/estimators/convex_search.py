@@ -13,7 +13,8 @@ import numpy as np
 
 from fwkmeans._engine import Outcome, Run, assignment_of, first_lowest
 from fwkmeans._init import Seeds
-from fwkmeans.estimators.starts import Problem
+from fwkmeans.estimators.batches import run_plans
+from fwkmeans.estimators.plan import Plan
 from fwkmeans.typing import BoolArray, FloatArray, IntArray, Weights
 from fwkmeans.weighting.simplex import FLOOR
 
@@ -109,17 +110,14 @@ class Search:
 
     Parameters
     ----------
-    problem, spaces
-        The problem.
+    model, plan, spaces
+        What is fitted, and how.
     centers : ndarray of shape (n_starts, n_clusters, n_features)
         Initial centers, the same for every candidate.
-    **stop
-        `max_iter` and `tol`.
     """
 
-    def __init__(self, problem: Problem, spaces: Spaces, centers: FloatArray, **stop: Any) -> None:
-        self._problem, self._spaces, self._centers = problem, spaces, centers
-        self._together, self._stop = problem.n_together, stop
+    def __init__(self, model: Any, plan: Plan, spaces: Spaces, centers: FloatArray) -> None:
+        self._model, self._plan, self._spaces, self._centers = model, plan, spaces, centers
         self._candidates: list[FloatArray] = []
         self._log_fisher: list[float] = []
 
@@ -208,26 +206,27 @@ class Search:
         """Yield the best start of each candidate, and its log Q."""
         n_starts = len(centers)
         by_column = self._spaces.on_columns(candidates)
-        step = max(1, self._together // n_starts)
+        step = max(1, self._plan.n_together // n_starts)
         for first in range(0, len(candidates), step):
             weights = by_column[first : first + step]
-            outcomes = [
-                self._alternate(weights, centers[begin : begin + self._together])
-                for begin in range(0, n_starts, self._together)
-            ]
+            outcomes = self._outcomes(weights, centers)
             runs = [_best_start(outcomes, number, len(weights)) for number in range(len(weights))]
             yield from zip(runs, self._fisher(runs), strict=True)
 
-    def _alternate(self, weights: FloatArray, centers: FloatArray) -> Outcome:
-        """Run every start for every candidate, candidate by candidate."""
+    def _outcomes(self, weights: FloatArray, centers: FloatArray) -> list[Outcome]:
+        """Run every start for every candidate, candidate by candidate.
+
+        If there are several candidates, they are one batch.
+        """
         n_starts, n_clusters, _ = centers.shape
         values = np.repeat(np.repeat(weights, n_starts, axis=0)[:, None], n_clusters, axis=1)
-        starts = np.tile(centers, (len(weights), 1, 1))
-        return self._problem.alternate(starts, Weights(values), **self._stop)
+        begin = np.tile(centers, (len(weights), 1, 1)), Weights(values)
+        plan = self._plan._replace(n_starts=len(values), begin=begin)
+        return [batch.outcome for batch in run_plans(self._model, [plan])]
 
     def _fisher(self, runs: list[Run]) -> list[float]:
         """Return log Q of the clusters of these rows, about their own centroids."""
-        source, (dissimilarity, center, rule), table = self._problem[:3]
+        source, (dissimilarity, center, rule), table = self._plan[:3]
         weights = Weights(np.concatenate([run.weights.values for run in runs]))
         public = np.stack([run.centers for run in runs]).astype(source.dtype)
         assignment = assignment_of(rule, public.astype(np.float64), weights)

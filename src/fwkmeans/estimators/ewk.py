@@ -88,7 +88,7 @@ class EWKMeans(BaseFeatureWeightedKMeans):
 
     survey_settings: ClassVar = {"dispersion": "mean"}
 
-    _fits_plainly = True
+    _recipe_of_parameters = True
     _shown_of_rule: ClassVar = {"gamma_": "gamma"}
 
     _constraints: ClassVar = EntropyWeights._constraints

@@ -90,7 +90,7 @@ class FWSAKMeans(BaseFeatureWeightedKMeans):
 
     survey_settings: ClassVar = {"guard": 0.0}
 
-    _fits_plainly = True
+    _recipe_of_parameters = True
 
     _constraints: ClassVar = SelfAdjustingWeights._constraints
 

@@ -139,7 +139,7 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
         "pattern_ties": "last",
     }
 
-    _fits_plainly = True
+    _recipe_of_parameters = True
 
     _constraints: ClassVar = {
         "p": POWER,

@@ -66,7 +66,7 @@ class KMeans(BaseFeatureWeightedKMeans):
         weighs_groups=False,
     )
 
-    _fits_plainly = True
+    _recipe_of_parameters = True
 
     _constraints: ClassVar = {"copy_x": BOOLEAN, "algorithm": one_of("lloyd", "elkan")}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -12,71 +12,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from fwkmeans._core.functions import copy_finite
-from fwkmeans._engine import ARRAYS_A_PART, Outcome, Recipe, alternate, keeps_labels, runs_in_core
 from fwkmeans._init import INITIALIZATIONS, Seeds, anomalous_start, initial_weights
 from fwkmeans._support.arrays import is_foreign, to_host
 from fwkmeans._support.warn import silent_overflow, warn_user
 from fwkmeans._tabular.coding import Coding
 from fwkmeans._tabular.columns import as_table, read_categorical
-from fwkmeans.sources import DeviceSource, indicators
-from fwkmeans.typing import Description, FloatArray, Source, Weights
+from fwkmeans.sources import indicators
+from fwkmeans.typing import Description, FloatArray, Weights
+
+if TYPE_CHECKING:
+    from fwkmeans.estimators.plan import Plan
 
 logger = logging.getLogger("fwkmeans")
-
-#: The largest size in bytes of the state of all starts that run together.
-BATCH_BYTES = 16 * 2**20
-#: The same on a device, with what a pass writes there.
-DEVICE_BATCH_BYTES = 2**32
-
-
-class Problem(NamedTuple):
-    """What all starts of a fit share."""
-
-    source: Source
-    recipe: Recipe  # bound to the table
-    table: Description
-    n_clusters: int
-    given: Any  # the rows as a callable `init` gets them
-    centers: FloatArray | None = None  # (K, P) if they are the same for all starts
-    weights: FloatArray | None = None  # (K, M) that come with them
-
-    def alternate(self, centers: FloatArray, weights: Weights, **stop: Any) -> Outcome:
-        """Run starts from these centers and weights."""
-        return alternate(self.source, self.recipe, self.table, centers, weights, **stop)
-
-    @property
-    def n_together(self) -> int:
-        """Number of starts that may run together, so that a batch does not take too much memory.
-
-        Centers, weights and sums of all starts take at most `BATCH_BYTES`. The labels that the loop
-        in Python keeps of each start take at most a sixteenth of the table, or of small tables
-        `BATCH_BYTES`. The loop in the core keeps labels and bounds of two starts, 24 bytes a row,
-        however many run together.
-        """
-        source, dissimilarity = self.source, self.recipe.dissimilarity
-        layout, n_rows = source.layout, source.n_rows
-        entries = layout.n_features + layout.n_levels
-        if isinstance(source, DeviceSource):  # eight numbers a row, and sums of up to 1024 parts
-            parts = min(1024, 1 + n_rows // 512)
-            state = 32 * n_rows + 8 * self.n_clusters * entries * (16 + 2 * parts)
-            return int(max(1, DEVICE_BATCH_BYTES // state))
-        # the core runs starts one after the other, with the same sums, labels and bounds for all
-        in_core = runs_in_core(source, self.recipe, self.table)
-        segments = 1 if in_core else max(1, min(64, n_rows // 1024))
-        numbers = self.n_clusters * entries * (32 + 2 * segments)
-        by_state = BATCH_BYTES // (8 * numbers)
-        if in_core:
-            return max(1, by_state)
-        if not keeps_labels(source, dissimilarity):
-            return max(1, by_state)
-        table = n_rows * layout.n_features * source.dtype.itemsize
-        if source.remembers:  # beside rows that are elsewhere
-            part_bytes = ARRAYS_A_PART * 8 * self.n_clusters * entries
-            return max(1, min(by_state, source.most_starts(part_bytes)))
-        by_labels = min(4 * BATCH_BYTES, table // 16) // (4 * n_rows)
-        if dissimilarity.needs_labels:  # many starts are fine for small tables
-            by_labels = max(by_labels, BATCH_BYTES // (4 * n_rows))
-        return max(1, min(by_state, by_labels))
 
 
 def init_of(estimator: Any) -> Any:
@@ -118,15 +65,15 @@ def n_starts_of(estimator: Any) -> int:
     return 1 if only_one else int(n_init)
 
 
-def with_patterns(estimator: Any, problem: Problem, exponent: float | None) -> Problem:
-    """Return the problem with the start from anomalous patterns."""
+def with_patterns(estimator: Any, plan: Plan, exponent: float | None) -> Plan:
+    """Return the plan with the start from anomalous patterns."""
     n_clusters = estimator.n_clusters
     smallest = getattr(estimator, "min_pattern_size", 1 if n_clusters is not None else 2)
     start = anomalous_start(
-        problem.source,
-        problem.recipe.dissimilarity,
-        problem.recipe.center,
-        problem.table,
+        plan.source,
+        plan.recipe.dissimilarity,
+        plan.recipe.center,
+        plan.table,
         None if n_clusters is None else int(n_clusters),
         exponent=exponent,
         smallest=smallest,
@@ -155,40 +102,42 @@ def with_patterns(estimator: Any, problem: Problem, exponent: float | None) -> P
             ConvergenceWarning,
         )
     weights = None if exponent is None else start.weights
-    return problem._replace(n_clusters=n_found, centers=start.centers, weights=weights)
+    return plan._replace(n_clusters=n_found, centers=start.centers, weights=weights)
 
 
-def initial_centers_of(estimator: Any, problem: Problem, seeds: Seeds, starts: range) -> FloatArray:
+def initial_centers_of(estimator: Any, plan: Plan, seeds: Seeds, starts: range) -> FloatArray:
     """Return the initial centers of some starts: (R, K, P)."""
-    table, init = problem.table, init_of(estimator)
-    if problem.centers is not None:
-        return np.repeat(problem.centers[None], len(starts), axis=0)
+    table, init = plan.table, init_of(estimator)
+    if plan.centers is not None:
+        return np.repeat(plan.centers[None], len(starts), axis=0)
     if isinstance(init, str):
         draw = INITIALIZATIONS[init]
-        return draw(problem.source, problem.n_clusters, seeds, starts, table)
+        return draw(plan.source, plan.n_clusters, seeds, starts, table)
     if not callable(init):
         return checked_centers(estimator, init, table)[None]
-    if problem.given is None:
+    if plan.given is None:
         raise ValueError(
             "init is a callable, which needs all rows at once; this source gives them in blocks. "
             "Give an array of centers, or one of the names that init can be."
         )
     call: Callable[..., Any] = init
     states = (check_random_state(seed) for seed in seeds.integers("centers", starts))
-    drawn = (call(problem.given, estimator.n_clusters, random_state=state) for state in states)
+    drawn = (call(plan.given, estimator.n_clusters, random_state=state) for state in states)
     return np.stack([checked_centers(estimator, centers, table) for centers in drawn])
 
 
 def initial_weights_of(
-    estimator: Any, problem: Problem, seeds: Seeds, starts: range, how: Any = None
+    estimator: Any, plan: Plan, seeds: Seeds, starts: range, how: Any = None
 ) -> Weights:
     """Return the initial weights of some starts; `how` is `weight_init` unless given."""
     how = getattr(estimator, "weight_init", "uniform") if how is None else how
-    if problem.weights is not None and isinstance(how, str) and how == "uniform":
-        how = problem.weights
+    rule = plan.recipe.weighting
+    if type(how) is str and how == "uniform":
+        if plan.weights is None:
+            return rule.initial(len(starts), plan.n_clusters, plan.table)
+        how = plan.weights
     names = getattr(estimator, "feature_names_in_", None)
-    rule = problem.recipe.weighting
-    return initial_weights(how, rule, problem.n_clusters, problem.table, seeds, starts, names)
+    return initial_weights(how, rule, plan.n_clusters, plan.table, seeds, starts, names)
 
 
 def checked_centers(estimator: Any, centers: Any, table: Description) -> FloatArray:

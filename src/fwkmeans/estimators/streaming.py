@@ -11,10 +11,10 @@ from sklearn.utils import _safe_indexing, gen_batches
 
 from fwkmeans._engine import Run, bind_parts
 from fwkmeans._engine.stream import Stream, advance, describe_stream
-from fwkmeans._init import Seeds
 from fwkmeans._support.warn import warn_user
 from fwkmeans.estimators.categories import describe_categories
 from fwkmeans.estimators.inputs import check_sample_weight
+from fwkmeans.estimators.plan import plan_of
 from fwkmeans.estimators.spreads import warn_of_unequal_spreads
 from fwkmeans.exceptions import FewerClustersWarning
 from fwkmeans.sources import BlockSource
@@ -149,11 +149,10 @@ def _begin(
 ) -> tuple[Stream, Any, Description]:
     """Return the start of a stream, from the first batch as `fit` would start."""
     warn_of_unequal_spreads(estimator, batch)
-    problem = estimator._problem(given, source, batch)
-    seeds = Seeds(estimator.random_state)
-    centers = estimator._initial_centers(problem, seeds, range(1))
-    weights = estimator._initial_weights(problem, seeds, range(1))
-    return Stream(centers, weights, problem.table), problem.recipe, problem.table
+    plan = plan_of(estimator, given.rows, source, batch)
+    centers = estimator._initial_centers(plan, plan.seeds, range(1))
+    weights = estimator._initial_weights(plan, plan.seeds, range(1))
+    return Stream(centers, weights, plan.table), plan.recipe, plan.table
 
 
 def _continued(estimator: Any, batch: Description) -> Stream:

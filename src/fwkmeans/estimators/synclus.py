@@ -15,7 +15,8 @@ from fwkmeans.dissimilarities import SquaredEuclidean
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.docstrings import documented
 from fwkmeans.estimators.groups import Groups, groups_of_estimator
-from fwkmeans.estimators.starts import Problem, initial_weights_of
+from fwkmeans.estimators.plan import Plan
+from fwkmeans.estimators.starts import initial_weights_of
 from fwkmeans.estimators.traits import Traits
 from fwkmeans.typing import (
     Description,
@@ -241,15 +242,15 @@ class SYNCLUS(BaseFeatureWeightedKMeans):
             )
         return values
 
-    def _initial_weights(self, problem: Problem, seeds: Seeds, starts: range) -> Weights:
-        how, table = self.weight_init, problem.table
+    def _initial_weights(self, plan: Plan, seeds: Seeds, starts: range) -> Weights:
+        how, table = self.weight_init, plan.table
         if isinstance(how, str) and how == "inverse-variance":
             varying = table.scatter > 0
             least = table.scatter[varying].min(initial=np.inf)
             how = np.where(varying, least / np.where(varying, table.scatter, 1.0), 0.0)
             how = how if varying.any() else "uniform"
-        weights = initial_weights_of(self, problem, seeds, starts, how)
-        if not problem.recipe.weighting.effective(weights).values.any(axis=(-2, -1)).all():
+        weights = initial_weights_of(self, plan, seeds, starts, how)
+        if not plan.recipe.weighting.effective(weights).values.any(axis=(-2, -1)).all():
             raise ValueError(
                 "weight_init gives weight only to features of groups whose group weight is 0. Give "
                 "weight to a feature of another group."

@@ -107,7 +107,7 @@ class WKMeans(BaseFeatureWeightedKMeans):
         "category_weight": 1.0,
     }
 
-    _fits_plainly = True
+    _recipe_of_parameters = True
 
     _constraints: ClassVar = {
         **SharedPowerWeights._constraints,

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_scalar
 
-from fwkmeans._engine import Outcome, Recipe, assignment_of
+from fwkmeans._engine import assignment_of
 from fwkmeans._init import Seeds
 from fwkmeans._support.warn import silent_overflow
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
-from fwkmeans.estimators.starts import Problem, draws_nothing
+from fwkmeans.estimators.batches import Batch, run_plans
+from fwkmeans.estimators.plan import BATCH_BYTES, plan_of
+from fwkmeans.estimators.starts import draws_nothing
 from fwkmeans.typing import (
     BoolArray,
     FloatArray,
     IntArray,
     KeptLabels,
     LabelArray,
-    Weights,
 )
 
 # These decide how X is read or how all starts run, so they are the same for all values.
@@ -64,14 +63,6 @@ class Sweep(NamedTuple):
     objective: FloatArray  # (V, R)
     n_iter: IntArray  # (V, R)
     converged: BoolArray  # (V, R)
-
-
-class _Line(NamedTuple):
-    """The starts at one value of the parameter."""
-
-    at: int  # index of the value
-    problem: Problem
-    seeds: Seeds
 
 
 def sweep(
@@ -149,14 +140,14 @@ def sweep(
     source, table = model._described(given, reset=True)
     with silent_overflow(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the result says how every start ended
-        lines = []
-        for at, (value, state) in enumerate(zip(values, random_states, strict=True)):
+        plans = []
+        n_starts = 1 if draws_nothing(model) else n_starts
+        for value, state in zip(values, random_states, strict=True):
             if parameter is not None:
                 model.set_params(**{parameter: value})
             model._check_parameters()
-            lines.append(_Line(at, model._problem(given, source, table), Seeds(state)))
-        if draws_nothing(model):
-            n_starts = 1
+            plan = plan_of(model, given.rows, source, table, n_starts)
+            plans.append(plan._replace(seeds=Seeds(state)))
         shape = (len(values), n_starts)
         result = Sweep(
             np.empty((*shape, source.n_rows), dtype=np.int32),
@@ -164,126 +155,30 @@ def sweep(
             np.empty(shape, dtype=np.int64),
             np.empty(shape, dtype=np.bool_),
         )
-        for where, labels, outcome in _run(model, lines, n_starts):
-            result.labels[where] = labels
+        for batch in run_plans(model, plans):
+            at = np.repeat([at for at, _ in batch.of], [len(starts) for _, starts in batch.of])
+            where = at, np.concatenate([np.asarray(starts) for _, starts in batch.of])
+            outcome = batch.outcome
+            _put_labels(result.labels, where, batch)
             result.objective[where] = outcome.objective
             result.n_iter[where] = outcome.n_iter
             result.converged[where] = outcome.converged
     return result
 
 
-def _run(
-    model: BaseFeatureWeightedKMeans, lines: list[_Line], n_starts: int
-) -> Iterator[tuple[tuple[IntArray, IntArray], LabelArray, Outcome]]:
-    """Yield, for each batch, which starts it has, their labels, and how they ended."""
-    for family in _families(lines):
-        room = family[0].problem.n_together
-        flat = [(line, start) for line in family for start in range(n_starts)]
-        for begin in range(0, len(flat), room):
-            batch = flat[begin : begin + room]
-            parts = [
-                (line, [start for other, start in batch if other is line])
-                for line in family
-                if any(other is line for other, _ in batch)
-            ]
-            where = (
-                np.array([line.at for line, _ in batch]),
-                np.array([start for _, start in batch]),
-            )
-            yield where, *_run_together(model, parts)
-
-
-def _run_together(
-    model: BaseFeatureWeightedKMeans, parts: list[tuple[_Line, list[int]]]
-) -> tuple[LabelArray, Outcome]:
-    centers, weights = [], []
-    for (_, problem, seeds), starts in parts:
-        some = range(starts[0], starts[-1] + 1)
-        centers.append(model._initial_centers(problem, seeds, some))
-        weights.append(model._initial_weights(problem, seeds, some))
-    problem = _stacked([(line.problem, len(starts)) for line, starts in parts])
-    together = Weights(
-        np.concatenate([one.values for one in weights]),
-        _memory_of_all(weights),
-    )
-    stop = {"max_iter": int(model.max_iter), "tol": model.tol}
-    outcome = problem.alternate(np.concatenate(centers), together, **stop)
-    return _labels(problem, outcome), outcome
-
-
-def _memory_of_all(weights: list[Weights]) -> dict[str, FloatArray]:
-    """Return what the rules of all lines remember; what only some have is zero for the others."""
-    keys = dict.fromkeys(key for one in weights for key in one.memory)
-    zero = [np.zeros((len(one.values), 1, 1)) for one in weights]
-    return {
-        key: np.concatenate([one.memory.get(key, z) for one, z in zip(weights, zero, strict=True)])
-        for key in keys
-    }
-
-
-def _labels(problem: Problem, outcome: Outcome) -> LabelArray:
-    """Return the labels for centers in the dtype of the rows, as an estimator returns them."""
-    source, recipe, layout = problem.source, problem.recipe, problem.table.layout
+def _put_labels(labels: LabelArray, where: tuple[IntArray, IntArray], batch: Batch) -> None:
+    """Label the rows by each start, for centers in the dtype of the rows, as an estimator does."""
+    source, recipe, table = batch.plan[:3]
+    outcome, layout = batch.outcome, table.layout
     points = layout.points(outcome.centers).astype(source.dtype).astype(np.float64)
     centers = layout.centers(points, layout.frequencies(outcome.centers))
-    assignment = assignment_of(recipe.weighting, centers, outcome.weights)
-    labels = KeptLabels.new(len(centers))
-    _, labeled = source.run(recipe.dissimilarity.accumulation(assignment, labels=labels))
-    return labeled.gather("labels", axis=1)
-
-
-def _families(lines: list[_Line]) -> list[list[_Line]]:
-    """Group the values whose recipes differ only in numbers that each start may have for itself."""
-
-    def shared(line: _Line) -> Any:
-        _, recipe, table, n_clusters, *_ = line.problem
-        parts = [(type(part), _words(part)) for part in recipe]
-        return parts, n_clusters, table.category_scale
-
-    families = []
-    for family in _grouped(lines, shared):
-        rules = [line.problem.recipe.weighting for line in family]
-        if any(getattr(rule, "uses_scatter", True) for rule in rules):
-            families += _grouped(family, lambda line: line.problem.table.scatter)
-        else:
-            families.append(family)
-    return families
-
-
-def _grouped(lines: list[_Line], key: Callable[[_Line], Any]) -> list[list[_Line]]:
-    groups: dict[str, list[_Line]] = {}
-    for line in lines:
-        groups.setdefault(joblib.hash(key(line)), []).append(line)
-    return list(groups.values())
-
-
-def _words(part: Any) -> dict[str, Any]:
-    """Return the parameters of a part that all starts of a batch must share."""
-    parameters = part.get_params(deep=False) if hasattr(part, "get_params") else vars(part)
-    own = getattr(part, "one_per_start", ())
-    return {name: value for name, value in parameters.items() if name not in own}
-
-
-def _stacked(problems: list[tuple[Problem, int]]) -> Problem:
-    """Return one problem for all starts; a number that differs becomes an array, one per start.
-
-    The center and the scatter of the table depend on the exponent. Each start has its own center,
-    but the scatter of none: the initial weights have used it, and nothing may ask for it any more.
-    """
-    first, n_starts = problems[0][0], [n for _, n in problems]
-    parts = []
-    for same in zip(*(problem.recipe for problem, _ in problems), strict=True):
-        together = copy.copy(same[0])
-        for name in getattr(together, "one_per_start", ()):
-            each = np.repeat(np.array([getattr(part, name) for part in same], float), n_starts)
-            if (each != each[0]).any():
-                setattr(together, name, each[:, None, None])
-        parts.append(together)
-    table = first.table
-    if any(not np.array_equal(one.table.scatter, table.scatter) for one, _ in problems):
-        centers = np.repeat([one.table.center for one, _ in problems], n_starts, axis=0)
-        table = table._replace(center=centers, scatter=np.full_like(table.scatter, np.nan))
-    return first._replace(recipe=Recipe(*parts), table=table)
+    together = max(1, BATCH_BYTES // (4 * source.n_rows))
+    for some in np.split(np.arange(len(centers)), range(together, len(centers), together)):
+        parts = recipe.take(some)
+        assignment = assignment_of(parts.weighting, centers[some], outcome.weights.take(some))
+        kept = KeptLabels.new(len(some))
+        _, labeled = source.run(parts.dissimilarity.accumulation(assignment, labels=kept))
+        labels[where[0][some], where[1][some]] = labeled.gather("labels", axis=1)
 
 
 def _one_by_one(

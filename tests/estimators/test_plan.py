@@ -1,4 +1,4 @@
-"""The usual fit in few steps gives the model that the general way gives, or leaves it to that."""
+"""Plans: what is remembered of parameters changes nothing, and a plan says what will run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import clone
 
 from fwkmeans import (
+    AutoKMeans,
     AWKMeans,
     EWKMeans,
     FGKMeans,
@@ -21,8 +22,10 @@ from fwkmeans import (
     WKMeans,
 )
 from fwkmeans._core import compiled
-from fwkmeans.estimators import base, plain_fits
+from fwkmeans._init import Seeds
+from fwkmeans.estimators import batches, plan
 from fwkmeans.exceptions import InvalidParameterError
+from fwkmeans.sources import ChunkedSource
 
 pytestmark = pytest.mark.skipif(compiled is None, reason="only with the compiled core")
 
@@ -49,22 +52,36 @@ def _table(seed: int, n_rows: int = 60, n_features: int = 5, dtype: Any = np.flo
     return np.asarray(X, dtype=dtype)
 
 
+def _forget(patched: pytest.MonkeyPatch) -> None:
+    """Let nothing be remembered of parameters, and everything be checked step by step."""
+    patched.setattr(plan, "_key_of", lambda model: None)
+
+
 def _fitted(model: Any, X: np.ndarray, monkeypatch: pytest.MonkeyPatch, *, plain: bool) -> Any:
-    """Return a model that was fitted in few steps, or the general way."""
-    ways = []
-
-    def fit(*arguments: Any) -> bool:
-        ways.append(plain and plain_fits.fit_plainly(*arguments))
-        return ways[-1]
-
-    with monkeypatch.context() as patched, warnings.catch_warnings():
-        patched.setattr(base, "fit_plainly", fit)
+    """Return a model that was fitted with what is remembered of its parameters, or without."""
+    with monkeypatch.context() as patched:
+        ways = _watched(patched)
         if not plain:
-            patched.setattr(base, "check_settings", lambda model: model._check_parameters())
-        warnings.simplefilter("ignore")
-        fitted = clone(model).fit(X)
+            _forget(patched)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = clone(model).fit(X)
     assert ways == ([True] if plain else [])
     return fitted
+
+
+def _watched(patched: pytest.MonkeyPatch) -> list[bool]:
+    """Return whether each fit to complete numbers is planned in few steps."""
+    ways: list[bool] = []
+    original = plan._plan_of_numbers
+
+    def planned(*arguments: Any) -> Any:
+        found = original(*arguments)
+        ways.append(found is not None)
+        return found
+
+    patched.setattr(plan, "_plan_of_numbers", planned)
+    return ways
 
 
 def _assert_same(one: Any, other: Any, where: str = "") -> None:
@@ -177,10 +194,10 @@ def test_what_there_is_to_say_of_a_run_is_said(
         X = np.repeat(X[:2], 10, axis=0)
     given = clone(model).set_params(init=X[:3].copy())
     warned = []
-    for check in (base.check_settings, lambda model: model._check_parameters()):
+    for prepare in (_watched, _forget):
         with monkeypatch.context() as patched, warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            patched.setattr(base, "check_settings", check)
+            prepare(patched)
             given.fit(X)
         warned.append([(one.category, str(one.message), one.filename) for one in said])
     assert warned[0] == warned[1]
@@ -190,14 +207,8 @@ def test_what_there_is_to_say_of_a_run_is_said(
 
 def _is_plain(model: Any, X: Any, monkeypatch: pytest.MonkeyPatch, **options: Any) -> bool:
     """Tell whether a fit, which may fail, is done in few steps."""
-    ways = []
-
-    def fit(*arguments: Any) -> bool:
-        ways.append(plain_fits.fit_plainly(*arguments))
-        return ways[-1]
-
     with monkeypatch.context() as patched, warnings.catch_warnings():
-        patched.setattr(base, "fit_plainly", fit)
+        ways = _watched(patched)
         warnings.simplefilter("ignore")
         try:
             model.fit(X, **options)
@@ -258,9 +269,9 @@ def test_generators_move_on_as_in_the_general_way(monkeypatch: pytest.MonkeyPatc
     X = _table(9)
     for init in (X[:3].copy(), "k-means++"):
         states = []
-        for check in (base.check_settings, lambda model: model._check_parameters()):
+        for prepare in (_watched, _forget):
             with monkeypatch.context() as patched:
-                patched.setattr(base, "check_settings", check)
+                prepare(patched)
                 generator = np.random.RandomState(3)
                 KMeans(3, init=init, random_state=generator).fit(X)
             states.append(generator.randint(2**31, size=5).tolist())
@@ -273,8 +284,10 @@ def test_models_share_nothing_that_can_be_changed() -> None:
         one, other = (kind(3, init=Y[:3].copy()).fit(Y) for Y in (X, 2 * X))
         for mine, its in zip(one._parts, other._parts, strict=True):
             assert mine is not its
-        settings = [s for s in plain_fits._checked.values() if s is not None]
-        assert not any(part is shared for part in one._parts for s in settings for shared in s[0])
+        settings = plan._known.values()
+        assert not any(
+            part is shared for part in one._parts for s in settings for shared in s.recipe
+        )
 
 
 def test_numbers_that_overflow_lead_to_the_same_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,10 +304,10 @@ def test_numbers_that_overflow_lead_to_the_same_words(monkeypatch: pytest.Monkey
         KMeans(3, verbose=np.zeros(2)),
     ):
         ends = []
-        for check in (base.check_settings, lambda model: model._check_parameters()):
+        for prepare in (_watched, _forget):
             with monkeypatch.context() as patched, warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
-                patched.setattr(base, "check_settings", check)
+                prepare(patched)
                 try:
                     end = clone(model).fit(X).inertia_
                 except ValueError as error:
@@ -311,7 +324,7 @@ def test_what_is_unusual_goes_the_general_way(monkeypatch: pytest.MonkeyPatch) -
     hole[3, 1] = np.nan
     wide[:, 0] *= 1e4
     constant[:, 2] = 1.0
-    huge *= 1e100
+    huge *= 1e160
     odd = np.zeros((60, 5), dtype=[("a", "i1"), ("b", "f8")])["b"]
     odd += X
     for Y in (
@@ -334,7 +347,6 @@ def test_what_is_unusual_goes_the_general_way(monkeypatch: pytest.MonkeyPatch) -
         FGKMeans(3),
         _Own(3),
         KMeans(3, missing="ignore"),
-        KMeans(3, verbose=1),
         KMeans(3, init="anomalous"),
         KMeans(3, init=X[:3], n_init=2),
         KMeans(3, init=X[:3].tolist()),
@@ -352,14 +364,31 @@ def test_what_is_unusual_goes_the_general_way(monkeypatch: pytest.MonkeyPatch) -
     ):
         assert not _is_plain(model, X, monkeypatch), model
     assert not _is_plain(KMeans(3), X, monkeypatch, sample_weight=np.ones(60))
-    logger = logging.getLogger("fwkmeans")
-    monkeypatch.setattr(logger, "level", logging.INFO)
-    logger.manager._clear_cache()  # type: ignore[attr-defined]
-    try:
-        assert not _is_plain(KMeans(3), X, monkeypatch)
-    finally:
-        monkeypatch.undo()
-        logger.manager._clear_cache()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("level", [logging.INFO, logging.DEBUG])
+def test_what_is_printed_or_logged_changes_nothing(
+    level: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    X = _table(13)
+    loops = []
+    original = batches.alternate
+
+    def watched(*arguments: Any, **options: Any) -> Any:
+        loops.append((len(arguments[3]), options["in_core"]))
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(batches, "alternate", watched)
+    silent = EWKMeans(3, random_state=0).fit(X)
+    with caplog.at_level(level, logger="fwkmeans"):
+        assert _is_plain(EWKMeans(3, random_state=0, verbose=2), X, monkeypatch)
+        logged = EWKMeans(3, random_state=0).fit(X)
+    assert loops == [(10, True)] * 3
+    _assert_same(vars(logged), vars(silent))
+    said = [record.getMessage() for record in caplog.records]
+    assert any("starts 1 to 10 of 10 done" in line for line in said)
+    iterations = [line for line in said if line.startswith("iteration 1: 10 starts")]
+    assert len(iterations) == (2 if level == logging.DEBUG else 0)
 
 
 def test_parameters_are_checked_again_when_their_type_or_value_changes() -> None:
@@ -392,8 +421,52 @@ def test_nothing_of_an_earlier_fit_stays() -> None:
 
 def test_settings_are_remembered_in_small_number(monkeypatch: pytest.MonkeyPatch) -> None:
     X = _table(4)
-    monkeypatch.setattr(plain_fits, "_MANY", 3)
-    monkeypatch.setattr(plain_fits, "_checked", {})
+    monkeypatch.setattr(plan, "_MANY", 3)
+    monkeypatch.setattr(plan, "_known", {})
     for tol in (0.1, 0.2, 0.3, 0.4, 0.5):
         assert KMeans(2, tol=tol, n_init=1, random_state=0).fit(X).n_iter_ > 0
-        assert len(plain_fits._checked) <= 3
+        assert len(plan._known) <= 3
+
+
+def test_a_plan_says_what_will_run_and_nothing_is_fitted() -> None:
+    X = _table(14)
+    gaps = X.copy()
+    gaps[3, 1] = np.nan
+    blocks = ChunkedSource(X, block_bytes=800)
+    for model, rows, *words in (
+        (KMeans(3), X, "starts: 10 from 'k-means++'", "1 of 10 starts", "in the compiled core"),
+        (KMeans(3, init=X[:3]), X, "starts: 1 from given centers", "60 x 5, float64"),
+        (IMWKMeans(3, p=1.5), X, "in Python, since the core does not know Minkowski(p=1.5)"),
+        (KMeans(3), blocks, "in Python, since rows in ChunkedSource are read block by block"),
+        (KMeans(3, missing="ignore"), gaps, "missing cells are left out", "in the compiled core"),
+        (KMeans(3, missing="rescale"), gaps, "in Python, since dissimilarities of rows with"),
+    ):
+        said = model.explain_plan(rows)
+        assert all(word in said for word in words), said
+        assert not hasattr(model, "n_features_in_")
+    with pytest.raises(InvalidParameterError):
+        KMeans(3, max_iter=0).explain_plan(X)
+    assert not hasattr(AutoKMeans(), "explain_plan")
+
+
+def test_plans_of_one_model_run_in_families(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starts of plans that differ in a number run together; begins replace what is drawn."""
+    X = _table(15)
+    model = AWKMeans(3, random_state=0, n_init=4)
+    plans = [plan.make_plan(clone(model).set_params(beta=beta), X) for beta in (2.0, 3.0)]
+    together = list(batches.run_plans(model, plans))
+    assert [batch.of for batch in together] == [[(0, range(4)), (1, range(4))]]
+    monkeypatch.setattr(plan, "BATCH_BYTES", 3 * 8 * 3 * 5 * 34)
+    apart = list(batches.run_plans(model, plans))
+    expected = [[(0, range(3))], [(0, range(3, 4)), (1, range(2))], [(1, range(2, 4))]]
+    assert [batch.of for batch in apart] == expected
+    objective = np.concatenate([batch.outcome.objective for batch in apart])
+    np.testing.assert_array_equal(together[0].outcome.objective, objective)
+    first = plans[0]
+    begin = (
+        model._initial_centers(first, first.seeds, range(4)),
+        model._initial_weights(first, first.seeds, range(4)),
+    )
+    given = first._replace(begin=begin, seeds=Seeds(99))
+    found = np.concatenate([b.outcome.objective for b in batches.run_plans(model, [given])])
+    np.testing.assert_array_equal(found, objective[:4])
