@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
-from sklearn.metrics import adjusted_mutual_info_score
 
 from fwkmeans.typing import FloatArray, IntArray
 
@@ -67,6 +66,8 @@ def find_copies(levels: csr_matrix, level_column: IntArray, n_columns: int) -> C
 
     `levels` has 1 where a row has a level; the levels of a column lie together.
     """
+    from sklearn.metrics import adjusted_mutual_info_score  # slow to import, for these columns only
+
     alike = np.zeros((n_columns, n_columns))
     codes = np.full((levels.shape[0], n_columns), -1, dtype=np.int64)
     found = levels.tocoo()
