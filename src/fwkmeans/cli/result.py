@@ -122,7 +122,7 @@ def _rule(cluster: dict[str, Any]) -> Iterator[str]:
     rule = cluster["rule"]
     if rule is None:
         return
-    more = f", and {count(rule['n_more'], 'more way')} (--rules)" if rule["n_more"] else ""
+    more = f", and {count(rule['n_more'], 'other case')} (--rules)" if rule["n_more"] else ""
     figures = f"{percent(rule['covers'])} of its rows, {percent(rule['others'])} of the others"
     text = _plain(f"{rule['text']} ({figures}{more})", 400)
     yield fill(f"  rule: {text}", WIDTH, subsequent_indent="        ")

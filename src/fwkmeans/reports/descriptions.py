@@ -129,7 +129,16 @@ def describe_cluster(
     sentence = "; ".join(f"{shortened(one['column'])} {one['text']}" for one in best) + "."
     if repeats is not None:
         sentence = f"{describe_repeats(*repeats)} {sentence}"
-    return _joined_name([one["short"] for one in best], 1), sentence, claims
+    return _joined_name(_shorts(claims), 1), sentence, claims
+
+
+def _shorts(claims: Sequence[dict[str, Any]]) -> list[str]:
+    """Return what a name is made of: what most rows have in common comes first."""
+    return [one["short"] for one in sorted(claims[:MOST_COLUMNS], key=_is_of_few)]
+
+
+def _is_of_few(claim: dict[str, Any]) -> bool:
+    return claim["kind"] != "mean" and claim["value"] < 0.5
 
 
 def describe_repeats(column: str, value: str | float) -> str:
@@ -143,7 +152,7 @@ def name_apart(clusters: Sequence[dict[str, Any]]) -> list[str]:
     names = [one["name"] for one in clusters]
     for at_least in range(2, MOST_COLUMNS + 1):
         names = [
-            _joined_name([claim["short"] for claim in one["separates"]][:MOST_COLUMNS], at_least)
+            _joined_name(_shorts(one["separates"]), at_least)
             if names.count(name) > 1 and len(one["separates"]) >= at_least
             else name
             for one, name in zip(clusters, names, strict=True)
