@@ -127,6 +127,11 @@ class FittedView:
         model: Any = self._estimator
         model._naming = Naming(names, groups, float(model.inertia_))
 
+    def forget_names(self) -> None:
+        """Give the clusters no names, and merge none."""
+        if hasattr(self._estimator, "_naming"):
+            del self._estimator._naming
+
     # ---- the state ------------------------------------------------------------------------------
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import http.client
 import json
+import logging
 import os
 import shutil
 import signal
@@ -20,15 +21,18 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
+from fwkmeans._support.errors import InputError
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Roles, read_columns
 from fwkmeans.cli.explorer import Explorer, Server, page_and_policy
 from fwkmeans.cli.models import FitOptions
 from fwkmeans.datasets import load_uci
+from fwkmeans.fitted import FittedView
 from fwkmeans.persistence import load_model
 
 COLUMNS = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
-ASK = {"columns": COLUMNS, "clusters": 3, "algorithm": "K-Means"}
+ASK = {"columns": COLUMNS, "clusters": 3, "algorithm": "K-Means", "labels": "class"}
+DAYS = ("2020-01-05", "2021-03-07")
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +43,11 @@ def server(tmp_path_factory):
     with open(iris.filename, encoding="utf-8") as stream:
         lines = stream.read().splitlines()
     named = [f"flower {i},{line}" if i else f"name,{line}" for i, line in enumerate(lines)]
-    path.write_text("\n".join(named) + "\n", "utf-8")
-    chosen = read_columns(str(path), Format(), Roles(id=["name"], labels="class"), "iris.csv")
-    with Server(Explorer(chosen, "iris.csv", FitOptions(3))) as server:
+    lines = [f"{line},{('day', *DAYS)[min(i, 1 + i % 2)]}" for i, line in enumerate(named)]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    roles = Roles(id=["name"], labels="class")
+    chosen = read_columns(str(path), Format(), roles, "iris.csv")
+    with Server(Explorer(chosen, "iris.csv", FitOptions(), roles)) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         yield server
@@ -75,7 +81,10 @@ def test_a_try_is_shown_and_saved(ask, tmp_path):
     assert headers["Content-Type"] == "application/json"
     told = json.loads(body)
     assert told["n_clusters"] == 3
-    assert told["settings"] == ASK
+    assert told["settings"] == ASK | {
+        "columns": dict.fromkeys(COLUMNS, "number"),
+        "parameters": {},
+    }
     assert 0 < told["stability"] <= 1
     assert 0 < told["silhouette"] < 1
     assert told["agreement"] > 0.5
@@ -89,9 +98,10 @@ def test_a_try_is_shown_and_saved(ask, tmp_path):
     (tmp_path / "m.fwk").write_bytes(body)
     model = load_model(tmp_path / "m.fwk")
     rows = list(csv.reader(ask(f"/save-labels/{number}")[2].decode().splitlines()))
-    assert rows[0] == ["name", "cluster"]
+    assert rows[0] == ["name", "cluster", "cluster_name"]
     assert rows[1][0] == "flower 1"
-    labels = [int(cluster) for _, cluster in rows[1:]]
+    labels = [int(cluster) for _, cluster, _ in rows[1:]]
+    assert [name for *_, name in rows[1:]] == [told["names"][k] for k in labels]
     iris = load_uci("iris", as_frame="pandas").data
     np.testing.assert_array_equal(labels, model.predict(iris))
     assert ask(f"/save-report/{number}")[2].decode() == page
@@ -117,9 +127,106 @@ def test_the_number_is_found_on_request(ask):
 def test_the_table_is_told(ask):
     table = json.loads(ask("/table")[2])
     assert table["name"] == "iris.csv"
-    assert [column["name"] for column in table["columns"]] == COLUMNS
-    assert {column["kind"] for column in table["columns"]} == {"numbers"}
-    assert "AutoKMeans" in table["algorithms"]
+    columns = {column["name"]: column for column in table["columns"]}
+    assert list(columns) == [*COLUMNS, "class", "day"]
+    assert {columns[name]["kind"] for name in COLUMNS} == {"number"}
+    assert columns["petal_width"]["kinds"] == ["number", "categories"]
+    assert [name for name, one in columns.items() if one["used"]] == COLUMNS
+    assert "dates" in columns["day"]["kinds"]
+    assert table["labels"] == "class"
+    assert table["clusters"] == "auto"  # as fwkmeans fit
+    algorithms = {one["name"]: one for one in table["algorithms"]}
+    assert algorithms["WK-Means"]["parameters"]["beta"] == "4.0"
+    for one in algorithms.values():
+        assert one["about"].endswith(".")
+        assert "_" not in one["about"]
+        assert not {"n_clusters", "random_state", "groups"} & one["parameters"].keys()
+
+
+def test_what_a_column_is_and_the_classes_can_be_changed(ask):
+    columns = {"petal_length": "number", "petal_width": "categories", "class": "categories"}
+    request = {"columns": columns | {"day": "dates"}, "clusters": 2, "algorithm": "K-Means"}
+    told = json.loads(ask("/fit", request)[2])
+    assert told["agreement"] is None
+    page = ask(f"/report/{told['number']}")[2].decode()
+    assert "day (years before 2021-03-07)" in page
+    told = json.loads(ask("/fit", ASK | {"columns": columns, "labels": "petal_length"})[2])
+    assert set(told["settings"]["columns"]) == {"petal_width", "class"}
+    assert told["agreement"] is not None
+    for change, sentence in (
+        ({"columns": {"day": "number", "class": "categories"}}, "cannot be taken as 'number'"),
+        ({"labels": "nothing"}, "no column 'nothing'"),
+        ({"parameters": {"beta": "2"}}, "K-Means has no parameter 'beta'"),
+        ({"parameters": {"beta": 2}}, "an object of texts"),
+    ):
+        status, _, body = ask("/fit", ASK | change)
+        assert status == 422
+        assert sentence in json.loads(body)["error"]
+
+
+def test_parameters_are_those_of_the_command(ask):
+    wanted = ASK | {"algorithm": "WK-Means", "parameters": {"beta": "2"}}
+    told = json.loads(ask("/fit", wanted)[2])
+    assert told["settings"]["parameters"] == {"beta": "2"}
+    usual = json.loads(ask("/fit", ASK | {"algorithm": "WK-Means"})[2])
+    assert usual["number"] != told["number"]
+    page = ask(f"/report/{told['number']}")[2].decode()
+    assert "<dt><code>beta</code></dt><dd>2</dd>" in page
+
+
+def test_names_and_groups_are_kept_with_the_model(ask, tmp_path):
+    number = json.loads(ask("/fit", ASK | {"clusters": 5})[2])["number"]
+    told = json.loads(ask(f"/name/{number}", {"merge": 2})[2])
+    assert (told["unit"], told["n_clusters"], told["n_parts"]) == ("group", 2, 5)
+    told = json.loads(ask(f"/name/{number}", {"merge": 2, "names": ["wide", "<small>"]})[2])
+    assert told["names"] == ["wide", "<small>"]
+    assert "&lt;small&gt;" in ask(f"/report/{number}")[2].decode()
+    (tmp_path / "m.fwk").write_bytes(ask(f"/save-model/{number}")[2])
+    naming = FittedView.of(load_model(tmp_path / "m.fwk")[-1]).naming
+    assert naming.names == ("wide", "<small>")
+    rows = list(csv.DictReader(ask(f"/save-csv/{number}")[2].decode().splitlines()))
+    assert list(rows[0])[-5:] == ["cluster", "group", "group_name", "distance", "confidence"]
+    assert {row["group_name"] for row in rows} == {"wide", "<small>"}
+    assert len(rows) == 150
+    assert ask(f"/save-rules/{number}")[2].decode().endswith("END\n")
+    for wrong, sentence in (
+        ({"merge": 2, "names": ["a"]}, "1 name was given"),
+        ({"merge": 9}, "from 2 to 4"),
+        ({"merge": "2"}, "a whole number"),
+        ({"merge": 2, "names": "ab"}, "a list of texts"),
+    ):
+        status, _, body = ask(f"/name/{number}", wrong)
+        assert status == 422
+        assert sentence in json.loads(body)["error"]
+    told = json.loads(ask(f"/name/{number}", {"merge": None})[2])
+    assert (told["unit"], told["n_clusters"]) == ("cluster", 5)
+    assert ask("/name/99", {"merge": 2})[0] == 404
+
+
+def test_the_table_is_saved_for_spreadsheets(ask, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    number = json.loads(ask("/fit", ASK)[2])["number"]
+    _, headers, body = ask(f"/save-xlsx/{number}")
+    assert headers["Content-Disposition"] == 'attachment; filename="table.xlsx"'
+    (tmp_path / "t.xlsx").write_bytes(body)
+    book = openpyxl.load_workbook(tmp_path / "t.xlsx")
+    assert book.sheetnames == ["rows", "profiles"]
+    assert book["rows"].max_row == 151
+
+
+def test_progress_is_told_while_something_is_done(ask, server, monkeypatch):
+    assert json.loads(ask("/progress")[2]) == {"text": None, "seconds": 0}
+    seen = []
+
+    def slow(*_):
+        logging.getLogger("fwkmeans").info("start 1 of 2")
+        seen.append(json.loads(ask("/progress")[2]))
+        raise InputError("stop")
+
+    monkeypatch.setattr("fwkmeans.cli.explorer.fit_choice", slow)
+    assert ask("/fit", ASK | {"clusters": 7})[0] == 422
+    assert seen == [{"text": "start 1 of 2", "seconds": 0}]
+    assert json.loads(ask("/progress")[2])["text"] is None
 
 
 @pytest.mark.parametrize(
@@ -131,7 +238,6 @@ def test_the_table_is_told(ask):
         ({"clusters": 1}, "from 2 to 50"),
         ({"clusters": True}, "from 2 to 50"),
         ({"clusters": "../../x"}, "from 2 to 50"),
-        ({"clusters": "auto"}, "Only AutoKMeans"),
         ({"algorithm": "__import__('os')"}, "no algorithm"),
         ({"algorithm": None}, "no algorithm"),
     ],
@@ -275,7 +381,7 @@ def test_the_page_in_a_browser(server, tmp_path):
         rows = page.locator("#tries tbody tr")
         report = page.frame_locator("#report")
         rows.nth(0).wait_for()
-        report.locator("h1", has_text="3 clusters in iris.csv").wait_for()
+        report.locator("h1", has_text="clusters in iris.csv").wait_for()
         assert page.title() == "iris.csv: fwkmeans explore"
         assert "What tells them apart best" in page.locator("#status").inner_text()
         before = report.locator("#map svg use").first.get_attribute("x")
@@ -284,7 +390,8 @@ def test_the_page_in_a_browser(server, tmp_path):
         page.locator("#status.wrong").wait_for()
         assert page.locator("#status").inner_text() == "Choose two columns or more."
         for name in COLUMNS[:2]:
-            page.get_by_label(name).check()
+            page.get_by_label(name, exact=True).check()
+        page.locator("#auto").uncheck()
         page.locator("#clusters").fill("2")
         page.locator("#algorithm").select_option("WK-Means")
         page.locator("#go").click()
@@ -292,17 +399,25 @@ def test_the_page_in_a_browser(server, tmp_path):
         report.locator("h1", has_text="2 clusters in iris.csv").wait_for()
         assert report.locator("#map svg use").first.get_attribute("x") != before
         assert rows.nth(0).get_attribute("aria-current") == "true"
-        assert "2 of 4" in rows.nth(0).inner_text()
-        report.locator("#separation-table thead button").first.click()  # its script runs
+        assert "2 of 6" in rows.nth(0).inner_text()
+        report.locator("#columns-table thead button").first.click()  # its script runs
         rows.nth(1).locator("button").click()
-        report.locator("h1", has_text="3 clusters in iris.csv").wait_for()
-        for kind in ("report", "labels", "model"):
+        report.locator("h1", has_text="clusters in iris.csv").wait_for()
+        assert page.locator("#algorithm").input_value() == "AutoKMeans"  # the settings are back
+        assert page.locator("#auto").is_checked()
+        assert page.locator("#columns input:checked").count() == 4
+        page.locator("#names input").first.fill("giants")
+        page.locator("#keep").click()
+        report.locator("#overview", has_text="giants").wait_for()
+        for kind in ("report", "labels", "model", "rules", "csv", "xlsx"):
             with page.expect_download() as saved:
                 page.locator(f"#save-{kind}").click()
             path = tmp_path / saved.value.suggested_filename
             saved.value.save_as(path)
             assert path.stat().st_size > 500
-        assert (tmp_path / "labels.csv").read_text("utf-8").startswith("name,cluster\n")
+        assert (
+            (tmp_path / "labels.csv").read_text("utf-8").startswith("name,cluster,cluster_name\n")
+        )
         page.set_viewport_size({"width": 360, "height": 740})
         wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert page.evaluate(wide) == 0

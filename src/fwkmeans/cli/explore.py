@@ -19,9 +19,8 @@ from fwkmeans.cli.report_files import check_report
     "-k",
     "--clusters",
     type=click.IntRange(2, 50),
-    default=3,
     metavar="NUMBER",
-    help="Number of clusters to begin with (default: 3).",
+    help="Number of clusters to begin with (default: found by AutoKMeans, as fwkmeans fit does).",
 )
 @click.option(
     "--port",
@@ -33,11 +32,14 @@ from fwkmeans.cli.report_files import check_report
 @click.option("--browser/--no-browser", default=True, help="Open the page (default: yes).")
 @column_options
 @format_options
-def explore(table: str, clusters: int, port: int, browser: bool, roles: Roles, how: Format) -> None:
+def explore(
+    table: str, clusters: int | None, port: int, browser: bool, roles: Roles, how: Format
+) -> None:
     """Open a page on which to try columns, numbers of clusters and algorithms on TABLE.
 
     The page is served to this computer only, at an address with a secret token. It shows the report
-    of each try, lists all of them side by side, and saves the model, the labels and the report.
+    of each try, lists all of them side by side, takes names and merges of clusters, and saves the
+    table with its clusters, the model, the rules and the report.
     Ctrl-C ends it.
     """
     check_report("report.html")  # names the packages that are missing, before any work
@@ -45,8 +47,9 @@ def explore(table: str, clusters: int, port: int, browser: bool, roles: Roles, h
     chosen = read_columns(table, how, roles, name)
     from fwkmeans.cli.explorer import Explorer, Server
 
-    clusters = max(2, min(clusters, chosen.features.num_rows - 1))
-    explorer = Explorer(chosen, name, FitOptions(clusters))
+    most = chosen.features.num_rows - 1
+    begin: int | str = "auto" if clusters is None else max(2, min(clusters, most))
+    explorer = Explorer(chosen, name, FitOptions(begin), roles, how.missing)
     with Server(explorer, port) as server:
         click.echo(harmless(f"{name}: open {server.address}"))
         click.echo("Ctrl-C ends it.")

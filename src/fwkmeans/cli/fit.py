@@ -183,7 +183,7 @@ def fit(
     shares = {one["name"]: one["weight"] for one in summary["features"]}
     keys, perhaps_keys = with_shares(chosen.doubtful, shares)
     fitted = fitted._replace(doubts=[*keys, *fitted.doubts])
-    _tell_page(summary, fitted, chosen)
+    tell_page(summary, fitted, chosen)
     groups = None if merge is None else groups_of(summary)
     for one in {id(model): model for model in (pipeline[-1], looked_at[-1])}.values():
         name_clusters(one, [cluster["name"] for cluster in summary["clusters"]], groups)
@@ -235,7 +235,7 @@ def fit(
         click.echo(harmless(line), err=beside)
 
 
-def _tell_page(summary: dict[str, Any], fitted: Fitted, chosen: Chosen) -> None:
+def tell_page(summary: dict[str, Any], fitted: Fitted, chosen: Chosen) -> None:
     """Put what only the command knows where readers of a page find it."""
     if fitted.doubts:
         summary["warnings"].insert(0, " ".join(fitted.doubts))

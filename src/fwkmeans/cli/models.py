@@ -104,6 +104,20 @@ def _parameter(text: str, title: str, cls: Any) -> tuple[str, Any]:
     return name, parse_value(value.strip())
 
 
+#: Parameters that say how an algorithm runs rather than what it looks for.
+_TECHNICAL = ("init", "max_iter", "tol", "copy_x", "algorithm", "weight_init", *_GROUPS)
+
+
+def offered_parameters(choice: Choice) -> dict[str, str]:
+    """Return the parameters that a person may want to change, and their defaults as text."""
+    known = inspect.signature(choice.cls).parameters
+    return {
+        name: str(one.default)
+        for name, one in known.items()
+        if name not in _OPTIONS and name not in _TECHNICAL
+    }
+
+
 def _that_have(parameter: str) -> list[str]:
     """Return the algorithms that have a parameter."""
     from fwkmeans.estimators import ALGORITHMS

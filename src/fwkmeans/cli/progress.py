@@ -38,7 +38,7 @@ def working(what: str) -> Iterator[None]:
 
     with (
         Console(stderr=True).status(what) as status,
-        _hearing(lambda text: status.update(f"{what} ({text})")),
+        hearing(lambda text: status.update(f"{what} ({text})")),
     ):
         yield
     raise_if_stopped()
@@ -63,7 +63,7 @@ def _lines_about(what: str) -> Iterator[None]:
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()
     try:
-        with _hearing(remember):
+        with hearing(remember):
             yield
     finally:
         done.set()
@@ -71,7 +71,7 @@ def _lines_about(what: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _hearing(show: Callable[[str], None]) -> Iterator[None]:
+def hearing(show: Callable[[str], None]) -> Iterator[None]:
     """Pass on what the algorithm reports."""
     logger, level = logging.getLogger("fwkmeans"), logging.getLogger("fwkmeans").level
     handler = _Handler(show)

@@ -138,7 +138,7 @@ def _shorts(claims: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _is_of_few(claim: dict[str, Any]) -> bool:
-    return claim["kind"] != "mean" and claim["value"] < 0.5
+    return bool(claim["kind"] != "mean" and claim["value"] < 0.5)
 
 
 def describe_repeats(column: str, value: str | float) -> str:

@@ -3,6 +3,11 @@
   const token = new URLSearchParams(location.search).get("token") || "";
   const at = (path) => `${path}?token=${encodeURIComponent(token)}`;
   const find = (id) => document.getElementById(id);
+  const make = (tag, properties = {}, ...inside) => {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...inside);
+    return element;
+  };
   const say = (text, wrong = false) => {
     find("status").textContent = text;
     find("status").classList.toggle("wrong", wrong);
@@ -22,94 +27,159 @@
     return answer;
   };
   const two = (value) => (value === null ? "–" : value.toFixed(2).replace("-", "−"));
+  const KINDS = { number: "numbers", categories: "categories", dates: "years before the latest" };
 
-  let table = null;
-  const boxes = () => Array.from(document.querySelectorAll("#columns input"));
+  let table = null, current = null;
+  const results = new Map();
+
+  // ---- the form
+  const rows = () => Array.from(document.querySelectorAll("#columns li"));
+  const box = (row) => row.querySelector("input");
+  const kind = (row) => row.querySelector("select");
+  const fields = () => Array.from(document.querySelectorAll("#parameters input"));
   const settings = () => ({
-    columns: boxes().filter((box) => box.checked).map((box) => box.value),
+    columns: Object.fromEntries(rows().filter((row) => box(row).checked && !box(row).disabled).map((row) => [box(row).value, kind(row).value])),
     clusters: find("auto").checked ? "auto" : Number(find("clusters").value),
     algorithm: find("algorithm").value,
+    parameters: Object.fromEntries(fields().filter((field) => field.value.trim() !== "").map((field) => [field.name, field.value])),
+    labels: find("labels").value === "" ? null : find("labels").value,
   });
+  const restore = (given) => {
+    for (const row of rows()) {
+      const name = box(row).value;
+      box(row).checked = name in given.columns;
+      if (name in given.columns) kind(row).value = given.columns[name];
+    }
+    find("auto").checked = given.clusters === "auto";
+    if (given.clusters !== "auto") find("clusters").value = given.clusters;
+    find("algorithm").value = given.algorithm;
+    find("labels").value = given.labels === null ? "" : given.labels;
+    offer();
+    for (const field of fields()) field.value = given.parameters[field.name] || "";
+    agree();
+  };
+  const offer = () => {  // what the chosen algorithm is, and its parameters
+    const chosen = table.algorithms.find((one) => one.name === find("algorithm").value);
+    find("sentence").textContent = chosen.about;
+    const names = Object.entries(chosen.parameters);
+    find("parameters").hidden = !names.length;
+    find("parameters").querySelector("ul").replaceChildren(...names.map(([name, value]) => make("li", {}, make("label", {},
+      make("code", { textContent: name }), " ", make("input", { className: "control", type: "text", name, placeholder: value })))));
+  };
+  const agree = () => {  // known classes take no part, and a number that is found is not given
+    for (const row of rows()) {
+      box(row).disabled = box(row).value === find("labels").value;
+      kind(row).disabled = box(row).disabled || !box(row).checked || kind(row).length < 2;
+    }
+    find("clusters").disabled = find("auto").checked;
+  };
   const setUp = (given) => {
     table = given;
     document.title = `${table.name}: fwkmeans explore`;
     find("name").textContent = table.name;
     find("about").textContent = `${table.rows.toLocaleString("en")} rows, ${table.columns.length} columns.`;
     find("notes").hidden = !table.notes.length;
-    for (const note of table.notes) {
-      const item = document.createElement("li");
-      item.textContent = note;
-      find("notes").querySelector("ul").append(item);
-    }
+    find("notes").querySelector("ul").append(...table.notes.map((note) => make("li", { textContent: note })));
     find("clusters").max = table.most_clusters;
     find("clusters").value = table.clusters === "auto" ? 3 : table.clusters;
     find("auto").checked = table.clusters === "auto";
-    for (const name of table.algorithms) {
-      const option = new Option(name === "AutoKMeans" ? "AutoKMeans (chooses by itself, takes longer)" : name, name);
-      option.selected = name === table.algorithm;
-      find("algorithm").append(option);
+    for (const one of table.algorithms) {
+      find("algorithm").append(make("option", { value: one.name, textContent: one.name === "AutoKMeans" ? "AutoKMeans (chooses by itself, takes longer)" : one.name, selected: one.name === table.algorithm }));
     }
     for (const column of table.columns) {
-      const label = document.createElement("label");
-      const box = Object.assign(document.createElement("input"), { type: "checkbox", value: column.name, checked: true });
-      const about = document.createElement("span");
-      about.className = "muted small";
-      about.textContent = ` ${column.kind}${column.missing ? `, ${column.missing} missing` : ""}`;
-      label.append(box, ` ${column.name}`, about);
-      const item = document.createElement("li");
-      item.append(label);
-      find("columns").append(item);
+      const missing = column.missing ? `, ${column.missing.toLocaleString("en")} missing` : "";
+      find("columns").append(make("li", { title: column.why },
+        make("label", {}, make("input", { type: "checkbox", value: column.name, checked: column.used }), ` ${column.name}`),
+        make("span", { className: "muted small" },
+          make("select", { className: "kind", ariaLabel: `What ${column.name} is taken as` }, ...column.kinds.map((value) => make("option", { value, textContent: KINDS[value], selected: value === column.kind }))),
+          `${missing}${column.used ? "" : `; left out: ${column.why}`}`)));
+      find("labels").append(make("option", { value: column.name, textContent: column.name, selected: column.name === table.labels }));
     }
+    offer();
+    agree();
   };
+
+  // ---- tries
   const show = (number) => {
-    find("report").src = at(`/report/${number}`);
-    for (const kind of ["report", "labels", "model"]) find(`save-${kind}`).href = at(`/save-${kind}/${number}`);
+    current = results.get(number);
+    find("report").src = `${at(`/report/${number}`)}&version=${Date.now()}`;
+    for (const what of ["report", "labels", "model", "rules", "csv", "xlsx"]) find(`save-${what}`).href = at(`/save-${what}/${number}`);
     for (const row of document.querySelectorAll("#tries tbody tr")) {
       row.setAttribute("aria-current", String(row.dataset.number === String(number)));
     }
+    restore(current.settings);
+    find("names").replaceChildren(...current.names.map((name, k) => make("li", {}, make("input", { className: "control", type: "text", value: name, ariaLabel: `Name of ${current.unit} ${k + 1}` }))));
+    find("merge").max = current.n_parts - 1;
+    find("merge").value = current.merge === null ? "" : current.merge;
+    find("naming").hidden = current.n_parts < 2;
+    const coarser = current.coarser;
+    find("coarser").textContent = coarser === null ? "" : `${coarser.n_groups} groups would keep ${Math.round(100 * coarser.kept)}% of what tells the clusters apart.`;
   };
   const list = (result) => {
+    results.set(result.number, result);
     find("tries-part").hidden = false;
     const body = find("tries").tBodies[0];
-    if (!body.querySelector(`tr[data-number="${result.number}"]`)) {
-      const row = body.insertRow(0);
+    let row = body.querySelector(`tr[data-number="${result.number}"]`);
+    if (!row) {
+      row = body.insertRow(0);
       row.dataset.number = result.number;
-      const open = Object.assign(document.createElement("button"), { type: "button", textContent: String(result.n_clusters), ariaLabel: `Show the try with ${result.n_clusters} clusters by ${result.settings.algorithm}` });
-      row.insertCell().append(open);
-      row.insertCell().textContent = result.settings.algorithm;
-      const columns = row.insertCell();
-      columns.textContent = `${result.settings.columns.length} of ${table.columns.length}`;
-      columns.title = result.settings.columns.join(", ");
-      for (const value of [result.stability, result.silhouette]) row.insertCell().textContent = two(value);
-      if (result.agreement !== null) {
-        find("agreement-title").hidden = false;
-        row.insertCell().textContent = two(result.agreement);
-      }
-      for (const cell of Array.from(row.cells).slice(2)) cell.className = "number";
       row.addEventListener("click", () => show(result.number));
     }
+    const asked = result.settings, parameters = Object.entries(asked.parameters).map(([name, value]) => `${name}=${value}`);
+    const many = result.merge === null ? String(result.n_clusters) : `${result.n_clusters} of ${result.n_parts}`;
+    const columns = Object.keys(asked.columns);
+    const cells = [
+      make("td", {}, make("button", { type: "button", textContent: many, ariaLabel: `Show the try with ${many} clusters by ${asked.algorithm}` })),
+      make("td", { textContent: [asked.algorithm, ...parameters].join(" ") }),
+      make("td", { className: "number", textContent: `${columns.length} of ${table.columns.length}`, title: columns.join(", ") }),
+      ...[result.stability, result.silhouette].map((value) => make("td", { className: "number", textContent: two(value) })),
+    ];
+    if (result.agreement !== null) find("agreement-title").hidden = false;
+    cells.push(make("td", { className: "number", textContent: result.agreement === null ? "" : two(result.agreement), hidden: find("agreement-title").hidden }));
+    row.replaceChildren(...cells);
     show(result.number);
   };
-  const run = async () => {
-    find("go").disabled = true;
+
+  // ---- work
+  const work = async (path, request) => {
+    find("go").disabled = find("keep").disabled = true;
+    find("progress").hidden = false;
     say("Working …");
+    const timer = setInterval(async () => {
+      try {
+        const now = await ask("/progress");
+        if (now.seconds && timer) say(`Working for ${now.seconds} s${now.text ? `: ${now.text}` : " …"}`);
+      } catch { /* the work itself says what is wrong */ }
+    }, 1000);
     try {
-      const result = await ask("/fit", settings());
+      const result = await ask(path, request);
+      clearInterval(timer);
       list(result);
       say([result.sentence, ...result.notes].join(" "));
     } catch (error) {
+      clearInterval(timer);
       say(error.message, true);
     }
-    find("go").disabled = false;
+    find("go").disabled = find("keep").disabled = false;
+    find("progress").hidden = true;
   };
-  find("settings").addEventListener("submit", (event) => { event.preventDefault(); run(); });
-  find("all").addEventListener("click", () => boxes().forEach((box) => { box.checked = true; }));
-  find("none").addEventListener("click", () => boxes().forEach((box) => { box.checked = false; }));
-  find("auto").addEventListener("change", () => {
-    if (find("auto").checked) find("algorithm").value = "AutoKMeans";
+  find("settings").addEventListener("submit", (event) => { event.preventDefault(); work("/fit", settings()); });
+  find("naming").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const merge = find("merge").value === "" ? null : Number(find("merge").value);
+    const names = Array.from(document.querySelectorAll("#names input"), (field) => field.value);
+    work(`/name/${current.number}`, merge === current.merge ? { merge, names } : { merge });
   });
-  find("algorithm").addEventListener("change", () => {
-    if (find("algorithm").value !== "AutoKMeans") find("auto").checked = false;
+  find("all").addEventListener("click", () => {
+    const used = new Set(table.columns.filter((one) => one.used).map((one) => one.name));
+    for (const row of rows()) box(row).checked = used.has(box(row).value);
+    agree();
   });
-  ask("/table").then((given) => { setUp(given); return run(); }).catch((error) => say(error.message, true));
+  find("none").addEventListener("click", () => {
+    for (const row of rows()) box(row).checked = false;
+    agree();
+  });
+  find("settings").addEventListener("change", agree);
+  find("algorithm").addEventListener("change", offer);
+  ask("/table").then((given) => { setUp(given); return work("/fit", settings()); }).catch((error) => say(error.message, true));
 })();
