@@ -20,6 +20,7 @@ import re
 import sys
 import time
 import warnings
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,8 @@ def peers(table):
     """Return what the others reach on a table."""
     Z = (table.rows - table.rows.mean(axis=0)) / np.maximum(table.rows.std(axis=0), 1e-300)
     k = table.n_clusters
+    if k == 1:
+        return {"kmeans": np.nan}
     kmeans = KMeans(k, n_init=STARTS, random_state=0).fit(Z).labels_
     found = {"kmeans": adjusted_rand_score(table.classes, kmeans)}
     if table.kind == "many":
@@ -94,7 +97,7 @@ def peers(table):
 def known(table, kept):
     """Return what the others reach on a table, computed once."""
     digest = hashlib.sha256(table.rows.tobytes() + table.classes.tobytes()).hexdigest()[:16]
-    key = f"{table.name} {digest}"
+    key = f"{table.name} {digest}"  # another draw has other rows
     if key not in kept:
         kept[key] = peers(table)
         KEPT.parent.mkdir(exist_ok=True)
@@ -106,13 +109,13 @@ def measured(table, kept):
     """Return a row of results."""
     row = {"name": table.name, "kind": table.kind, "k": table.n_clusters, **known(table, kept)}
     begin = time.perf_counter()
-    row["given"] = adjusted_rand_score(
-        table.classes, AutoKMeans(table.n_clusters).fit(table.rows).labels_
-    )
+    given = AutoKMeans(table.n_clusters).fit(table.rows)
+    row["given"] = adjusted_rand_score(table.classes, given.labels_)
     middle = time.perf_counter()
     model = AutoKMeans().fit(table.rows)
     row["found"] = adjusted_rand_score(table.classes, model.labels_)
     row["found_k"] = len(np.unique(model.labels_))
+    row["doubts"] = [doubt.kind for doubt in model.doubts_]
     row["seconds"] = middle - begin, time.perf_counter() - middle
     return row
 
@@ -125,13 +128,18 @@ def line(row):
     return (
         f"{row['name']:42s}{row['k']:4d} {cell('kmeans')}{clear}{cell('full')}{cell('mixture')}"
         f" ({row.get('mixture_k', '-'):>2}) {cell('given')}{cell('found')} ({row['found_k']:>2})"
-        f"  {row['seconds'][0]:5.1f} {row['seconds'][1]:5.1f}"
+        f"  {row['seconds'][0]:5.1f} {row['seconds'][1]:5.1f}  {', '.join(row['doubts'])}"
     )
 
 
 def is_right(row):
     """Tell whether the number is found: exactly below ten clusters, within a tenth from there."""
     return abs(row["found_k"] - row["k"]) <= (0.1 * row["k"] if row["k"] >= 10 else 0)
+
+
+def has_gaps(row):
+    """Tell whether a doubt says that there are no gaps between clusters."""
+    return not {"one cloud", "pieces"}.isdisjoint(row["doubts"])
 
 
 def verdicts(rows):
@@ -161,6 +169,19 @@ def verdicts(rows):
         less = [row for row in shapes if row["given"] < row["full"] - 0.05]
         text = f"shapes, K given, {given:.3f} in the mean; full mixture {full:.3f}"
         yield f"{text}; AutoKMeans() {mean(shapes, 'found'):.3f}", given >= full, less
+    curved = [row for row in rows if row["kind"] == "curved" and row["found_k"] > 1]
+    yield each("curves that are cut say so", [row for row in curved if not has_gaps(row)], curved)
+    clouds = [row for row in rows if row["kind"] == "none"]
+    silent = [row for row in clouds if row["found_k"] > 1 and not has_gaps(row)]
+    divided = sum(row["found_k"] > 1 for row in clouds)
+    text = f"clouds: {divided} of {len(clouds)} divided, {len(silent)} without a doubt"
+    yield text, len(silent) <= 0.1 * len(clouds), silent
+    doubted = [row for row in clear if has_gaps(row)]
+    text = f"clear tables with a doubt of gaps: {len(doubted)} of {len(clear)}"
+    yield text, len(doubted) <= 0.1 * len(clear), doubted
+    others = [row for row in clear if row["doubts"] and not has_gaps(row)]
+    text = f"clear tables with another doubt: {len(others)} of {len(clear)}"
+    yield text, len(others) <= 0.1 * len(clear), others
     for name, most in (("d31", 4), ("5000 x 2, 50 clusters", 15)):
         slow = [row for row in many if row["name"] == name and max(row["seconds"]) > most]
         here = [row for row in many if row["name"] == name]
@@ -171,8 +192,9 @@ def verdicts(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", default=[".*"], help="names, as regular expressions")
-    parser.add_argument("--kinds", nargs="+", default=["many", "shapes", "curved"])
+    parser.add_argument("--kinds", nargs="+", default=["many", "shapes", "curved", "none"])
     parser.add_argument("--every", type=int, default=1, help="take every so manieth table")
+    parser.add_argument("--draws", type=int, default=1, help="tables of each recipe")
     parser.add_argument("--peers", action="store_true", help="what is missing of the peers, only")
     options = parser.parse_args()
     os.nice(10)
@@ -185,8 +207,8 @@ def main():
     rows = []
     if not options.peers:
         print(f"{'table':42s}   K K-Means  full mixture (K)  given found (K)  seconds", flush=True)
-    for name in chosen:
-        table = made(name)
+    for name, draw in product(chosen, range(options.draws)):
+        table = made(name, draw)
         if options.peers:
             print(name, known(table, kept), flush=True)
             continue

@@ -37,6 +37,7 @@ from fwkmeans._tabular.layout import Layout
 from fwkmeans.centers import CENTER_RULES
 from fwkmeans.dissimilarities import DISSIMILARITIES
 from fwkmeans.estimators import ALGORITHMS, AutoKMeans, FeatureWeightedKMeans
+from fwkmeans.estimators.auto_doubts import DOUBTS, Doubt
 from fwkmeans.estimators.auto_explanation import FeatureGroup, Marginals
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
 from fwkmeans.estimators.constraints import check_parameters
@@ -67,7 +68,7 @@ _PARTS: tuple[type, ...] = (
 )
 _RECORDS: tuple[type, ...] = (
     *(Coding, Description, Layout, Naming, Recipe),
-    *(Block, Encoding, Parameters, FeatureGroup, Marginals),  # of AutoKMeans
+    *(Block, Encoding, Parameters, Doubt, FeatureGroup, Marginals),  # of AutoKMeans
 )
 
 #: Every class that may be in a file, by its name there.
@@ -416,6 +417,13 @@ def _naming(value: Any, sizes: Mapping[str, int]) -> bool:
     )
 
 
+def _doubts(value: Any, sizes: Mapping[str, int]) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, Doubt) and one.kind in DOUBTS and isinstance(one.figures, dict)
+        for one in value
+    )
+
+
 def _anything(value: Any, sizes: Mapping[str, int]) -> bool:
     return True  # checked with the rest of the model
 
@@ -481,6 +489,7 @@ _OWN: dict[str, dict[str, Check]] = {
         "criteria_": _anything,
         "candidates_": _anything,
         "chosen_": _anything,
+        "doubts_": _doubts,
         "_metric": _array("f8", "clusters", "features", lowest=0),
         "_encoding": _encoding,
         "_mixture": _mixture,

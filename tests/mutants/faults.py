@@ -2024,6 +2024,39 @@ among(
     ("near-copies-never-apart", "off by one", "if parts.size > 2:", "if parts.size > 200:"),
 )
 among(
+    "_mixture/gaps.py",
+    ("gaps-of-chance", "hard-coded", "ERRORS / np.sqrt(n_near)", "0.0 * n_near"),
+    (
+        "gaps-without-shape",
+        "forgotten factor",
+        "axis = np.linalg.solve(within, apart)",
+        "axis = apart",
+    ),
+    (
+        "gaps-beside-peaks",
+        "order",
+        "peak = np.minimum(left, right)",
+        "peak = np.maximum(left, right)",
+    ),
+)
+among(
+    "estimators/auto_doubts.py",
+    (
+        "doubts-of-far-numbers",
+        "order",
+        "if less < NEARLY",
+        "if less > NEARLY",
+        "tests/estimators/test_auto_doubts.py",
+    ),
+    (
+        "doubts-despite-categories",
+        "hard-coded",
+        "by_category < 0.5 * between",
+        "by_category < 50.0 * between",
+        "tests/estimators/test_auto_doubts.py",
+    ),
+)
+among(
     "_mixture/structure.py",
     (
         "mixture-price-of-levels",

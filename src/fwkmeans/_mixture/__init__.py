@@ -23,9 +23,11 @@ from fwkmeans._mixture.columns import ColumnCuts
 from fwkmeans._mixture.copies import Copies
 from fwkmeans._mixture.factors import factor_null
 from fwkmeans._mixture.fitting import COUNTING, FAMILIES, Family, Fit, fit_family, polish
+from fwkmeans._mixture.gaps import pieces
 from fwkmeans._mixture.parameters import Parameters, log_joint, m_step, plan_of
 from fwkmeans._mixture.rows import Encoding, Rows, Table, learn_encoding
 from fwkmeans._mixture.sample import Sample, encoded_sample, fixed_sample
+from fwkmeans._mixture.splits import used_columns
 from fwkmeans._mixture.structure import NOISE, Structure, correlated_groups, leads
 
 __all__ = [
@@ -52,6 +54,8 @@ __all__ = [
     "learn_encoding",
     "log_joint",
     "m_step",
+    "pieces",
     "plan_of",
     "polish",
+    "used_columns",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 
 from fwkmeans._mixture.blocks import INFINITE
 from fwkmeans._mixture.parameters import Parameters, TailWeights, log_joint, m_step, plan_of
@@ -56,6 +57,13 @@ FAMILIES = (
 COUNTING = Family("tied", True, (TIED,), (3.0, 8.0, INFINITE), counting=True, leaders=1)
 
 
+class Rival(NamedTuple):
+    """Another partition that was reached from other starts."""
+
+    agreement: float  # adjusted Rand index
+    behind: float  # how much lower its criterion is
+
+
 class Fit(NamedTuple):
     """A fitted mixture."""
 
@@ -65,6 +73,7 @@ class Fit(NamedTuple):
     parameters: Parameters
     history: tuple[float, ...]
     converged: bool  # whether the last step gained less than the tolerance
+    rivals: tuple[Rival, ...] = ()
 
     @property
     def labels(self) -> LabelArray:
@@ -87,7 +96,13 @@ def fit_family(
     if len(settled) > 1 and not _is_even(rested[0]) and _is_even(settled[1]):
         rested.append(polish(sample, settled[1], max_iter=MOST_STEPS))
     best = min(rested, key=_rank)
-    return best if family.counting else _moved(sample, best, family)
+    if not family.counting:
+        best = _moved(sample, best, family)
+    rivals = (
+        Rival(float(adjusted_rand_score(best.labels, fit.labels)), best.criterion - fit.criterion)
+        for fit in settled
+    )
+    return best._replace(rivals=tuple(rivals))
 
 
 def _settled(sample: Sample, fit: Fit, family: Family) -> Fit:
@@ -195,7 +210,7 @@ def polish(sample: Sample, fit: Fit, *, max_iter: int) -> Fit:
     joint, tails = log_joint(sample.rows, fit.parameters)
     membership = _posterior(joint)[1]
     rest = _alternate(sample, membership, fit.structure, tails, max_iter=max_iter)
-    return rest._replace(history=(*fit.history, *rest.history))
+    return rest._replace(history=(*fit.history, *rest.history), rivals=fit.rivals)
 
 
 def _alternate(

@@ -12,16 +12,21 @@ from fwkmeans.typing import BoolArray, FloatArray
 ROUNDS = 20
 
 
+def used_columns(structure: Structure) -> BoolArray:
+    """Tell which columns of numbers are not noise."""
+    noise = [kind == NOISE for kind in structure.singles]
+    for group in structure.groups:
+        for v in group.columns:
+            noise[v] = group.type == NOISE
+    return ~np.array(noise, dtype=bool)
+
+
 def used_cells(sample: Sample, structure: Structure) -> FloatArray:
     """Return the columns that are not noise, in units of their standard deviation.
 
     The levels of a category share one unit. Missing cells are 0, the mean.
     """
-    noise = [kind == NOISE for kind in structure.singles]
-    for group in structure.groups:
-        for v in group.columns:
-            noise[v] = group.type == NOISE
-    used = ~np.array(noise, dtype=bool)
+    used = used_columns(structure)
     numbers = sample.rows.numbers[:, used]
     numbers = numbers / np.sqrt(np.maximum(sample.variance[used], 1e-300))
     shares, column = sample.frequency, sample.level_column

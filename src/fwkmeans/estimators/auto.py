@@ -30,7 +30,13 @@ from fwkmeans._support.threads import one_blas_thread
 from fwkmeans._support.warn import warn_user
 from fwkmeans.centers import MeanCenter
 from fwkmeans.dissimilarities import SquaredEuclidean
-from fwkmeans.estimators.auto_explanation import Explanation, explanation_of, marginals_of
+from fwkmeans.estimators.auto_doubts import doubts_of
+from fwkmeans.estimators.auto_explanation import (
+    Explanation,
+    categorical_places,
+    explanation_of,
+    marginals_of,
+)
 from fwkmeans.estimators.auto_rows import Densities, Sums, table_of
 from fwkmeans.estimators.auto_starts import Starts
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans, logger
@@ -131,6 +137,13 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     converged_ : bool
         Whether the last iteration raised the criterion by less than 0.002, or a millionth of the
         number of rows if that is more.
+    doubts_ : list of Doubt
+        What speaks against the result, each with its ``kind`` and ``figures``; `explain` has the
+        sentences. "one cloud": no gap separates the clusters, so one skewed or bent cloud explains
+        the table as well; "pieces": there are gaps, but not between some of the clusters, which
+        may be pieces of curved shapes; "number", "partition": other numbers of clusters, or other
+        clusters, whose criterion is less than 5 lower; "copies", "one column": a column of
+        categories, with those that say nearly the same, has more than 80 % of the weight.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -292,8 +305,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         Returns
         -------
         explanation : Explanation
-            ``print`` shows sentences; the attributes ``groups``, ``noise``, ``pairs`` and
-            ``number`` hold the same as lists of dicts.
+            ``print`` shows sentences; the attributes ``groups``, ``noise``, ``pairs``, ``number``
+            and ``doubts`` hold the same as lists of dicts.
         """
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
@@ -377,6 +390,14 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         self.noise_ = np.ones(table.layout.n_features, dtype=bool)
         for group in marginals.groups:
             self.noise_[group.columns] = group.type == "noise"
+        self.doubts_ = doubts_of(
+            sample,
+            fit,
+            self.criteria_,
+            self.feature_weights_,
+            marginals.between,
+            categorical_places(sample, table.layout),
+        )
 
     def _set_public(self, given: Source, source: Source, description: Description) -> int:
         """Set the attributes that depend on all rows; return how many clusters have any."""

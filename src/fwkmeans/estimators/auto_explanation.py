@@ -10,6 +10,7 @@ import numpy as np
 from fwkmeans._mixture import NOISE, Fit, Sample, leads
 from fwkmeans._support.text import count, joined, number
 from fwkmeans._tabular.layout import Layout
+from fwkmeans.estimators.auto_doubts import sentences
 from fwkmeans.typing import BoolArray, FloatArray, IntArray
 
 #: Columns that are named for a pair of clusters.
@@ -53,6 +54,7 @@ class Explanation(NamedTuple):
     noise: list[dict[str, Any]]  # column, reason, lead
     pairs: list[dict[str, Any]]  # clusters, columns, strength
     number: list[dict[str, Any]]  # n_clusters, criterion, of those that were tried
+    doubts: list[dict[str, Any]]  # kind and figures, and a sentence, of what speaks against it
     text: str
 
     def __str__(self) -> str:
@@ -68,9 +70,7 @@ def marginals_of(sample: Sample, fit: Fit, layout: Layout) -> Marginals:
     between = np.zeros((n_clusters, n_clusters, n_features))
     lead = np.full(n_features, np.nan)
     numeric = layout.numeric[encoding.numbers] if encoding.numbers.size else np.empty(0, np.int64)
-    category = np.concatenate(
-        [layout.categorical[encoding.categories], layout.numeric[encoding.pairs]]
-    )
+    category = categorical_places(sample, layout)
     numeric_lead, category_lead = leads(sample, fit.membership)
     lead[numeric], lead[category] = numeric_lead, category_lead
     varies = np.bincount(sample.level_column, minlength=category.size) > 1
@@ -104,6 +104,12 @@ def marginals_of(sample: Sample, fit: Fit, layout: Layout) -> Marginals:
         between[:, :, feature] = vote * pair.sum(axis=2)
     groups = _groups(fit, numeric, category, varies, n_features)
     return Marginals(np.maximum(divergence, 0.0), between, lead, groups)
+
+
+def categorical_places(sample: Sample, layout: Layout) -> IntArray:
+    """Return the places of the categorical columns of a sample among all columns."""
+    encoding = sample.encoding
+    return np.concatenate([layout.categorical[encoding.categories], layout.numeric[encoding.pairs]])
 
 
 def _groups(
@@ -156,8 +162,13 @@ def explanation_of(model: Any, names: list[str]) -> Explanation:
     ]
     pairs = _pairs(model, names)
     tried = [{"n_clusters": n, "criterion": value} for n, value in sorted(model.criteria_.items())]
-    text = _text(model, groups, noise, pairs, tried)
-    return Explanation(groups, noise, pairs, tried, text)
+    told = sentences(model.doubts_, names)
+    doubts = [
+        {"kind": doubt.kind, **doubt.figures, "sentence": sentence}
+        for doubt, sentence in zip(model.doubts_, told, strict=True)
+    ]
+    text = _text(model, groups, noise, pairs, tried, told)
+    return Explanation(groups, noise, pairs, tried, doubts, text)
 
 
 def _noise(name: str, lead: float, alone: bool) -> dict[str, Any]:
@@ -201,6 +212,7 @@ def _text(
     noise: list[dict[str, Any]],
     pairs: list[dict[str, Any]],
     tried: list[dict[str, Any]],
+    doubts: list[str],
 ) -> str:
     lines = [f"{count(model.n_clusters_, 'cluster')} from {count(model.n_features_in_, 'column')}."]
     if model.n_clusters is None:
@@ -213,6 +225,7 @@ def _text(
             f"The criterion is highest for {count(model.n_clusters_, 'cluster')}"
             + (f"; next {'come' if after[1:] else 'comes'} {joined(after)}." if after else ".")
         )
+    lines += doubts
     lines.append("")
     if model.n_clusters_ == 1:
         lines.append("One cluster: there are no others that a column could tell it from.")

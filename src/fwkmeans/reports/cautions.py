@@ -9,6 +9,7 @@ import numpy as np
 
 from fwkmeans._support.text import count, joined, number, percent, shortened, two_decimals
 from fwkmeans.estimators import AutoKMeans
+from fwkmeans.estimators.auto_doubts import sentences
 from fwkmeans.fitted import FittedView
 from fwkmeans.reports.stability import NEAR, UNCERTAIN
 from fwkmeans.reports.table import Column
@@ -57,6 +58,7 @@ def cautions(found: Findings) -> list[tuple[str, str]]:
     by_topic = {
         "run": _about_the_run(found),
         "repeats": _about_repeats(found),
+        "doubts": _about_doubts(found),
         "sizes": _about_sizes(found),
         "weights": _about_weights(found),
         "stability": _about_stability(found),
@@ -132,6 +134,8 @@ def _about_weights(found: Findings) -> list[str]:
 
 def _about_learned_weights(found: Findings, used: IntArray) -> list[str]:
     shares, equal = found.shares, found.equal_by_column
+    if any(doubt.kind == "one column" for doubt in getattr(found.estimator, "doubts_", ())):
+        return []  # that was said
     top, owner = shares.max(axis=1), shares.argmax(axis=1)
     alone = [int(k) for k in used if top[k] >= max(DOMINANT, HEAVY * equal[owner[k]])]
     if alone:
@@ -180,6 +184,15 @@ def _about_repeats(found: Findings) -> list[str]:
         f"with one value of {shortened(name)}. Without that column other groups may appear."
         for name, numbers in alone.items()
     ]
+
+
+def _about_doubts(found: Findings) -> list[str]:
+    """Return what speaks against the clusters of an `AutoKMeans`."""
+    names = [shortened(column.name) for column in found.columns]
+    doubts = getattr(found.estimator, "doubts_", [])
+    if _about_repeats(found):  # that was said
+        doubts = [doubt for doubt in doubts if "columns" not in doubt.figures]
+    return sentences(doubts, names, first=1)  # people count from 1
 
 
 def _about_stability(found: Findings) -> list[str]:
