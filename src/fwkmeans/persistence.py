@@ -44,7 +44,7 @@ from fwkmeans.estimators.constraints import check_parameters
 from fwkmeans.estimators.groups import groups_of_estimator, resolve_groups
 from fwkmeans.exceptions import ModelFileError
 from fwkmeans.fitted import FittedView, Naming
-from fwkmeans.preprocessing import RangeStandardizer, TableEncoder
+from fwkmeans.preprocessing import RangeStandardizer, TableEncoder, TablePreparer
 from fwkmeans.typing import Description, Pass
 from fwkmeans.weighting import WEIGHT_RULES
 
@@ -60,6 +60,7 @@ _MODELS: tuple[type, ...] = (
     Pipeline,
     RangeStandardizer,
     TableEncoder,
+    TablePreparer,
 )
 _PARTS: tuple[type, ...] = (
     *WEIGHT_RULES.values(),
@@ -452,6 +453,22 @@ _CATEGORIES: dict[str, Check] = {
     "category_frequencies_": _frequencies_by_name,
     "modes_": _modes,
 }
+
+
+def _lists_of(kind: type) -> Check:
+    def check(value: Any, sizes: Any) -> bool:
+        return isinstance(value, list) and all(isinstance(one, kind) for one in value)
+
+    return check
+
+
+def _kinds_of_columns(value: Any, sizes: Any) -> bool:
+    """Tell whether names of columns have names of types."""
+    return isinstance(value, dict) and all(
+        isinstance(name, str) and isinstance(kind, str) for name, kind in value.items()
+    )
+
+
 #: What the others have beside.
 _OWN: dict[str, dict[str, Check]] = {
     "SYNCLUS": {
@@ -514,6 +531,13 @@ _OWN: dict[str, dict[str, Check]] = {
         "frequencies_": _anything,
         "category_scale_": _array("f8", None, lowest=0),
         "origins_": _array("i8", None, lowest=0),
+    },
+    "TablePreparer": {
+        "n_features_in_": _whole,
+        "feature_names_in_": _names,
+        "columns_": _lists_of(dict),
+        "remarks_": _lists_of(str),
+        "_kinds": _kinds_of_columns,
     },
 }
 
@@ -643,6 +667,14 @@ def _typed(category: Any) -> tuple[bool, Any]:
 
 def _try_out(model: Any) -> None:
     """Use the model once on two rows that it could have been fitted to."""
+    if isinstance(model, Pipeline) and isinstance(model.steps[0][1], TablePreparer):
+        names = list(model.steps[0][1].get_feature_names_out())
+        if len(model.steps) < 2:
+            return
+        model = Pipeline(model.steps[1:])  # what comes then takes the columns that it gives
+        _want(model.n_features_in_ == len(names), "its columns")
+    elif isinstance(model, TablePreparer):
+        return
     steps = _steps(model)
     X = _plausible_rows(steps[0])
     model.transform(X)
@@ -738,6 +770,8 @@ def _check_description(table: Any, layout: Layout) -> None:
 
 def _check_transformer(model: Any) -> None:
     check_against(model, getattr(model, "_constraints", {}))
+    if isinstance(model, TablePreparer):
+        return
     for name in ("mean_", "range_"):
         _want(np.isfinite(getattr(model, name)).all(), name)
     if isinstance(model, RangeStandardizer):

@@ -264,9 +264,15 @@ def test_sheets_without_a_header_or_with_a_title_are_told(read):
     table, told = read(workbook([[5.1, 3.5], [4.9, 3.0], [4.7, 3.2]]))
     assert table.to_pydict() == {"column 1": [5.1, 4.9, 4.7], "column 2": [3.5, 3.0, 3.2]}
     assert "looks like data" in told
-    table, told = read(workbook([["My title"], ["a", "b", None, "d"], [1, 2, None, 4]]))
-    assert table.column_names == ["My title", "column 2", "column 4"]
-    assert "names 1 column of 3; the others are called 'column 2', 'column 4'" in told
+    rows = [["My title"], [None, "of", 2024], ["a", "b", None, "d"], [1, 2, None, 4]]
+    table, told = read(workbook([rows[0], *rows[2:]]))
+    assert table.to_pydict() == {"a": [1], "b": [2], "d": [4]}
+    assert "The first row of sheet 'Sheet' ('My title') is a title, not a header, and was" in told
+    for skip, first in ((0, "My title"), (1, "of"), (2, "a")):
+        assert first in read(workbook(rows), Format(skip=skip))[0].column_names
+    table, told = read(workbook([["My", "title"], ["a", "b", None, "d"], [1, 2, None, 4]]))
+    assert table.column_names == ["My", "title", "column 4"]
+    assert "names 2 columns of 3; the others are called 'column 4'" in told
     assert "If that row is a title, remove it." in told
 
 

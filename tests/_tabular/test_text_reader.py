@@ -158,8 +158,9 @@ def test_encodings(tmp_path, rng):
     assert "Windows" in guessed.remarks.found()[0].text
     path.write_text(text_, encoding="utf-16")
     assert_same_table(TextReader([path], "t", Format(encoding="utf-16")), expected)
+    assert_same_table(TextReader([path], "t"), expected)
     with pytest.raises(InputError, match="UTF-16"):
-        TextReader([path], "t")
+        TextReader([path], "t", Format(encoding="utf-8"))
     with pytest.raises(InputError, match="no encoding 'klingon'"):
         TextReader([path], "t", Format(encoding="klingon"))
     late = text_.encode("ascii", "ignore") + b"\xff\xfe\x81\x81\x81,1\n"

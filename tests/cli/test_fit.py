@@ -394,7 +394,7 @@ def test_wrong_usage_is_code_2(arguments, sentence, refuse, iris_path):
         ("", "is empty"),
         ("a,b", "it holds a single line, not a header and rows"),
         ('"a,b\n1,2\n', "its first row does not end; is there a single quote?"),
-        (b"a,b\n1,\x81\n", "--encoding cp1252"),
+        (b"a,b\n1,\x81\n", "0x81): give its encoding, or save it as UTF-8 (--encoding)."),
         ("a,b\n1,2\n", "-k 2: there cannot be more clusters than rows, and the table has 1 row"),
     ],
 )

@@ -366,8 +366,9 @@ def test_headers_of_several_lines_and_titles(refuse, write):
     found, _ = read(write("t.csv", 'a,"b\n(cm)"\n1,01\n2,3\n'))
     assert list(found) == ["a", "b\n(cm)"]
     assert found["b\n(cm)"] == ["01", "3"]
-    sentence = refuse("fit", write("t.csv", "My title\na,b\n1,2\n"), "-k", 2)
-    assert "If the first line ('My title') is a title, remove it." in sentence
+    sentence = refuse("fit", write("t.csv", "My title, 2024\na,b,c\n1,2,3\n"), "-k", 2)
+    assert "If the first line ('My title, 2024') is a title, skip it." in sentence
+    assert sentence.endswith("or give another one (--skip 1).")
 
 
 def test_only_close_names_are_proposed(refuse, plain):

@@ -146,3 +146,22 @@ def test_parquet_tables(run, model, mixed, tmp_path):
     pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
     found = parsed(run("predict", "m.fwk", "t.parquet").out)
     assert found["cluster"] == [str(label) for label in model[-1].labels_]
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+def test_values_outside_of_what_the_model_has_seen_are_told(stream, run, write):
+    def table(unit, n=30):
+        rows = [f"{unit * (3 + i % 7)},{i % 5},{'ab'[i % 2]}" for i in range(n)]
+        return "mass,count,kind\n" + "\n".join(rows) + "\n"
+
+    grams, kilograms = write("g.csv", table(1000)), write("kg.csv", table(1))
+    run("fit", grams, "-k", 2, "--model", "m.fwk")
+    assert "outside" not in run("predict", "m.fwk", grams, "--out", "o.csv", *stream).err
+    told = run("predict", "m.fwk", kilograms, "--out", "o.csv", *stream).err
+    assert "Column 'mass': 30 of 30 cells, such as 3, lie outside what the model has seen (" in told
+    assert "Is the column in another unit?" in told
+    assert "'count'" not in told
+    one = write("one.csv", table(1000) + "999999,1,a\n,1,a\n")
+    told = run("predict", "m.fwk", one, "--out", "o.csv", *stream).err
+    assert "Column 'mass': 1 of 31 cells, such as 999,999, lies outside" in told
+    assert "another unit" not in told

@@ -23,8 +23,17 @@ from fwkmeans._support.errors import InputError
 from fwkmeans._support.optional import require
 from fwkmeans._support.text import count, distinct_names, quoted, shortened
 from fwkmeans._tabular.dates import read_dates
+from fwkmeans._tabular.encodings import (
+    encoding_of_mark,
+    is_sure,
+    language_of,
+    odd_lines,
+    readings,
+    said_of,
+)
 from fwkmeans._tabular.format import MISSING, Format, Remarks, Style
 from fwkmeans._tabular.numerals import as_people_write
+from fwkmeans._tabular.titles import after_lines, tell_titles, title_lines
 
 SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 HEAD = 1 << 18  # bytes looked at to guess the separator
@@ -33,8 +42,6 @@ MOST_BYTES = (1 << 31) - 1  # that pyarrow takes at once
 #: Columns of text; each takes some 20 KB before it has a cell.
 MOST_COLUMNS = 100_000
 
-#: What is tried if a text is not in UTF-8 and nobody said what it is in.
-WINDOWS = "cp1252"
 #: Rows below the first that tell whether it holds names.
 BELOW = 200
 
@@ -125,32 +132,31 @@ def read_delimited(
     large.
     """
     data = content.read()
-    if how.encoding is not None:
-        return _read_text(name, data, how.encoding, how, text, keys, remarks, check_size)
+    encoding = how.encoding or encoding_of_mark(data[:4])
+    if encoding is not None:
+        return _read_text(name, data, encoding, how, text, keys, remarks, check_size)
     try:
         return _read_text(name, data, "utf-8", how, text, keys, remarks, check_size)
-    except WrongEncodingError:
-        if not _may_be_windows(data):
-            raise
+    except WrongEncodingError as error:
+        encoding = guessed_encoding(name, [data], error, remarks)
+    return _read_text(name, data, encoding, how, text, keys, remarks, check_size)
+
+
+def guessed_encoding(name: str, pieces: Iterable[bytes], error: Exception, remarks: Remarks) -> str:
+    """Return what a text that is not in UTF-8 is in, or raise a question if it may be several."""
+    found = readings(odd_lines(pieces))
+    if not is_sure(found):
+        raise InputError(f"{error}{said_of(found)}", setting="encoding") from None
+    encoding = found[0].encoding
     remarks.about_table(
-        f"{name} is not text in UTF-8, so it was read as that of Windows in western Europe "
-        f"({WINDOWS}).",
+        f"{name} is not text in UTF-8, so it was read as {language_of(encoding)} ({encoding}).",
         setting="encoding",
     )
-    return _read_text(name, data, WINDOWS, how, text, keys, remarks, check_size)
+    return encoding
 
 
 class WrongEncodingError(InputError):
     """Bytes that are no text in an encoding."""
-
-
-def _may_be_windows(data: bytes) -> bool:
-    """Tell whether bytes may be western text: letters beyond ASCII come one or two at a time."""
-    try:
-        data.decode(WINDOWS)
-    except UnicodeDecodeError:
-        return False
-    return re.search(rb"[\x80-\xff]{4}", data) is None
 
 
 def _read_text(
@@ -165,6 +171,7 @@ def _read_text(
 ) -> Any:
     arrow = require("pyarrow", "CSV files", "io")
     data = as_utf8(name, content, encoding)
+    data = after_lines(data, lines_to_skip(name, data, how, remarks))
     lines = first_lines(name, data)
     sep = guess_separator(lines) if how.sep is None else how.sep
     check_width(name, sep, (bytes(data[at : at + HEAD]) for at in range(0, len(data), HEAD)))
@@ -197,6 +204,16 @@ def _read_text(
                 doubt_quotes(arrow, values, column, sep, remarks)
         columns.append(values)
     return arrow.Table.from_arrays(columns, names=header), written
+
+
+def lines_to_skip(name: str, data: memoryview, how: Format, remarks: Remarks) -> int:
+    """Return how many lines stand before the table in a text, and remember if that is a guess."""
+    if how.skip is not None:
+        return how.skip
+    lines = _lines_of(name, data)
+    n = title_lines(lines, SEPARATORS if how.sep is None else (how.sep,))
+    tell_titles(name, n, next((one for one in lines if one.strip()), ""), "line", remarks)
+    return n
 
 
 def style_of(start: bytes, sep: str, encoding: str, how: Format) -> Style:
@@ -283,7 +300,7 @@ def as_utf8(name: str, data: bytes, encoding: str) -> Any:
         raise wrong_encoding(name, encoding) from None
     except (LookupError, ValueError):
         raise InputError(
-            f"There is no encoding {encoding!r}; try utf-8 or {WINDOWS}.", setting="encoding"
+            f"There is no encoding {encoding!r}; try utf-8 or cp1252.", setting="encoding"
         ) from None
     start = 0
     while data.startswith(codecs.BOM_UTF8, start):
@@ -293,16 +310,19 @@ def as_utf8(name: str, data: bytes, encoding: str) -> Any:
 
 def first_lines(name: str, data: memoryview) -> list[str]:
     """Return the first lines of a text that are not empty; the last may be cut short."""
+    lines = [line for line in _lines_of(name, data) if line.strip()]
+    if not lines:
+        raise InputError(f"{name} is empty: give a table with a header and rows.")
+    return lines
+
+
+def _lines_of(name: str, data: memoryview) -> list[str]:
     head = bytes(data[:HEAD])
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(head, final=len(data) <= HEAD)
     except UnicodeDecodeError as error:
         raise wrong_encoding(name, "utf-8", head[error.start : error.start + 1]) from None
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    lines = [line for line in lines if line.strip()]
-    if not lines:
-        raise InputError(f"{name} is empty: give a table with a header and rows.")
-    return lines
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def wrong_encoding(name: str, encoding: str, byte: bytes = b"") -> InputError:
@@ -311,7 +331,7 @@ def wrong_encoding(name: str, encoding: str, byte: bytes = b"") -> InputError:
     return WrongEncodingError(
         f"{name} is not text in {encoding}{holds}: give its encoding, or save it as UTF-8.",
         setting="encoding",
-        value=WINDOWS if encoding == "utf-8" else "utf-8",
+        value=None if encoding == "utf-8" else "utf-8",
     )
 
 
@@ -438,17 +458,19 @@ def doubt_quotes(arrow: Any, cells: Any, column: str, sep: str, remarks: Remarks
 
 def wrong_row(name: str, row: Any, sep: str, header: str) -> InputError:
     """Return the error that a row has more or fewer cells than the header."""
-    title, where = "", ""
+    title, where, setting, value = "", "", "sep", None
     if row.number is not None:
         where = f" in line {row.number:,}"
     if row.actual_columns > row.expected_columns and row.number in (None, 2):
-        title = f" If the first line ({shortened(header, 43, mark='...')!r}) is a title, remove it."
+        title = f" If the first line ({shortened(header, 43, mark='...')!r}) is a title, skip it."
+        setting, value = "skip", "1"
     return InputError(
         f"{name} has a row of {count(row.actual_columns, 'cell')}{where} where the header has "
         f"{row.expected_columns} (separator {_named(sep)}): "
         f"{shortened(row.text, 43, mark='...')!r}.{title} "
         "Repair the row, quote cells that hold the separator, or give another one.",
-        setting="sep",
+        setting=setting,
+        value=value,
     )
 
 

@@ -23,6 +23,7 @@ class Format(NamedTuple):
     encoding: str | None = None
     header: bool | None = None  # whether the first row holds names
     sheet: str | None = None
+    skip: int | None = None  # lines before the table, such as a title
     missing: Sequence[str] = MISSING
     max_unpacked: int = MAX_UNPACKED
 
@@ -60,9 +61,11 @@ class Remarks:
         self._of_columns: dict[Remark, list[str]] = {}
         self.style = Style()
 
-    def about_table(self, text: str, *, setting: str | None = None) -> None:
+    def about_table(
+        self, text: str, *, setting: str | None = None, value: str | None = None
+    ) -> None:
         """Remember a sentence about the table."""
-        self._general.append(Remark(text, setting))
+        self._general.append(Remark(text, setting, value))
 
     def about_column(
         self, column: str, text: str, *, setting: str | None = None, value: str | None = None

@@ -17,7 +17,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ from fwkmeans._tabular.delimited import (
     read_delimited,
 )
 from fwkmeans._tabular.format import Format, Remarks
+from fwkmeans._tabular.titles import tell_titles, title_rows
 
 #: How files begin whose tables have names and types of their own.
 BINARY = (b"PAR1", b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
@@ -315,7 +316,7 @@ def _read_excel(
         # what openpyxl does not tell is looked for in the sheet itself
         xml = archive.read(book[title]._worksheet_path)
         _check_row_numbers(xml)
-        first, columns = _cells_of(book[title])
+        first, columns, above = _cells_of(book[title], how.skip)
     except Exception as error:
         raise InputError(
             f"Sheet {title!r} of {name} cannot be read ({first_line(error)}): the file may be "
@@ -323,6 +324,7 @@ def _read_excel(
         ) from None
     if not columns:
         raise InputError(f"Sheet {title!r} of {name} is empty: choose another.", setting="sheet")
+    tell_titles(f"sheet {title!r}", len(above), above[0] if above else "", "row", remarks)
     words = [str(first.get(at, "")) for at in columns]
     below = [[None if one is None else str(one) for one in own[:BELOW]] for own in columns.values()]
     names, is_header = named_columns(name, words, below, how, remarks, list(columns))
@@ -339,38 +341,47 @@ def _read_excel(
     _tell_formulas(xml, title, dict(zip(columns, names, strict=True)), remarks)
     as_they_are, made = {*text, *keys}, []
     for one, own in zip(names, columns.values(), strict=True):
-        cells = _excel_column(arrow, own, () if one in keys else how.missing)
+        cells = column_of_cells(arrow, own, () if one in keys else how.missing)
         if one not in as_they_are:
             cells = inferred(arrow, arrow.chunked_array([cells]), one, how, ";", remarks)
         made.append(cells)
     return arrow.Table.from_arrays(made, names=names)
 
 
-def _cells_of(sheet: Any) -> tuple[dict[int, Any], dict[int, list[Any]]]:
-    """Return the first row by the place of its cells, and the others of columns that have any.
+def _cells_of(
+    sheet: Any, skip: int | None
+) -> tuple[dict[int, Any], dict[int, list[Any]], list[str]]:
+    """Return the header by the place of its cells, the cells of columns that have any, and titles.
 
     What the sheet says of its size is not believed: rows beyond it would be lost.
     """
     sheet.reset_dimensions()
+    rows = (
+        {at: cell for at, cell in enumerate(row) if cell is not None and cell != ""}
+        for row in islice(sheet.iter_rows(values_only=True), skip or 0, None)
+    )
+    filled = filter(None, rows)
+    begin = list(islice(filled, BELOW))
+    above: list[str] = []
+    if skip is None:
+        n = title_rows([[str(cell) for cell in row.values()] for row in begin])
+        above = [" ".join(map(str, row.values())) for row in begin[:n]]
     first: dict[int, Any] | None = None
     columns: dict[int, list[Any]] = {}
     n_rows = 0
-    for row in sheet.iter_rows(values_only=True):
-        filled = {at: cell for at, cell in enumerate(row) if cell is not None and cell != ""}
-        if not filled:
-            continue
+    for row in chain(begin[len(above) :], filled):
         if first is None:
-            first = filled
+            first = row
             columns = {at: [] for at in first}
             continue
-        for at, cell in filled.items():
+        for at, cell in row.items():
             own = columns.setdefault(at, [])
             own.extend([None] * (n_rows - len(own)))
             own.append(cell)
         n_rows += 1
     for own in columns.values():
         own.extend([None] * (n_rows - len(own)))
-    return first or {}, dict(sorted(columns.items()))
+    return first or {}, dict(sorted(columns.items())), above
 
 
 def _check_row_numbers(xml: bytes) -> None:
@@ -405,7 +416,7 @@ def _tell_formulas(xml: bytes, title: str, names: Mapping[int, str], remarks: Re
         )
 
 
-def _excel_column(arrow: Any, cells: list[Any], missing: Sequence[str]) -> Any:
+def column_of_cells(arrow: Any, cells: list[Any], missing: Sequence[str]) -> Any:
     """Return the cells as one type: that of all of them, or text."""
     cells = [None if isinstance(cell, str) and cell in missing else cell for cell in cells]
     kinds = {type(cell) for cell in cells if cell is not None}

@@ -256,7 +256,7 @@ def _made_of(
         return Kind("categories", say("categorical")), {column: as_text(arrow, values)}
     if column in roles.numeric:
         if roles.coerce:
-            values = _coerced(arrow, values, column, notes, say)
+            values = coerced(arrow, values, column, notes, say)
         numbers = as_numbers(arrow, values, column, asked=True, say=say)
         return Kind("number", say("numeric")), {column: numbers}
     if arrow.types.is_temporal(values.type) and roles.dates != "drop" and len(values.drop_null()):
@@ -276,7 +276,7 @@ def _made_of(
     return kind, {column: values}
 
 
-def _coerced(arrow: Any, values: Any, column: str, notes: list[str], say: Wording) -> Any:
+def coerced(arrow: Any, values: Any, column: str, notes: list[str], say: Wording) -> Any:
     """Return a column of text without the cells that are no numbers, which are counted."""
     if not arrow.types.is_string(values.type):
         return values

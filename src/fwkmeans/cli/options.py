@@ -61,7 +61,7 @@ _SECTIONS = {
     **dict.fromkeys(("missing", "standardize", "starts", "seed", "jobs"), "Details"),
     **dict.fromkeys(
         (
-            *("sep", "decimal", "encoding", "header", "sheet", "na", "max_unpacked"),
+            *("sep", "decimal", "encoding", "header", "sheet", "skip", "na", "max_unpacked"),
             *("stream", "memory", "dask"),
         ),
         "How the table is written",
@@ -199,7 +199,7 @@ _FORMAT = (
     click.option(
         "--encoding",
         metavar="NAME",
-        help="Encoding of text (default: utf-8, or cp1252 of Windows if it is not).",
+        help="Encoding of text (default: utf-8, or guessed if it is not).",
     ),
     click.option(
         "--header/--no-header",
@@ -211,6 +211,12 @@ _FORMAT = (
         callback=read_names,
         metavar="TEXTS",
         help=f"Texts or numbers that mean a missing cell, beside: {', '.join(MISSING[1:])}.",
+    ),
+    click.option(
+        "--skip",
+        type=click.IntRange(0, 10**6),
+        metavar="N",
+        help="Lines above the table, such as a title, also in an Excel file (default: guessed).",
     ),
     click.option("--sheet", metavar="NAME", help="Sheet of an Excel file (default: the first)."),
     click.option(
@@ -337,7 +343,7 @@ def _format(na: list[str], max_unpacked: float, **given: Any) -> Format:
 
 #: How a table is written, as `how`.
 format_options = _gathered(
-    "how", _FORMAT, "sep decimal encoding header sheet na max_unpacked", _format
+    "how", _FORMAT, "sep decimal encoding header sheet skip na max_unpacked", _format
 )
 #: The cluster that reads the table and clusters its rows.
 dask_option = click.option(

@@ -14,7 +14,7 @@ import numpy as np
 
 from fwkmeans._support.archive import TooMuchJsonError
 from fwkmeans._support.errors import InputError
-from fwkmeans._support.text import count
+from fwkmeans._support.text import count, number
 from fwkmeans._tabular.format import Format, Style
 from fwkmeans._tabular.reading import read_table
 from fwkmeans.cli.columns import check_keys, match_columns
@@ -242,10 +242,11 @@ def _unseen(pipeline: Any, features: Any) -> list[str]:
 
 
 class Strange:
-    """Categories that a model has never seen, by column."""
+    """Categories that a model has never seen, and numbers beyond those it has, by column."""
 
     def __init__(self) -> None:
         self._found: dict[str, set[str]] = {}
+        self._beyond: dict[str, _Beyond] = {}
 
     def add(self, pipeline: Any, features: Any) -> None:
         """Look at some rows."""
@@ -260,12 +261,75 @@ class Strange:
             if new:
                 known = self._found.setdefault(columns[v], set())
                 known |= set(sorted(map(str, new))[:MOST_STRANGE])
+        if columns:
+            self._add_numbers(pipeline, features, columns)
+
+    def _add_numbers(self, pipeline: Any, features: Any, columns: Sequence[str]) -> None:
+        """Count numbers that are smaller or larger than all that `fit` has seen."""
+        for v, (low, high) in _ranges(pipeline).items():
+            cells = features[:, v] if isinstance(features, np.ndarray) else features[v]
+            numbers = np.asarray(cells, dtype=np.float64)
+            present = numbers[~np.isnan(numbers)]
+            slack = 1e-9 * max(high - low, abs(low), abs(high))  # they were computed back
+            beyond = present[(present < low - slack) | (present > high + slack)]
+            before = self._beyond.get(columns[v], _Beyond(low, high))
+            is_first = beyond.size and before.example is None
+            self._beyond[columns[v]] = before._replace(
+                n_beyond=before.n_beyond + beyond.size,
+                n_rows=before.n_rows + present.size,
+                example=float(beyond[0]) if is_first else before.example,
+            )
 
     def sentences(self) -> list[str]:
         """Return a sentence for each column."""
         return [
-            f"Column {column!r} holds categories that the model has not seen "
-            f"({', '.join(map(repr, sorted(new)[:3]))}{', ...' if len(new) > 3 else ''}); they "
-            "differ equally from every cluster."
-            for column, new in self._found.items()
+            *(
+                f"Column {column!r} holds categories that the model has not seen "
+                f"({', '.join(map(repr, sorted(new)[:3]))}{', ...' if len(new) > 3 else ''}); they "
+                "differ equally from every cluster."
+                for column, new in self._found.items()
+            ),
+            *(found.said(column) for column, found in self._beyond.items() if found.n_beyond),
         ]
+
+
+def _ranges(pipeline: Any) -> dict[int, tuple[float, float]]:
+    """Return the smallest and largest number that `fit` has seen, by the position of the column."""
+    from fwkmeans.fitted import FittedView
+
+    encoder = pipeline.steps[0][1]
+    if len(pipeline.steps) != 2 or not hasattr(encoder, "numerical_features_"):
+        return {}
+    table = FittedView.of(pipeline[-1]).description
+    ranges = {}
+    learned = zip(encoder.numerical_features_, encoder.mean_, encoder.range_, strict=True)
+    for v, mean, extent in learned:
+        places = np.flatnonzero(encoder.origins_ == v)
+        ends = np.zeros(2)  # a constant column is left out
+        if places.size:
+            ends = np.array([table.minimum[places[0]], table.maximum[places[0]]])
+        if not places.size or encoder.standardize:
+            ends = ends * extent + mean
+        ranges[int(v)] = (float(ends[0]), float(ends[1]))
+    return ranges
+
+
+class _Beyond(NamedTuple):
+    """How many numbers of a column are beyond those of `fit`, which are from low to high."""
+
+    low: float
+    high: float
+    n_beyond: int = 0
+    n_rows: int = 0
+    example: float | None = None
+
+    def said(self, column: str) -> str:
+        """Return a sentence."""
+        cells = f"{self.n_beyond:,} of {count(self.n_rows, 'cell')}"
+        seen = f"{number(self.low)} to {number(self.high)}"
+        unit = " Is the column in another unit?" if 2 * self.n_beyond > self.n_rows else ""
+        return (
+            f"Column {column!r}: {cells}, such as {number(self.example)}, "
+            f"{'lies' if self.n_beyond == 1 else 'lie'} outside what the model has seen "
+            f"({seen if self.low < self.high else number(self.low)}).{unit}"
+        )

@@ -1,6 +1,7 @@
-"""The survey's preparation of a table: range standardization and centered binary columns."""
+"""The survey's preparation of a table, and that of a frame as people have it."""
 
 from fwkmeans.preprocessing.range_standardizer import RangeStandardizer
 from fwkmeans.preprocessing.table_encoder import TableEncoder
+from fwkmeans.preprocessing.table_preparer import PreparedTable, TablePreparer, prepare_table
 
-__all__ = ["RangeStandardizer", "TableEncoder"]
+__all__ = ["PreparedTable", "RangeStandardizer", "TableEncoder", "TablePreparer", "prepare_table"]

@@ -23,7 +23,6 @@ from fwkmeans._tabular.delimited import (
     BELOW,
     HEAD,
     MOST_BYTES,
-    WINDOWS,
     WrongEncodingError,
     as_utf8,
     check_width,
@@ -33,7 +32,9 @@ from fwkmeans._tabular.delimited import (
     first_lines,
     given_names,
     guess_separator,
+    guessed_encoding,
     inferred,
+    lines_to_skip,
     named_columns,
     refuse_open_quote,
     style_of,
@@ -43,9 +44,11 @@ from fwkmeans._tabular.delimited import (
     wrong_row,
     wrong_separator,
 )
+from fwkmeans._tabular.encodings import encoding_of_mark
 from fwkmeans._tabular.format import Format, Remarks
 from fwkmeans._tabular.readers.arrow import in_steps
 from fwkmeans._tabular.readers.base import BlockReader, Files
+from fwkmeans._tabular.titles import after_lines
 
 #: Bytes that are parsed at a time.
 _BLOCK = 1 << 22
@@ -111,19 +114,14 @@ class TextReader(BlockReader):
         self.remarks = Remarks()
         self._block = _BLOCK
         self._names: list[str] = []
-        self._encoding = self._how.encoding or "utf-8"
+        self._encoding = self._how.encoding or self._marked(self.files.paths[0]) or "utf-8"
         try:
             self._survey()
-        except WrongEncodingError:
-            if self._how.encoding is not None or not self._may_be_windows():
+        except WrongEncodingError as error:
+            if self._encoding != "utf-8" or self._how.encoding is not None:
                 raise
-            self._encoding = WINDOWS
             self.remarks = Remarks()
-            self.remarks.about_table(
-                f"{title} is not text in UTF-8, so it was read as that of Windows in western "
-                f"Europe ({WINDOWS}).",
-                setting="encoding",
-            )
+            self._encoding = guessed_encoding(title, self._all_bytes(), error, self.remarks)
             self._survey()
         self.n_rows = sum(self._n_rows)
         if not self.n_rows:
@@ -139,6 +137,7 @@ class TextReader(BlockReader):
     def _survey(self) -> None:
         """Find names and types of the columns, and count the rows."""
         self._separator: str | None = self._how.sep
+        self._skip: dict[Path, int] = {}  # lines above the table
         self._names_in: dict[Path, list[str]] = {}  # all columns of each file, as they stand
         self._begin(self.files.paths[0])
         if self._only and self._only <= set(self._names):
@@ -162,7 +161,7 @@ class TextReader(BlockReader):
 
     def _begin(self, path: Path) -> None:
         """Look at the first lines of a file: separator, header, and what the columns are called."""
-        head = self._head_of(path)
+        head = self._begin_of(path, self.remarks)
         lines = first_lines(path.name, head)
         sep = guess_separator(lines) if self._separator is None else self._separator
         self._separator = sep
@@ -184,6 +183,13 @@ class TextReader(BlockReader):
         names, self._has_header = named_columns(path.name, header, below, self._how, self.remarks)
         self._names = distinct_columns(path.name, names, self.remarks)
         self._names_in[path] = self._names
+
+    def _begin_of(self, path: Path, remarks: Remarks) -> memoryview:
+        """Return the first lines of the table in a file; what stands above it is skipped."""
+        head = self._head_of(path)
+        self._skip[path] = lines_to_skip(path.name, head, self._how, remarks)
+        found: memoryview = after_lines(head, self._skip[path])
+        return found
 
     def _head_of(self, path: Path) -> memoryview:
         try:
@@ -213,7 +219,7 @@ class TextReader(BlockReader):
         """Raise if another file has other columns than the first."""
         names = self._names_in[self.files.paths[0]]
         if self._has_header:
-            lines = first_lines(path.name, self._head_of(path))
+            lines = first_lines(path.name, self._begin_of(path, Remarks()))
             if lines[0] != self._first_line:
                 found = next(csv.reader([lines[0]], delimiter=str(self._separator)))
                 blank = given_names(range(len(found)))
@@ -329,16 +335,19 @@ class TextReader(BlockReader):
                 return arrow.string()
         return column.type
 
-    def _may_be_windows(self) -> bool:
-        """Tell whether the files may be western text: letters beyond ASCII come few at a time."""
+    def _all_bytes(self) -> Iterator[bytes]:
+        """Yield the files piece by piece, unpacked."""
         for path in self.files.paths:
             with self._opened(path) as file:
-                tail = b""
-                while data := file.read(1 << 22):
-                    if re.search(rb"[\x80-\xff]{4}|[\x81\x8d\x8f\x90\x9d]", tail + data):
-                        return False
-                    tail = data[-3:]
-        return True
+                yield from iter(partial(file.read, 1 << 22), b"")
+
+    def _marked(self, path: Path) -> str | None:
+        """Return the encoding that a mark at the beginning of a file names."""
+        try:
+            with self._opened(path) as file:
+                return encoding_of_mark(file.read(4))
+        except OSError as error:
+            raise _cut(path, 0, error) from None
 
     # ---- every pass -----------------------------------------------------------------------------
 
@@ -450,6 +459,7 @@ class TextReader(BlockReader):
             reading = parser.ReadOptions(
                 block_size=min(self._block, MOST_BYTES),
                 use_threads=not careful,
+                skip_rows=self._skip[path],
                 encoding="utf8" if self._encoding == "utf-8" else self._encoding,
                 autogenerate_column_names=names is None,
                 column_names=None if names is None else self._names_in[path],
