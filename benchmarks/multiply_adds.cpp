@@ -10,8 +10,7 @@ constexpr int BYTES = 32;
 constexpr int BYTES = 16;
 #endif
 
-template <class T>
-double multiply_adds(long rounds) {
+template <class T> double multiply_adds(long rounds) {
     typedef T V __attribute__((vector_size(BYTES)));
     constexpr int CHAINS = 12;
     V x[CHAINS];

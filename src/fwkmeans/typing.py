@@ -7,11 +7,11 @@ center: one number per numeric feature and one frequency per category (see `Layo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from inspect import get_annotations
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -348,14 +348,51 @@ class CoreOutcome(NamedTuple):
     labeled: Labeled | None = None
 
 
+class ReductionHooks:
+    """What a reduction may offer besides, each with what it means not to."""
+
+    #: Whether the cells of rows are asked for, and not only their numbers and weights.
+    needs_rows: ClassVar[bool] = True
+    #: Whether some parts may give the result; `enough` tells whether those up to this one do.
+    may_end_early: ClassVar[bool] = False
+
+    @property
+    def hooks(self) -> Self:
+        """The reduction itself, for whoever asks for its hooks."""
+        return self
+
+    def enough(self, part: Any) -> bool:
+        """Tell whether the parts up to this one give the result."""
+        return False
+
+    def changing_in_place(self) -> Any:
+        """Return the reduction that may change row memory, itself if it never does."""
+        return self
+
+    def on_blocks(
+        self, blocks: Sequence[Block], memories: Sequence[RowMemory], n_threads: int
+    ) -> tuple[Any, list[RowMemory]] | None:
+        """Do `on_block` for several blocks in one call of the core; None if that cannot be done."""
+        return None
+
+    def statistics_of(self, numbers: Any) -> Any:
+        """Return the part that has the numbers of `on_blocks`."""
+        raise TypeError(f"{type(self).__name__} has no parts that are rows of numbers.")
+
+    def anew(self) -> Any:
+        """Return the reduction that leaves the same row memory, whatever was there; None: none."""
+        return None
+
+
 class Reduction(Protocol[Part, Whole]):
     """A computation over all rows: a small immutable value that can be pickled.
 
-    It may run in another process, on the blocks in any order, and twice on the same block. Two
-    further attributes may save a source work: ``needs_rows = False`` says that only the numbers and
-    weights of the rows of a block are asked for, and ``enough(part)`` whether the parts up to this
-    one give the result.
+    It may run in another process, on the blocks in any order, and twice on the same block. It
+    derives from `ReductionHooks`, by which it may save a source work, or from `BlockReduction`.
     """
+
+    @property
+    def hooks(self) -> ReductionHooks: ...
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Part, RowMemory]:
         """Return the part of one block, and its new row memory."""
@@ -367,7 +404,7 @@ class Reduction(Protocol[Part, Whole]):
         """Return the result, given the parts of all blocks joined."""
 
 
-class BlockReduction(Generic[Shared]):
+class BlockReduction(ReductionHooks, Generic[Shared]):
     """A base for reductions whose parts, joined, are the result.
 
     A reduction that only leaves something in row memory has None as its part, and nothing to join.

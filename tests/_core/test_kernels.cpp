@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "sparse_dispatch.hpp"
+#include "sparse/sparse_dispatch.hpp"
 
 namespace {
 
@@ -35,8 +35,7 @@ void check(
             what, got, wanted);
 }
 
-template <class T>
-struct Problem {
+template <class T> struct Problem {
     static constexpr Index R = 2, LEVELS = 3;  // starts; levels of each categorical column
     const char* type = sizeof(T) == 8 ? "float64" : "float32";
     const fwk::Kernels<T>& kernels = fwk::kernels<T>();
@@ -96,22 +95,24 @@ struct Problem {
         shift = draw(m, -1, 1);
         costs = draw(R * k * c * LEVELS, 0, 1);
         power.assign(R, shape.power);
-        rows = {data, n, m, row_stride, column_stride,
-            shape.weighted ? sample_weight.data() : nullptr, 0, c ? levels.data() : nullptr, c,
-            shape.gaps, shape.gaps && !shape.rescale};
-        starts = {R, k, m, shape.shared || k == 1, centers.data(), weights.data(), offsets.data(),
+        rows = {{c ? levels.data() : nullptr, c}, data, n, m, row_stride, column_stride,
+            shape.weighted ? sample_weight.data() : nullptr, 0, shape.gaps,
+            shape.gaps && !shape.rescale};
+        starts = {{R, k, m},
+            {c ? costs.data() : nullptr, c * LEVELS, c,
+                shape.rescale ? category_weights.data() : nullptr, shape.rescale},
+            shape.shared || k == 1, centers.data(), weights.data(), offsets.data(),
             reference.data(), shift.data(), shape.power ? power.data() : nullptr,
-            c ? costs.data() : nullptr, c * LEVELS, c,
-            shape.rescale ? category_weights.data() : nullptr, shape.rescale,
             (shape.shared || k == 1) && !shape.gaps};
         const std::size_t bytes = kernels.prepared_bytes(starts);
         prepared = aligned(prepared_memory, bytes * R);
         for (Index r = 0; r < R; ++r) kernels.prepare(starts, r, prepared + r * bytes);
-        const std::size_t pass = kernels.scratch_bytes(rows, k, true),
+        const std::size_t pass = kernels.scratch_bytes(rows, k, true, true),
                           roots = kernels.roots_bytes(n);
         scratch = aligned(scratch_memory, pass > roots ? pass : roots);
     }
 
+    fwk::Part all() const { return {0, shape.n, scratch, never()}; }
     static fwk::Cancel never() {
         return {[](void*) { return false; }, nullptr};
     }
@@ -168,30 +169,30 @@ struct Problem {
                 shape.gaps ? at + R * k * (1 + 2 * m) : nullptr,
                 levels_in_all ? at + R * k * (1 + 3 * m) : nullptr, fingerprint.data(),
                 counts.data() + R * k};
-            kernels.accumulate(rows, 0, n, starts, 0, R, prepared, scratch,
-                {last.data(), n, update.data()}, sums, never());
+            kernels.label_and_sum_changes(
+                rows, all(), starts, 0, R, prepared, {last.data(), n, update.data()}, sums);
         };
         // Plain sums of these labels, laid out like those of `pass`.
         const auto plain = [&](const std::vector<std::int32_t>& known) {
-            std::vector<double> all(R * k * (1 + 3 * m + levels_in_all), 0.0);
+            std::vector<double> all_sums(R * k * (1 + 3 * m + levels_in_all), 0.0);
             for (Index r = 0; r < R; ++r)
                 for (Index i = 0; i < n; ++i) {
                     const Index at = r * k + known[r * n + i];
-                    all[at] += s(i);
+                    all_sums[at] += s(i);
                     for (Index v = 0; v < m; ++v) {
                         const double t = y[i * m + v] - reference[at * m + v];
                         if (t != t) continue;
-                        all[R * k + at * m + v] += s(i) * t;
-                        all[R * k * (1 + m) + at * m + v] += s(i) * t * t;
-                        if (shape.gaps) all[R * k * (1 + 2 * m) + at * m + v] += s(i);
+                        all_sums[R * k + at * m + v] += s(i) * t;
+                        all_sums[R * k * (1 + m) + at * m + v] += s(i) * t * t;
+                        if (shape.gaps) all_sums[R * k * (1 + 2 * m) + at * m + v] += s(i);
                     }
                     for (Index v = 0; v < shape.n_categorical; ++v) {
                         const std::int32_t level = levels[i * shape.n_categorical + v];
                         if (level >= 0)
-                            all[R * k * (1 + 3 * m) + at * levels_in_all + level] += s(i);
+                            all_sums[R * k * (1 + 3 * m) + at * levels_in_all + level] += s(i);
                     }
                 }
-            return all;
+            return all_sums;
         };
         std::vector<double> found, changes;
         pass(labels, found);
@@ -224,8 +225,8 @@ struct Problem {
         const Index n = shape.n, m = shape.m, k = shape.k;
         std::vector<std::int32_t> assigned(n);
         double objective = 0, wanted = 0;
-        kernels.assign(
-            rows, 0, n, starts, prepared, nullptr, scratch, {assigned.data(), &objective}, never());
+        kernels.label(rows, all(), starts, prepared, assigned.data());
+        objective = kernels.measure(rows, all(), starts, assigned.data());
         for (Index i = 0; i < n; ++i) {
             near(assigned[i], labels[i], 0, "a label of assign");
             const double d = dissimilarity(0, i, labels[i], false) + offsets[labels[i]];
@@ -237,8 +238,7 @@ struct Problem {
         eligible[0] = k == 1;
         double distance[R] = {};
         std::int64_t row[R] = {-1, -1};
-        kernels.farthest(
-            rows, 0, n, starts, 0, R, prepared, scratch, {eligible.data(), distance, row}, never());
+        kernels.farthest(rows, all(), starts, 0, R, prepared, {eligible.data(), distance, row});
         for (Index r = 0; r < R; ++r) {
             double largest = 0;
             for (Index i = 0; i < n; ++i)
@@ -249,7 +249,7 @@ struct Problem {
         }
 
         std::vector<T> roots(n * k);
-        kernels.distances(rows, 0, n, starts, scratch, roots.data(), never());
+        kernels.distances(rows, all(), starts, roots.data());
         for (Index i = 0; i < n; ++i) {
             bool known = false;
             for (Index j = 0; j < k; ++j) known |= dissimilarity(0, i, j, true) < INF;
@@ -263,10 +263,10 @@ struct Problem {
         std::vector<double> numbers(1 + 5 * m, 0.0);
         std::vector<std::int64_t> counts(1 + 2 * m, 0);
         double* at = numbers.data() + 1;
-        kernels.describe(rows, 0, n, reference.data(), scratch,
+        for (Index v = 0; v < m; ++v) at[2 * m + v] = INF, at[3 * m + v] = -INF;
+        kernels.describe(rows, all(), reference.data(),
             {numbers.data(), counts.data(), at, at + m, at + 2 * m, at + 3 * m, at + 4 * m,
-                counts.data() + 1, counts.data() + 1 + m},
-            never());
+                counts.data() + 1, counts.data() + 1 + m});
         for (Index v = 0; v < m; ++v) {
             double sum = 0, square = 0, low = INF, high = -INF, observed = 0, missing = 0;
             for (Index i = 0; i < n; ++i) {
@@ -289,7 +289,8 @@ struct Problem {
     // Derivatives, sums of powers and the centers that minimize them.
     void test_points(const std::vector<std::int32_t>& labels) {
         const Index n = shape.n, m = shape.m, k = shape.k, size = R * k * m;
-        const fwk::Points points = {R, k, m, centers.data(), power.data(), labels.data(), n};
+        const fwk::Points points = {
+            {R, k, m}, centers.data(), power.data(), labels.data(), n, false};
         const auto sum_of_powers = [&](Index at, double c) {
             const Index r = at / (k * m), j = at / m % k, v = at % m;
             double sum = 0;
@@ -301,16 +302,12 @@ struct Problem {
             return sum;
         };
         std::vector<double> out(size), slopes(11 * size), roots(size);
-        kernels.powers(rows, 0, n, points, 0, R, scratch, out.data(), never());
+        kernels.powers(rows, all(), points, 0, R, out.data());
         for (Index at = 0; at < size; ++at)
             near(out[at], sum_of_powers(at, centers[at]), 1e-11, "a sum of powers");
         if (p() == INF) return;
         double* first = slopes.data();
-        kernels.slopes(rows, 0, n, points, 0, R, scratch,
-            {first, first + size, first + 2 * size, first + 3 * size, first + 4 * size,
-                first + 5 * size, first + 6 * size, first + 7 * size, first + 8 * size,
-                first + 9 * size, first + 10 * size},
-            never());
+        kernels.slopes(rows, all(), points, 0, R, fwk::Slopes::of(first, size));
         for (Index at = 0; at < size; ++at) {
             const Index r = at / (k * m), j = at / m % k, v = at % m;
             double slope = 0, low = INF, high = -INF;
@@ -325,7 +322,7 @@ struct Problem {
             near(slopes[10 * size + at], high, 0, "a largest value");
         }
         if (p() == 1 || p() == 2) return;
-        kernels.roots(rows, points, 0, R * k, scratch, roots.data(), never());
+        kernels.roots(rows, all(), points, 0, R * k, roots.data());
         for (Index at = 0; at < size; ++at)
             for (const double step : {-1e-3, -1e-6, 1e-6, 1e-3}) {
                 const double here = sum_of_powers(at, roots[at]),
@@ -337,8 +334,7 @@ struct Problem {
 };
 
 // The kernels of sparse rows against the same loops; buffers are as large as they say, to the byte.
-template <class T>
-void test_sparse(const Shape& shape) {
+template <class T> void test_sparse(const Shape& shape) {
     constexpr double exact = 1e-9;
     const char* type = sizeof(T) == 8 ? "sparse float64" : "sparse float32";
     const fwk::SparseKernels<T>& kernels = fwk::sparse_kernels<T>();
@@ -369,16 +365,16 @@ void test_sparse(const Shape& shape) {
     const std::vector<double> weights = draw((shape.shared ? 1 : k) * m);
     const fwk::SparseRows<T> rows{values.data(), columns.data(), begins.data(), n, m,
         shape.weighted ? s.data() : nullptr, 0, shape.gaps, false};
-    const fwk::Starts starts{1, k, m, shape.shared, centers.data(), weights.data(), offsets.data(),
-        centers.data(), shift.data(), nullptr, nullptr, 0, 0, nullptr, false};
+    const fwk::Starts starts{{1, k, m}, {}, shape.shared, centers.data(), weights.data(),
+        offsets.data(), centers.data(), shift.data()};
     const fwk::Cancel cancel{[](void*) { return false; }, nullptr};
     std::vector<double> prepared(kernels.prepared_bytes(starts) / 8);
     for (Index task = 0; task < kernels.prepare_tasks(starts); ++task)
         kernels.prepare(starts, 0, task, prepared.data());
     std::vector<double> scratch(kernels.assign_bytes(k, m) / 8), own(n);
     std::vector<std::int32_t> labels(n);
-    kernels.assign(rows, 0, n, starts, 0, prepared.data(), scratch.data(), false, labels.data(),
-        own.data(), cancel);
+    fwk::Part all{0, n, scratch.data(), cancel};
+    kernels.assign(rows, all, starts, 0, prepared.data(), false, labels.data(), own.data());
     const auto d = [&](Index i, Index j) {
         double sum = 0;
         for (Index v = 0; v < m; ++v) {
@@ -388,8 +384,7 @@ void test_sparse(const Shape& shape) {
         return sum;
     };
     std::vector<T> distances(n * k);
-    kernels.distances(
-        rows, 0, n, starts, prepared.data(), scratch.data(), distances.data(), cancel);
+    kernels.distances(rows, all, starts, prepared.data(), distances.data());
     std::vector<std::vector<std::int64_t>> listed(k);
     for (Index i = 0; i < n; ++i) {
         double best = INF;
@@ -411,10 +406,9 @@ void test_sparse(const Shape& shape) {
             squares(m), observed(m);
         double mass = 0;
         std::int64_t n_rows = 0;
-        kernels.accumulate(rows, listed[j].data(), Index(listed[j].size()), false, mean.data(),
-            scratch.data(),
-            {&mass, &n_rows, sums.data(), squares.data(), shape.gaps ? observed.data() : nullptr},
-            cancel);
+        all.scratch = scratch.data();
+        kernels.accumulate(rows, all, listed[j].data(), Index(listed[j].size()), false, mean.data(),
+            {&mass, &n_rows, sums.data(), squares.data(), shape.gaps ? observed.data() : nullptr});
         check(n_rows == std::int64_t(listed[j].size()), shape, type, "the number of rows",
             double(n_rows), double(listed[j].size()));
         for (Index v = 0; v < m; ++v) {

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <random>
 
-#include "dispatch.hpp"
-#include "simd.hpp"
+#include "common/dispatch.hpp"
+#include "common/powers.hpp"
 
 namespace {
 
@@ -36,8 +36,7 @@ double draw(int most, std::mt19937_64& random) {
     return std::ldexp(std::uniform_real_distribution<double>(1, 2)(random), e);
 }
 
-template <int L>
-void test_double(double p, std::mt19937_64& random) {
+template <int L> void test_double(double p, std::mt19937_64& random) {
     for (int at = 0; at < 2000; ++at) {
         Vector<double, L> x;
         for (int j = 0; j < L; ++j) x[j] = draw(int(900 / (1 + std::fabs(p))), random);
@@ -61,8 +60,7 @@ void test_double(double p, std::mt19937_64& random) {
     check(raise<L>(Vector<double, L>{} + 1e-308, p)[0] <= 1e-308, "what vanishes", 1e-308, p, 0);
 }
 
-template <int L>
-void test_single(double p, std::mt19937_64& random) {
+template <int L> void test_single(double p, std::mt19937_64& random) {
     for (int at = 0; at < 4000; ++at) {
         Vector<float, L> x;
         for (int j = 0; j < L; ++j)

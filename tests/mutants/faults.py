@@ -1532,20 +1532,7 @@ among(
 # ---- the core -----------------------------------------------------------------------------------
 
 among(
-    "_core/assignment.hpp",
-    ("core-own-shift", "sign", "end = -s * moved", "end = s * moved"),
-    (
-        "core-shared-factor",
-        "forgotten weight",
-        "normal<T, L>(-2.0 * w * moved)",
-        "normal<T, L>(-1.0 * w * moved)",
-    ),
-    (
-        "core-always-certain",
-        "wrong tie",
-        "const auto certain = second - value > slack;",
-        "const auto certain = second - value > -slack;",
-    ),
+    "_core/cpp/assign/exact.hpp",
     (
         "core-last-of-ties",
         "wrong tie",
@@ -1572,6 +1559,88 @@ among(
         "count(weight[v], true);",
         "tests/_core/test_mixed.py",
     ),
+)
+among(
+    "_core/cpp/assign/farthest.hpp",
+    (
+        "core-farthest-last-of-ties",
+        "wrong tie",
+        "if (d > out.distance[start]) {",
+        "if (d >= out.distance[start]) {",
+        "tests/_engine/test_empty.py",
+    ),
+    (
+        "core-farthest-without-weight",
+        "forgotten weight",
+        "if (!table.weighs(block.first + i) || !out.eligible[start * k + label]) continue;",
+        "if (!out.eligible[start * k + label]) continue;",
+    ),
+)
+among(
+    "_core/cpp/assign/label.hpp",
+    (
+        "core-infinite-row-without-weight",
+        "forgotten weight",
+        "if (!table.weighs(row)) continue;  // such a row may be infinitely far",
+        "",
+        "tests/laws/test_extremes.py",
+    ),
+    (
+        "core-objective-without-offset",
+        "forgotten weight",
+        "block.levels_of(i), own) + exactly.offsets[own];",
+        "block.levels_of(i), own);",
+    ),
+    (
+        "packed-rows-of-the-first-piece",
+        "forgotten",
+        "racing.panels = packed.panels + begin * m;",
+        "racing.panels = packed.panels;",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "powers-in-single-without-slack",
+        "forgotten",
+        "best.value * above + tiny",
+        "best.value + 0 * above * tiny",
+        "tests/_core/test_kernels.py",
+    ),
+)
+among(
+    "_core/cpp/assign/minkowski.hpp",
+    (
+        "core-without-the-last-feature",
+        "off by one",
+        "    for (; v < m; ++v) {\n        const double y",
+        "    for (; v + 1 < m; ++v) {\n        const double y",
+        "tests/_core/test_mixed.py",
+    ),
+    (
+        "core-largest-is-a-sum",
+        "dropped join",
+        "return term > sum ? term : sum;",
+        "return sum + term;",
+        "tests/_core/test_mixed.py",
+    ),
+)
+among(
+    "_core/cpp/assign/race.hpp",
+    (
+        "race-without-mask",
+        "forgotten factor",
+        "const auto there = y == y;",
+        "const auto there = V<T>{} == V<T>{};",
+        "tests/_core/test_mixed.py",
+    ),
+)
+among(
+    "_core/cpp/assign/settle.hpp",
+    (
+        "core-always-certain",
+        "wrong tie",
+        "const auto certain = second - value > slack;",
+        "const auto certain = second - value > -slack;",
+    ),
     (
         "core-costs-of-the-first-tile",
         "stale rows",
@@ -1579,9 +1648,354 @@ among(
         "block.levels ? block.lookups : nullptr",
         "tests/_core/test_mixed.py",
     ),
+    (
+        "bounds-of-doubtful-rows",
+        "forgotten case",
+        "const V<T> next = certain ? second : value;",
+        "const V<T> next = second;",
+        "tests/_engine/test_bounds.py",
+    ),
 )
 among(
-    "_core/statistics.hpp",
+    "_core/cpp/assign/tables.hpp",
+    ("core-own-shift", "sign", "end = -s * moved", "end = s * moved"),
+    (
+        "core-shared-factor",
+        "forgotten weight",
+        "normal<T, L>(-2.0 * w * moved)",
+        "normal<T, L>(-1.0 * w * moved)",
+    ),
+)
+among(
+    "_core/cpp/common/block.hpp",
+    (
+        "core-keys-of-the-first-block",
+        "off by one",
+        "block.keys[i] = key_of(table, block.first + i);",
+        "block.keys[i] = key_of(table, i);",
+    ),
+)
+among(
+    "_core/cpp/common/elementwise.cpp",
+    (
+        "log-of-tiny-numbers",
+        "forgotten case",
+        "e = small ? e - 54.0 : e;",
+        "",
+        "tests/_core/test_elementwise.py",
+    ),
+    (
+        "exp-without-the-rest-of-r",
+        "lost digits",
+        "(r * r * y + rest)",
+        "(r * r * y - rest)",
+        "tests/_core/test_elementwise.py",
+    ),
+    (
+        "mean-over-missing-cells",
+        "forgotten case",
+        "mass = GAPS ? load<D>(old.observed + v) : D{} + old.mass;",
+        "mass = D{} + old.mass;",
+        "tests/_engine/test_in_core.py",
+    ),
+)
+among(
+    "_core/cpp/common/packing.hpp",
+    (
+        "packed-rows-without-shift",
+        "forgotten",
+        "packed.shift[v] = F(shift[v]);",
+        "packed.shift[v] = F(0 * shift[v]);",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "packed-panels-of-the-first-piece",
+        "forgotten",
+        "block.panels = packed.panels + begin * m;",
+        "block.panels = packed.panels;",
+        "tests/_engine/test_in_core.py",
+    ),
+)
+among(
+    "_core/cpp/loop/bound_moves.hpp",
+    (
+        "bounds-forget-the-step",
+        "forgotten",
+        "add[j] = float(steps_[j] * (1 + 1e-6));",
+        "add[j] = 0;",
+        "tests/_engine/test_bounds.py",
+    ),
+    (
+        "bounds-of-the-own-step",
+        "wrong index",
+        "(steps_[j] == most ? more : most)",
+        "more",
+        "tests/_engine/test_bounds.py",
+    ),
+    (
+        "bounds-with-the-own-offset",
+        "wrong row",
+        "least_other[j] = in_units(own[j] == least ? less : least);",
+        "least_other[j] = mine[j];",
+        "tests/_engine/test_bounds.py",
+    ),
+    (
+        "bounds-of-weights-that-leave-zero",
+        "forgotten",
+        "const double alpha = change.leaves_zero ? INFINITE : change.most;",
+        "const double alpha = change.most;",
+        "tests/_engine/test_bounds.py",
+    ),
+    (
+        "bounds-without-shrinking",
+        "forgotten factor",
+        "shrink[j] = float((shrinking_[j] == least ? less : least) * (1 - 1e-6));",
+        "shrink[j] = 1;",
+        "tests/_engine/test_bounds.py",
+    ),
+    (
+        "bounds-without-the-unit",
+        "forgotten factor",
+        "std::sqrt(change.step) * unit * (1 + 1e-6)",
+        "std::sqrt(change.step) * (1 + 1e-6)",
+        "tests/_engine/test_bounds.py",
+    ),
+)
+among(
+    "_core/cpp/loop/loop.hpp",
+    (
+        "core-loop-moved-cluster-keeps-weights",
+        "forgotten",
+        "std::copy(problem_.initial, problem_.initial + m(),",
+        "std::copy(problem_.initial, problem_.initial,",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-loop-keeps-lost-digits",
+        "forgotten",
+        "new_.dispersion[i] = passes_.total().squares[i];",
+        "",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-labels-by-centers-before-rounding",
+        "forgotten",
+        "centers.push_back(double(T(found[i])));",
+        "centers.push_back(found[i]);",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "final-labels-without-rounded-centers",
+        "forgotten",
+        "const Decision now{by.starts.centers, by.starts.weights, rule_.n_own(), offsets};",
+        "const Decision now{known.decision.centers, by.starts.weights, rule_.n_own(), offsets};",
+        "tests/_engine/test_in_core.py",
+    ),
+)
+among(
+    "_core/cpp/loop/rules.hpp",
+    (
+        "core-rule-constant-features-have-weight",
+        "forgotten case",
+        "if (!rule_.varying[v]) out[v] = 0;",
+        "if (!rule_.varying[v]) out[v] = 1;",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-rule-entropies-of-the-last-weights",
+        "stale",
+        "else update_clusters(dispersion, mass, before, after);\n        measure(after);",
+        "else update_clusters(dispersion, mass, before, after);",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-rule-constant-of-each-row",
+        "forgotten factor",
+        "after.constant * mass[j]",
+        "after.constant",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-rule-floor",
+        "forgotten",
+        "FLOOR * rule_.scatter[v] : dispersion[v]",
+        "0.0 : dispersion[v]",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-rule-guard-forgotten",
+        "forgotten",
+        "row_[v] += own_.guard;",
+        "row_[v] += 0;",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-rule-group-weights-forgotten",
+        "forgotten factor",
+        "? omega[t] * dispersion[members[i]] : INF",
+        "? dispersion[members[i]] : INF",
+        "tests/_engine/test_in_core.py",
+    ),
+)
+among(
+    "_core/cpp/loop/starts.hpp",
+    (
+        "core-labels-never-by-the-first-start",
+        "forgotten",
+        "if (!outcomes[start].given_up && outcomes[start].objective <= lowest",
+        "if (start && !outcomes[start].given_up && outcomes[start].objective <= lowest",
+        "tests/_engine/test_in_core.py",
+    ),
+)
+among(
+    "_core/cpp/loop/state.hpp",
+    (
+        "core-loop-loses-observed-cells",
+        "forgotten",
+        "fell(now.observed[i], peak_observed_[i], j);",
+        "",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "core-loop-keeps-observed-cells",
+        "dropped join",
+        "now.observed[i] = any ? now.observed[i] + part.observed[i] : 0;",
+        "now.observed[i] = any ? now.observed[i] : 0;",
+        "tests/_engine/test_in_core.py",
+    ),
+    (
+        "final-labels-by-bounds-of-other-centers",
+        "stale",
+        "decision.centers = centers.data(), decision.weights = weights.data();",
+        "decision.weights = weights.data();",
+        "tests/_engine/test_in_core.py",
+    ),
+)
+among(
+    "_core/cpp/module/accumulation.hpp",
+    (
+        "core-segments-not-added",
+        "dropped join",
+        "            if (segment) packing.add(part, out);",
+        "            if (segment > 1) packing.add(part, out);",
+        "tests/_core/test_bitwise.py tests/_core/test_kernels.py",
+    ),
+    (
+        "core-shared-segments-not-added",
+        "dropped join",
+        "segment < segments; ++segment)\n                add(part_of(segment).mass",
+        "segment + 1 < segments; ++segment)\n                add(part_of(segment).mass",
+        "tests/_core/test_bitwise.py tests/_core/test_kernels.py",
+    ),
+    (
+        "core-sums-of-the-block-before",
+        "stale",
+        "packing().of_starts(out, first, last, [](auto* numbers",
+        "packing().of_starts(out, first, first, [](auto* numbers",
+        "tests/_core/test_blocks.py",
+    ),
+    (
+        "bounds-of-the-first-start",
+        "wrong index",
+        "known.copy(start, last_.kept.data()[start], part.begin, part.end, labels);",
+        "known.copy(start, 0, part.begin, part.end, labels);",
+        "tests/_engine/test_bounds.py",
+    ),
+    (
+        "bounds-move-from-the-first-start",
+        "wrong index",
+        "before = {last.centers->data() + start * k * m",
+        "before = {last.centers->data()",
+        "tests/_engine/test_bounds.py",
+    ),
+)
+among(
+    "_core/cpp/module/alternate.hpp",
+    (
+        "objective-of-final-labels-without-terms",
+        "forgotten",
+        "inertia = end->rule.with_terms(total, end->weighting);",
+        "inertia = total;",
+        "tests/estimators/test_plain_fits.py",
+    ),
+)
+among(
+    "_core/cpp/module/labels.hpp",
+    (
+        "core-farthest-last-segment-of-ties",
+        "wrong tie",
+        "if (part_distance[segment * r + start] > distance.data()[start]) {",
+        "if (part_distance[segment * r + start] >= distance.data()[start]) {",
+        "tests/_engine/test_empty.py",
+    ),
+    (
+        "final-distances-of-the-first-piece",
+        "forgotten",
+        "parts[task.segment] = kernels<T>().measure(rows, task.part, starts, labels);",
+        "parts[0] = kernels<T>().measure(rows, task.part, starts, labels);",
+        "tests/_engine/test_in_core.py",
+    ),
+)
+among(
+    "_core/cpp/module/points.hpp",
+    (
+        "core-neighbors-not-joined",
+        "dropped join",
+        "            mass += other_mass;",
+        "            (void)other_mass;",
+        "tests/_core/test_slopes.py",
+    ),
+)
+among(
+    "_core/cpp/seeding/spread.hpp",
+    (
+        "spread-worst-candidate",
+        "sign",
+        "std::min_element(potential_.begin(), potential_.end())",
+        "std::max_element(potential_.begin(), potential_.end())",
+        "tests/_core/test_spreading.py",
+    ),
+)
+among(
+    "_core/cpp/sparse/sparse.cpp",
+    (
+        "sparse-no-second-look",
+        "forgotten case",
+        "return n_candidates == 1 && !n_missing;",
+        "return !n_missing;",
+        "tests/_core/test_sparse.py",
+    ),
+    (
+        "sparse-canceled-squares",
+        "forgotten case",
+        "    if (canceled) accumulate_twice(by, changes, reference, out);\n",
+        "",
+        "tests/_core/test_sparse.py",
+    ),
+    (
+        "sparse-canceled-distance",
+        "forgotten case",
+        "if (n_missing || !(error[j] <= ACCURATE * d[j])) {",
+        "if (n_missing) {",
+        "tests/_core/test_sparse.py",
+    ),
+    (
+        "sparse-zeros-of-changes",
+        "forgotten case",
+        "            if (by.zeros[v] < 0) by.zeros[v] = 0;\n",
+        "            by.zeros[v] = 0;\n",
+        "tests/_core/test_sparse.py",
+    ),
+    (
+        "sparse-minimum-of-stored-cells",
+        "forgotten case",
+        "if (out.minimum[v] > 0) out.minimum[v] = 0;",
+        "",
+        "tests/_core/test_sparse.py",
+    ),
+)
+among(
+    "_core/cpp/sums/by_label.hpp",
     (
         "core-squares-not-taken-out",
         "sign",
@@ -1598,8 +2012,8 @@ among(
     (
         "core-last-row-keeps-its-label",
         "stale label",
-        "for (index i = 0; i < n; ++i) last[i] = block.labels[i];",
-        "for (index i = 0; i + 1 < n; ++i) last[i] = block.labels[i];",
+        "for (index i = 0; i < block.n_rows; ++i) before[i] = block.labels[i];",
+        "for (index i = 0; i + 1 < block.n_rows; ++i) before[i] = block.labels[i];",
         "tests/_core/test_updates.py",
     ),
     ("core-counts-rows-without-weight", "forgotten weight", "rows += s > 0;", "rows += 1;"),
@@ -1610,6 +2024,16 @@ among(
         "if (levels[v] > 0) counts[levels[v]] += s;",
         "tests/_core/test_mixed.py",
     ),
+    (
+        "sums-of-overlapping-features-twice",
+        "forgotten case",
+        "const int done = N == 1 ? int(v - last) : 0;",
+        "const int done = 0;",
+        "tests/_core/test_kernels.py",
+    ),
+)
+among(
+    "_core/cpp/sums/points.hpp",
     (
         "core-neighbors-not-added",
         "dropped join",
@@ -1661,108 +2085,12 @@ among(
     ),
 )
 among(
-    "_core/kernels.cpp",
-    (
-        "core-infinite-row-without-weight",
-        "forgotten weight",
-        "if (!(weight(i) > 0)) return;  // such a row may be infinitely far",
-        "",
-        "tests/laws/test_extremes.py",
-    ),
-    (
-        "core-farthest-last-of-ties",
-        "wrong tie",
-        "if (d > out.distance[start]) {",
-        "if (d >= out.distance[start]) {",
-        "tests/_engine/test_empty.py",
-    ),
-    (
-        "core-farthest-without-weight",
-        "forgotten weight",
-        "if (table.sample_weight && !(table.sample_weight[block.first + i] > 0)) continue;",
-        "",
-    ),
-    (
-        "core-objective-without-offset",
-        "forgotten weight",
-        "d += exactly.offsets[block.labels[i]];",
-        "",
-    ),
-)
-among(
-    "_core/block.hpp",
-    (
-        "core-keys-of-the-first-block",
-        "off by one",
-        "block.keys[i] = key_of(index(table.first_row) + block.first + i);",
-        "block.keys[i] = key_of(block.first + i);",
-    ),
-)
-among(
-    "_core/minkowski.hpp",
-    (
-        "core-without-the-last-feature",
-        "off by one",
-        "    for (; v < m; ++v) {\n        const double y",
-        "    for (; v + 1 < m; ++v) {\n        const double y",
-        "tests/_core/test_mixed.py",
-    ),
-    (
-        "core-largest-is-a-sum",
-        "dropped join",
-        "return term > sum ? term : sum;",
-        "return sum + term;",
-        "tests/_core/test_mixed.py",
-    ),
-)
-among(
-    "_core/roots.hpp",
+    "_core/cpp/sums/roots.hpp",
     (
         "core-roots-without-weight",
         "forgotten weight",
         "const double s = table.sample_weight ? table.sample_weight[i] : 1;",
         "const double s = 1;",
-        "tests/_core/test_slopes.py",
-    ),
-)
-among(
-    "_core/accumulation.hpp",
-    (
-        "core-segments-not-added",
-        "dropped join",
-        "            if (segment) packing.add(part, out);",
-        "            if (segment > 1) packing.add(part, out);",
-        "tests/_core/test_bitwise.py tests/_core/test_kernels.py",
-    ),
-    (
-        "core-shared-segments-not-added",
-        "dropped join",
-        "segment < segments; ++segment)\n                add(part_of(segment).mass",
-        "segment + 1 < segments; ++segment)\n                add(part_of(segment).mass",
-        "tests/_core/test_bitwise.py tests/_core/test_kernels.py",
-    ),
-    (
-        "core-sums-of-the-block-before",
-        "stale",
-        "packing.of_starts(part, first, last, [](auto* numbers",
-        "packing.of_starts(part, first, first, [](auto* numbers",
-        "tests/_core/test_blocks.py",
-    ),
-)
-among(
-    "_core/module.cpp",
-    (
-        "core-farthest-last-segment-of-ties",
-        "wrong tie",
-        "if (part_distance[segment * r + start] > distance.data()[start]) {",
-        "if (part_distance[segment * r + start] >= distance.data()[start]) {",
-        "tests/_engine/test_empty.py",
-    ),
-    (
-        "core-neighbors-not-joined",
-        "dropped join",
-        "            mass += other_mass;",
-        "            (void)other_mass;",
         "tests/_core/test_slopes.py",
     ),
 )
@@ -2125,92 +2453,6 @@ among(
     ),
 )
 among(
-    "_core/module.cpp",
-    (
-        "spread-worst-candidate",
-        "sign",
-        "std::min_element(own.potential.begin(), own.potential.end())",
-        "std::max_element(own.potential.begin(), own.potential.end())",
-        "tests/_core/test_spreading.py",
-    ),
-    (
-        "final-distances-of-the-first-piece",
-        "forgotten",
-        "part.distances = distances.data() + begin;",
-        "part.distances = distances.data();",
-        "tests/_engine/test_in_core.py",
-    ),
-    (
-        "objective-of-final-labels-without-terms",
-        "forgotten",
-        "inertia = end->rule.with_terms(total, end->weighting);",
-        "inertia = total;",
-        "tests/estimators/test_plain_fits.py",
-    ),
-)
-among(
-    "_core/moves.hpp",
-    (
-        "bounds-forget-the-step",
-        "forgotten",
-        "add[j] = float(steps_[j] * (1 + 1e-6));",
-        "add[j] = 0;",
-        "tests/_engine/test_bounds.py",
-    ),
-    (
-        "bounds-of-the-own-step",
-        "wrong index",
-        "(steps_[j] == most ? more : most)",
-        "more",
-        "tests/_engine/test_bounds.py",
-    ),
-    (
-        "bounds-with-the-own-offset",
-        "wrong row",
-        "least_other[j] = in_units(own[j] == least ? less : least);",
-        "least_other[j] = mine[j];",
-        "tests/_engine/test_bounds.py",
-    ),
-    (
-        "bounds-of-weights-that-leave-zero",
-        "forgotten",
-        "const double alpha = change.leaves_zero ? INFINITE : change.most;",
-        "const double alpha = change.most;",
-        "tests/_engine/test_bounds.py",
-    ),
-    (
-        "bounds-without-shrinking",
-        "forgotten factor",
-        "shrink[j] = float((shrinking_[j] == least ? less : least) * (1 - 1e-6));",
-        "shrink[j] = 1;",
-        "tests/_engine/test_bounds.py",
-    ),
-    (
-        "bounds-without-the-unit",
-        "forgotten factor",
-        "std::sqrt(change.step) * unit * (1 + 1e-6)",
-        "std::sqrt(change.step) * (1 + 1e-6)",
-        "tests/_engine/test_bounds.py",
-    ),
-)
-among(
-    "_core/accumulation.hpp",
-    (
-        "bounds-of-the-first-start",
-        "wrong index",
-        "known.copy(start, last_.kept.data()[start], begin, end, labels);",
-        "known.copy(start, 0, begin, end, labels);",
-        "tests/_engine/test_bounds.py",
-    ),
-    (
-        "bounds-move-from-the-first-start",
-        "wrong index",
-        "before = {last.centers->data() + start * k * m",
-        "before = {last.centers->data()",
-        "tests/_engine/test_bounds.py",
-    ),
-)
-among(
     "_engine/statistics.py",
     (
         "bounds-of-starts-that-have-ended",
@@ -2235,198 +2477,6 @@ among(
         "left[name][starts] = _BOUNDS[name]",
         "pass",
         "tests/_engine/test_bounds.py",
-    ),
-)
-among(
-    "_core/loop.hpp",
-    (
-        "core-loop-loses-observed-cells",
-        "forgotten",
-        "lost |= observed_[i] < 1e-4 * peak_observed_[i] && rows_[j] > 0;",
-        "lost |= observed_[i] < 1e-4 * peak_squares_[i] && rows_[j] < 0;",
-        "tests/_engine/test_in_core.py",
-    ),
-    (
-        "core-loop-keeps-observed-cells",
-        "dropped join",
-        "observed_[i] = rows_[j] > 0 ? observed_[i] + part.observed[i] : 0;",
-        "observed_[i] = rows_[j] > 0 ? observed_[i] : 0;",
-        "tests/_engine/test_in_core.py",
-    ),
-    (
-        "core-loop-moved-cluster-keeps-weights",
-        "forgotten",
-        "problem_.initial + m_, weighting.values.begin() + cluster * m_);",
-        "problem_.initial, weighting.values.begin() + cluster * m_);",
-        "tests/_engine/test_in_core.py",
-    ),
-    (
-        "core-loop-keeps-lost-digits",
-        "forgotten",
-        "                passes_.sum_again(starts_of(moved_.data()), j, j + 1);\n",
-        "",
-        "tests/_engine/test_in_core.py",
-    ),
-    (
-        "core-labels-by-centers-before-rounding",
-        "forgotten",
-        "centers.push_back(double(T(ended[i])));",
-        "centers.push_back(ended[i]);",
-        "tests/_engine/test_in_core.py",
-    ),
-    (
-        "final-labels-by-bounds-of-other-centers",
-        "stale",
-        "kept_.centers.assign(last_.centers, last_.centers + k_ * m_);",
-        "kept_.centers.assign(centers_.begin(), centers_.end());",
-        "tests/_engine/test_in_core.py",
-    ),
-    (
-        "final-labels-without-rounded-centers",
-        "forgotten",
-        "const Deciding now{by.starts.centers, by.starts.weights, rule_.n_own(), offsets};",
-        "const Deciding now{before.centers, before.weights, rule_.n_own(), offsets};",
-        "tests/_engine/test_in_core.py",
-    ),
-)
-among(
-    "_core/starts.hpp",
-    (
-        "core-labels-never-by-the-first-start",
-        "forgotten",
-        "if (!ended[start].given_up && ended[start].objective <= lowest",
-        "if (start && !ended[start].given_up && ended[start].objective <= lowest",
-        "tests/_engine/test_in_core.py",
-    ),
-)
-among(
-    "_core/assignment.hpp",
-    (
-        "packed-rows-of-the-first-piece",
-        "forgotten",
-        "racing.panels = packed.panels + block.first * table.n_features;",
-        "racing.panels = packed.panels;",
-        "tests/_engine/test_in_core.py",
-    ),
-)
-among(
-    "_core/block.hpp",
-    (
-        "packed-rows-without-shift",
-        "forgotten",
-        "packed.shift[v] = F(shift[v]);",
-        "packed.shift[v] = F(0 * shift[v]);",
-        "tests/_engine/test_in_core.py",
-    ),
-    (
-        "packed-panels-of-the-first-piece",
-        "forgotten",
-        "block.panels = packed.panels + begin * m;",
-        "block.panels = packed.panels;",
-        "tests/_engine/test_in_core.py",
-    ),
-)
-among(
-    "_core/statistics.hpp",
-    (
-        "sums-of-overlapping-features-twice",
-        "forgotten case",
-        "const int done = N == 1 ? int(v - last) : 0;",
-        "const int done = 0;",
-        "tests/_core/test_kernels.py",
-    ),
-)
-among(
-    "_core/assignment.hpp",
-    (
-        "bounds-of-doubtful-rows",
-        "forgotten case",
-        "const V<T> next = certain ? second : value;",
-        "const V<T> next = second;",
-        "tests/_engine/test_bounds.py",
-    ),
-    (
-        "race-without-mask",
-        "forgotten factor",
-        "const auto there = y == y;",
-        "const auto there = V<T>{} == V<T>{};",
-        "tests/_core/test_mixed.py",
-    ),
-    (
-        "powers-in-single-without-slack",
-        "forgotten",
-        "best.value * above + tiny",
-        "best.value + 0 * above * tiny",
-        "tests/_core/test_kernels.py",
-    ),
-)
-among(
-    "_core/elementwise.cpp",
-    (
-        "log-of-tiny-numbers",
-        "forgotten case",
-        "e = small ? e - 54.0 : e;",
-        "",
-        "tests/_core/test_elementwise.py",
-    ),
-    (
-        "exp-without-the-rest-of-r",
-        "lost digits",
-        "(r * r * y + rest)",
-        "(r * r * y - rest)",
-        "tests/_core/test_elementwise.py",
-    ),
-    (
-        "mean-over-missing-cells",
-        "forgotten case",
-        "mass = GAPS ? load<D>(old.observed + v) : D{} + old.mass;",
-        "mass = D{} + old.mass;",
-        "tests/_engine/test_in_core.py",
-    ),
-)
-among(
-    "_core/rules.hpp",
-    (
-        "core-rule-constant-features-have-weight",
-        "forgotten case",
-        "if (!rule_.varying[v]) out[v] = 0;",
-        "if (!rule_.varying[v]) out[v] = 1;",
-        "tests/_engine/test_in_core.py",
-    ),
-    (
-        "core-rule-entropies-of-the-last-weights",
-        "stale",
-        "        measure(after, first, last);\n",
-        "",
-        "tests/_engine/test_in_core.py",
-    ),
-    (
-        "core-rule-constant-of-each-row",
-        "forgotten factor",
-        "after.constant * mass[j]",
-        "after.constant",
-        "tests/_engine/test_in_core.py",
-    ),
-    (
-        "core-rule-floor",
-        "forgotten",
-        "FLOOR * rule_.scatter[v] : dispersion[v]",
-        "0.0 : dispersion[v]",
-        "tests/_engine/test_in_core.py",
-    ),
-    (
-        "core-rule-guard-forgotten",
-        "forgotten",
-        "row_[v] += guard_;",
-        "row_[v] += 0 * guard_;",
-        "tests/_engine/test_in_core.py",
-    ),
-    (
-        "core-rule-group-weights-forgotten",
-        "forgotten factor",
-        "? omega[t] * dispersion[members[i]] : INF",
-        "? dispersion[members[i]] : INF",
-        "tests/_engine/test_in_core.py",
     ),
 )
 
@@ -2523,44 +2573,6 @@ among(
 
 # ---- sparse rows and streams --------------------------------------------------------------------
 
-among(
-    "_core/sparse.cpp",
-    (
-        "sparse-no-second-look",
-        "forgotten case",
-        "return n_candidates == 1 && !n_missing;",
-        "return !n_missing;",
-        "tests/_core/test_sparse.py",
-    ),
-    (
-        "sparse-canceled-squares",
-        "forgotten case",
-        "    if (canceled) accumulate_twice(by, changes, reference, out);\n",
-        "",
-        "tests/_core/test_sparse.py",
-    ),
-    (
-        "sparse-canceled-distance",
-        "forgotten case",
-        "if (n_missing || !(error[j] <= ACCURATE * d[j])) {",
-        "if (n_missing) {",
-        "tests/_core/test_sparse.py",
-    ),
-    (
-        "sparse-zeros-of-changes",
-        "forgotten case",
-        "            if (by.zeros[v] < 0) by.zeros[v] = 0;\n",
-        "            by.zeros[v] = 0;\n",
-        "tests/_core/test_sparse.py",
-    ),
-    (
-        "sparse-minimum-of-stored-cells",
-        "forgotten case",
-        "if (out.minimum[v] > 0) out.minimum[v] = 0;",
-        "",
-        "tests/_core/test_sparse.py",
-    ),
-)
 among(
     "typing.py",
     (

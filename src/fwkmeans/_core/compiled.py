@@ -37,7 +37,6 @@ __all__ = [
     "alternate",
     "assign",
     "assign_and_accumulate",
-    "copy_finite",
     "cross_products",
     "describe",
     "describe_alone",
@@ -45,8 +44,6 @@ __all__ = [
     "distances",
     "exp",
     "find_farthest",
-    "finite",
-    "first_row",
     "instruction_set",
     "largest_share",
     "log",
@@ -60,15 +57,12 @@ __all__ = [
     "run_starts",
     "slopes",
     "spread",
-    "sum_x_log_x",
     "summarize",
     "take_rows",
-    "to_unit",
     "useful_threads",
 ]
 
-exp, log, copy_finite = _kernels.exp, _kernels.log, _kernels.copy_finite
-summarize, sum_x_log_x, to_unit = _kernels.summarize, _kernels.sum_x_log_x, _kernels.to_unit
+exp, log, summarize = _kernels.exp, _kernels.log, _kernels.summarize
 instruction_set, largest_share = _kernels.instruction_set, _kernels.largest_share
 n_segments, SEGMENT = _kernels.n_segments, _kernels.SEGMENT
 
@@ -229,17 +223,6 @@ def mass_of(block: Block, labels: LabelArray, n_clusters: int) -> FloatArray:
     mass = np.zeros(n_clusters)
     _kernels.add_masses(labels, block.sample_weight, mass)
     return mass
-
-
-def finite(block: Block) -> bool:
-    """See `fwkmeans._core.twin.finite`."""
-    return _kernels.finite(block.rows, _block(block, block.rows.size))
-
-
-def first_row(block: Block) -> FloatArray | None:
-    """Return the first row with weight, None if there is none; zeros for cells not finite."""
-    row = np.empty(block.rows.shape[1])
-    return row if _kernels.first_row(block.rows, _block(block, 0), row) else None
 
 
 def distances(block: Block, assigning: Pass) -> RowArray:

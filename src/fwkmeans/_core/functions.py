@@ -18,8 +18,6 @@ from fwkmeans._core.twin import Moments, Summary
 from fwkmeans._support.warn import silent_overflow
 from fwkmeans.typing import FloatArray
 
-_PLAIN = (np.dtype(np.float64), np.dtype(np.float32))  # in the byte order of the machine
-
 
 def exp(values: Any) -> FloatArray:
     """Return the exponential of each number."""
@@ -40,14 +38,6 @@ def _apply(function: Callable[..., None], values: Any) -> FloatArray:
 
 def sum_x_log_x(values: FloatArray) -> FloatArray:
     """Return the sum of x log x over the last axis, with 0 log 0 = 0."""
-    if compiled is None:
-        return _sum_x_log_x(values)
-    out = np.empty(values.shape[:-1])
-    compiled.sum_x_log_x(np.ascontiguousarray(values, dtype=np.float64), out)
-    return out
-
-
-def _sum_x_log_x(values: FloatArray) -> FloatArray:
     total: FloatArray = (values * log(np.where(values > 0, values, 1.0))).sum(axis=-1)
     return total
 
@@ -70,15 +60,6 @@ def to_unit(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     The largest value of a start is then in [1/2, 1). This loses no precision.
     """
-    if compiled is None:
-        return _to_unit(values)
-    values = np.ascontiguousarray(values, dtype=np.float64)
-    out, unit = np.empty(values.shape), np.empty(len(values))
-    compiled.to_unit(values, out, unit)
-    return out, unit
-
-
-def _to_unit(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     _, exponent = np.frexp(values.max(axis=(-2, -1)))
     unit = np.ldexp(1.0, np.minimum(-exponent, 1023))
     return values * unit[:, None, None], unit
@@ -129,9 +110,6 @@ def _summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summ
 
 def copy_finite(values: FloatArray) -> FloatArray | None:
     """Return a copy of numbers in double precision, None if one is not finite."""
-    if compiled is None or values.dtype not in _PLAIN:
-        with silent_overflow():
-            copied = values.astype(np.float64)
-        return copied if np.isfinite(copied).all() else None
-    out = np.empty(values.shape)
-    return out if compiled.copy_finite(np.ascontiguousarray(values), out) else None
+    with silent_overflow():
+        copied = values.astype(np.float64)
+    return copied if np.isfinite(copied).all() else None

@@ -23,6 +23,7 @@ from fwkmeans.typing import (
     LabelArray,
     LastLabels,
     Pass,
+    ReductionHooks,
     RowMemory,
     Statistics,
 )
@@ -56,6 +57,10 @@ class Accumulation(BlockReduction[Statistics]):
         if self.span is None or power is not None or costs is not None or rescale:
             return False
         return offsets.shape[1] > 1 and (centers[0].size >= _MANY_NUMBERS or not offsets.any())
+
+    def changing_in_place(self) -> Accumulation:
+        """Return the pass that may change row memory."""
+        return replace(self, in_place=True)
 
     def by_bounds(self, last: Pass | None) -> Accumulation:
         """Return the pass that uses the bounds that the last one left, if there was one."""
@@ -175,7 +180,8 @@ class _Farthest(NamedTuple):
     row: Entities
 
 
-class FarthestRow(NamedTuple):
+@dataclass(frozen=True)
+class FarthestRow(ReductionHooks):
     """Find the row that is farthest from its own center, in each start.
 
     Only rows with weight in eligible clusters count. The result is the dissimilarity, 0 if there is
@@ -205,7 +211,8 @@ class FarthestRow(NamedTuple):
         return whole.distance, whole.row
 
 
-class Labeling(NamedTuple):
+@dataclass(frozen=True)
+class Labeling(ReductionHooks):
     """Write the labels of the only start to row memory.
 
     The result is the part of the objective that depends on the rows, in units of the scale, and the

@@ -369,12 +369,6 @@ def assign(block: Block, assigning: Pass, *, summed: bool = True) -> tuple[Any, 
     return xp.concat(labels), objective if summed else math.nan
 
 
-def finite(block: Block) -> bool:
-    """Tell whether all numbers are finite."""
-    xp = array_namespace(block.rows)
-    return bool(xp.all(xp.isfinite(block.rows)))
-
-
 def distances(block: Block, assigning: Pass) -> Any:
     """Return the p-th roots of the dissimilarities of the only start, (n, K)."""
     xp, p = array_namespace(block.rows), _power(assigning, 0)

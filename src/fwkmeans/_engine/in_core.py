@@ -1,4 +1,4 @@
-"""The loop in the compiled core: the same steps and the same bits as `fwkmeans._engine.loop`.
+"""The loop in the compiled core: the same steps as `fwkmeans._engine.loop`, values within 1e-12.
 
 The core knows squared distances of numeric rows, whose missing cells are left out, means, and the
 weight rules that have `in_core`. Everything else, such as a user's own rule, runs in Python.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import logging
 import math
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from fwkmeans.typing import (
     BoolArray,
     Description,
     FloatArray,
+    ReductionHooks,
     RowMemory,
     Source,
     WeightRuleProtocol,
@@ -74,7 +76,8 @@ def why_not_in_core(source: Source, recipe: Recipe, table: Description) -> str:
     return ""
 
 
-class Alternation(NamedTuple):
+@dataclass(frozen=True)
+class Alternation(ReductionHooks):
     """Run the whole loop of every start; all rows must be one block."""
 
     rule: WeightRuleProtocol
@@ -88,7 +91,7 @@ class Alternation(NamedTuple):
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[Ended, RowMemory]:
         """Return how the starts ended."""
-        rule, table, centers, weights, max_iter, tol, updates, label = self
+        rule, table, centers, weights = self.rule, self.table, self.centers, self.weights
         remembered = dict(weights.memory)
         n_starts, n_clusters, _ = weights.values.shape
         initial = rule.initial(n_starts, 1, table)  # of a cluster that is moved
@@ -109,10 +112,10 @@ class Alternation(NamedTuple):
             remembered.get("guard", no_guard),
             initial.values[0, 0],
             initial.memory.get("group_weights", nothing)[0, 0],
-            max_iter=max_iter,
-            tol=tol,
-            updates=updates,
-            label=label,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            updates=self.updates,
+            label=self.label,
         )
         remember(remembered, constants)
         if "group_weights" in remembered:

@@ -21,6 +21,7 @@ from fwkmeans.typing import (
     FloatArray,
     IntArray,
     LastLabels,
+    ReductionHooks,
     RowMemory,
 )
 
@@ -76,7 +77,7 @@ class DistancesLeft(BlockReduction[FloatArray]):
 
 
 @dataclass(frozen=True)
-class LargestDistances:
+class LargestDistances(ReductionHooks):
     """Return the n-th largest distance of the remaining rows (the smallest if there are fewer)."""
 
     n: int

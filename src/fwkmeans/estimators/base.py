@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -334,7 +335,7 @@ class BaseFeatureWeightedKMeans(
         labeling = self._parts.dissimilarity.labeling(self._assignment())
         found = np.nan
         if isinstance(labeling, Labeling):
-            labeling = labeling._replace(summed=False)
+            labeling = replace(labeling, summed=False)
             if self._is_plain(source) and labeling.assigning.power is None:
                 (found, _), labeled = source.run(labeling)
         if found != 0.0:  # the pass has not seen that all cells are finite: check them before

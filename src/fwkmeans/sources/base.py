@@ -111,12 +111,12 @@ class BlockSource(ABC):
 
     def reduce(self, reduction: Reduction[Part, Whole]) -> Whole:
         """Return the result of a reduction; the new row memory is dropped."""
-        enough = getattr(reduction, "enough", None)
+        hooks = reduction.hooks
 
         def parts() -> Iterator[Part]:
             for part, _ in self._on_all_blocks(reduction):
                 yield part
-                if enough is not None and part is not _NOTHING and enough(part):
+                if hooks.may_end_early and part is not _NOTHING and hooks.enough(part):
                     return  # what follows would change nothing
 
         return reduction.finish(join_in_tree(parts(), reduction.join))

@@ -262,7 +262,7 @@ class ChunkedSource(BlockSource):
 
     def _on_all_blocks(self, reduction: Reduction[Part, Any]) -> Iterator[tuple[Part, RowMemory]]:
         blocks: Iterable[Block] = self.blocks()
-        if not getattr(reduction, "needs_rows", True):
+        if not reduction.hooks.needs_rows:
             sizes = np.diff(self.reader.bounds(self.step)).tolist()
             begins = self.reader.bounds(self.step)[:-1].tolist()
             blocks = (

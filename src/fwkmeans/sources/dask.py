@@ -38,7 +38,6 @@ from fwkmeans.sources.dask_tasks import (
     Transform,
     array_in,
     call,
-    in_place,
     itself,
     join_blocks,
     join_parts,
@@ -292,7 +291,7 @@ class DaskSource(BlockSource):
         if isinstance(turns, Keepers):
             whole = joined_of_actors(reduction, turns.run(reduction))
             return reduction.finish(whole), self._with(_number=turns.number)
-        given = reduction if turns is None else in_place(reduction)
+        given = reduction if turns is None else reduction.hooks.changing_in_place()
         whole, kept = self._pass(given, self.n_blocks, keep=True)
         number = 0 if turns is None else turns.next()
         return reduction.finish(whole), self._with(_kept=kept, _number=number)
@@ -302,10 +301,9 @@ class DaskSource(BlockSource):
         turns = self._checked_turns()
         if isinstance(turns, Keepers):
             return reduction.finish(joined_of_actors(reduction, turns.reduce(reduction)))
-        enough = getattr(reduction, "enough", None)
-        if enough is not None and self.n_blocks > 1:
+        if reduction.hooks.may_end_early and self.n_blocks > 1:
             part, _ = self._pass(reduction, 1, keep=False)
-            if enough(part):
+            if reduction.hooks.enough(part):
                 return reduction.finish(part)
         return reduction.finish(self._pass(reduction, self.n_blocks, keep=False)[0])
 

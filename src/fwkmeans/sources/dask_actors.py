@@ -30,7 +30,6 @@ from fwkmeans.sources.dask_tasks import (
     Parts,
     Sight,
     Sums,
-    in_place,
     join_values,
     memories_at,
     read_only,
@@ -142,7 +141,7 @@ class Keeper:
             return _packed(_Failed(error))
 
     def _on_blocks(self, reduction: Reduction[Any, Any], *, keep: bool) -> Parts | Sums:
-        reduction = in_place(reduction) if keep else reduction
+        reduction = reduction.hooks.changing_in_place() if keep else reduction
         found = self._together(reduction)
         if found is not None:
             numbers, memories = found
@@ -158,8 +157,6 @@ class Keeper:
 
     def _together(self, reduction: Any) -> tuple[Numbers, list[RowMemory]] | None:
         """Return what a reduction finds in all blocks at once, if it can do that."""
-        if not hasattr(reduction, "on_blocks"):
-            return None
         blocks = list(map(as_weighted, self._blocks, self._memories))
         found: tuple[Numbers, list[RowMemory]] | None
         found = reduction.on_blocks(blocks, self._memories, self._n_threads)
@@ -266,7 +263,7 @@ class Keepers(Turns):
         """Return the parts of all blocks, and let the actors keep the new row memory."""
         parts = self._ask("run", self.number + 1, _packed(reduction))
         self.next()
-        anew = reduction.anew() if hasattr(reduction, "anew") else None
+        anew = reduction.hooks.anew()
         if anew is None:
             self._again.append(reduction)
         else:  # what was done before does not matter any more

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -54,11 +54,6 @@ class Job:
 
     reduction: Reduction[Any, Any]
     sight: Sight
-
-
-def in_place(reduction: Any) -> Any:
-    """Return the reduction that may change row memory, if it can do that."""
-    return replace(reduction, in_place=True) if hasattr(reduction, "in_place") else reduction
 
 
 class Memories:

@@ -16,6 +16,7 @@ from fwkmeans.typing import (
     Description,
     FloatArray,
     IntArray,
+    ReductionHooks,
     RowMemory,
     Source,
 )
@@ -34,17 +35,17 @@ class _MomentsAbout(BlockReduction[Moments]):
         return before.plus(after)
 
 
-class _FirstRow:
+class _FirstRow(ReductionHooks):
     """Reduction to the numbers of the first row with weight; zeros for those not finite."""
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[FloatArray | None, RowMemory]:
         kernels, weight = kernels_for(block.rows), block.sample_weight
-        if hasattr(kernels, "first_row"):
-            return kernels.first_row(block), memory
         first = 0 if weight is None else int(np.argmax(weight > 0))
         if weight is not None and not weight[first] > 0:
             return None, memory
         return _finite(kernels.take_rows(block, np.array([first])).numbers[0]), memory
+
+    may_end_early = True
 
     def enough(self, part: FloatArray | None) -> bool:
         return part is not None
@@ -88,23 +89,8 @@ class Faults(NamedTuple):
         return self.nonfinite - self.missing
 
 
-@dataclass(frozen=True)
-class _Finite(BlockReduction[bool]):
-    """Reduction to whether all numbers are finite; kernels that cannot tell say no."""
-
-    def on_block(self, block: Block, memory: RowMemory) -> tuple[bool, RowMemory]:
-        finite = getattr(kernels_for(block.rows), "finite", None)
-        return finite is not None and finite(block), memory
-
-    def join(self, before: bool, after: bool) -> bool:
-        return before and after
-
-
 def count_faults(source: Source) -> Faults:
     """Count the infinite and the missing cells of each numeric column."""
-    if source.resident and source.reduce(_Finite()):  # one more look costs little in memory
-        none = np.zeros(source.layout.n_numeric, dtype=np.int64)
-        return Faults(none, none)
     with np.errstate(invalid="ignore", over="ignore"):
         return _faults(source.reduce(_MomentsAbout(np.zeros(source.layout.n_numeric))))
 

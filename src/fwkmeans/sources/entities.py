@@ -18,6 +18,7 @@ from fwkmeans.typing import (
     FloatArray,
     IntArray,
     LabelArray,
+    ReductionHooks,
     RowMemory,
     Source,
 )
@@ -31,7 +32,7 @@ class Present(NamedTuple):
     n_rows: int  # rows with weight in all
 
 
-class _CountPresent:
+class _CountPresent(ReductionHooks):
     needs_rows = False
 
     def on_block(self, block: Block, memory: RowMemory) -> tuple[IntArray, RowMemory]:
