@@ -2037,8 +2037,8 @@ among(
     (
         "core-neighbors-not-added",
         "dropped join",
-        "below_mass += (under & (y[r] == below)) ? s[r] : zero;",
-        "below_mass += (under & (y[r] == below)) ? zero : zero;",
+        "below_mass += (under & (y == below)) ? s : zero;",
+        "below_mass += (under & (y == below)) ? zero : zero;",
         "tests/_core/test_slopes.py",
     ),
     (

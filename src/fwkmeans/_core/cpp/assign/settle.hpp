@@ -55,8 +55,8 @@ inline void leave_bounds(const Scratch<T>& block, index i, index k, index m, V<T
 // Labels, and bounds if wanted, of a vector of rows from i on after their race; nearest(i) decides
 // where the race could not, and how often is returned.
 template <class T, bool SHARED, class Nearest>
-inline index settle(Scratch<T>& block, const Prepared& bound, index i, index k, index m, V<T> value,
-    V<T> second, V<T> label, double unit, Nearest nearest) {
+inline index settle(Scratch<T>& block, const RaceBound& bound, index i, index k, index m,
+    V<T> value, V<T> second, V<T> label, double unit, Nearest nearest) {
     const V<T> scale = SHARED ? load<V<T>>(block.norms + i) : second - T(bound.lowest_offset);
     const V<T> slack = T(bound.absolute) + T(bound.linear) * square_root<T, WIDTH<T>>(scale) +
                        T(bound.relative) * scale;
@@ -90,7 +90,7 @@ index race_block(
     Scratch<T>& block, const Starts& starts, const void* prepared, double unit, Nearest nearest) {
     index n_doubtful = 0;
     const index k = starts.n_clusters, m = starts.n_features;
-    const Prepared& bound = *static_cast<const Prepared*>(prepared);
+    const RaceBound& bound = *static_cast<const RaceBound*>(prepared);
     // A tile of clusters races several tiles of rows while its factors are in the first cache.
     const index group = block.levels ? 1 : ROW_TILES;
     for (index g0 = 0; g0 < block.n_rows; g0 += group * TILE_ROWS<T>) {

@@ -6,7 +6,7 @@ namespace fwk { namespace FWK_ISA { namespace {
 
 // Labels are certain where second - best > absolute + linear sqrt(z) + relative z, with z the
 // second best dissimilarity (own weights) or the row's squared length (shared weights).
-struct Prepared {
+struct RaceBound {
     double absolute, linear, relative, lowest_offset;
 };
 
@@ -21,12 +21,12 @@ inline index n_costs(const Starts& starts) {
 }
 template <class T> std::size_t prepared_bytes(const Starts& starts) {
     const index table = starts.n_clusters * (starts.n_features * per_element(starts) + 1);
-    return std::size_t(round_up(sizeof(Prepared) + n_costs(starts) * index(sizeof(double)) +
+    return std::size_t(round_up(sizeof(RaceBound) + n_costs(starts) * index(sizeof(double)) +
                                     (table + starts.n_features) * index(sizeof(T)),
         64));
 }
 inline const double* costs_of(const void* prepared) {
-    return reinterpret_cast<const double*>(static_cast<const Prepared*>(prepared) + 1);
+    return reinterpret_cast<const double*>(static_cast<const RaceBound*>(prepared) + 1);
 }
 template <class T> inline const T* shift_of(const Starts& starts, const void* prepared) {
     return reinterpret_cast<const T*>(costs_of(prepared) + n_costs(starts));
@@ -83,72 +83,84 @@ template <int L> struct Lengths {
     }
 };
 
-// Layout behind the header: costs of categories, shift (M), then for each tile of clusters: its
+// The largest of what the clusters of a start have, and the lowest offset.
+struct Largest {
+    double length = 0, constant = 0, offset = 0, lowest_offset = __builtin_inf();
+    bool fits = true;  // double factors may be too large for float
+    void take(double squares, double own_constant, double own_offset) {
+        const double size = __builtin_fabs(own_offset);
+        length = squares > length ? squares : length;
+        constant = own_constant > constant ? own_constant : constant;
+        offset = size > offset ? size : offset;
+        lowest_offset = own_offset < lowest_offset ? own_offset : lowest_offset;
+    }
+};
+
+// Lays out the factors of a cluster; returns its constant, without the offset.
+template <class T>
+double lay_cluster(const double* c, const double* w, const T* shift, index m, bool expanded,
+    index stride, T* factors, double offset, Largest& largest) {
+    Lengths<WIDE> most;
+    Lengths<1> last;
+    index v = 0;
+    for (; v + WIDE <= m; v += WIDE)
+        most.lay(c + v, w + v, shift + v, expanded, stride, factors + v * stride);
+    for (; v < m; ++v) last.lay(c + v, w + v, shift + v, expanded, stride, factors + v * stride);
+    double constant = last.constant[0], squares = last.squares[0], beyond = last.too_large[0];
+    for (int l = 0; l < WIDE; ++l) {
+        constant += most.constant[l];
+        squares += most.squares[l];
+        beyond += most.too_large[l];
+    }
+    largest.fits &= beyond == 0;
+    largest.take(squares, constant, offset);
+    return constant;
+}
+
+// How far sums may be off: I1 and I2 of docs/maintainers/inequalities.rst.
+template <class T>
+RaceBound bound_of(const Starts& starts, const Largest& largest, double category_size) {
+    const double length = square_root(largest.length), offset = largest.offset + category_size;
+    const double u = UNIT_ROUNDOFF<T>,
+                 terms = double(starts.n_features + starts.n_categorical) + 16;
+    // what underflows is below the smallest normal number; what may overflow decides nothing
+    const double underflow = terms * SMALLEST<T>, constants = largest.constant + offset;
+    RaceBound bound = {2 * terms * u * offset + 40 * u * u * length * length + underflow,
+        16 * u * length, 2 * terms * u, largest.lowest_offset};
+    if (starts.expanded)
+        bound = {2 * terms * u * constants + underflow, 4 * terms * u * length + underflow, 0, 0};
+    const bool overflow = !largest.fits || (starts.expanded && !(constants <= LARGEST<T> / 16));
+    if (overflow) bound.absolute = __builtin_inf();
+    return bound;
+}
+
+// Layout behind the bound: costs of categories, shift (M), then for each tile of clusters: its
 // constants, then for each feature the pairs (s, e) or the single factors g of the tile's clusters.
 template <class T> void prepare(const Starts& starts, index start, void* prepared) {
-    const index k_total = starts.n_clusters, m = starts.n_features;
-    const double* centers = starts.centers + start * k_total * m;
-    const double* weights = starts.weights + start * (starts.shared ? 1 : k_total) * m;
-    const double* offsets = starts.offsets + start * k_total;
+    const index k = starts.n_clusters, m = starts.n_features, each = per_element(starts);
+    const double* centers = starts.centers + start * k * m;
+    const double* weights = starts.weights + start * (starts.shared ? 1 : k) * m;
+    const double* offsets = starts.offsets + start * k;
     const double category_size =
         prepare_costs(starts, start, const_cast<double*>(costs_of(prepared)));
     T* shift = const_cast<T*>(shift_of<T>(starts, prepared));
     for (index v = 0; v < m; ++v) shift[v] = T(starts.shift[v]);
     T* cursor = shift + m;
-    double length = 0, largest_offset = 0, lowest_offset = __builtin_inf(), constant_size = 0;
-    bool fits = true;  // double factors may be too large for float
-    index first = 0;
-    for (index tile = 0; tile < n_tiles(k_total); ++tile) {
-        const int size = tile_size(k_total, tile);
-        T* constants = cursor;
-        T* factors = cursor + size;
+    Largest largest;
+    for (index tile = 0, first = 0; tile < n_tiles(k); ++tile) {
+        const int size = tile_size(k, tile);
+        T *constants = cursor, *factors = cursor + size;
         for (int j = 0; j < size; ++j) {
-            const double* c = centers + (first + j) * m;
-            const double* w = weights + (starts.shared ? 0 : (first + j) * m);
-            const index each = per_element(starts), stride = size * each;
-            Lengths<WIDE> most;
-            Lengths<1> last;
-            index v = 0;
-            for (; v + WIDE <= m; v += WIDE)
-                most.lay(c + v, w + v, shift + v, starts.expanded, stride,
-                    factors + v * stride + j * each);
-            for (; v < m; ++v)
-                last.lay(c + v, w + v, shift + v, starts.expanded, stride,
-                    factors + v * stride + j * each);
-            double constant = last.constant[0], squared_length = last.squares[0],
-                   beyond = last.too_large[0];
-            for (int l = 0; l < WIDE; ++l) {
-                constant += most.constant[l];
-                squared_length += most.squares[l];
-                beyond += most.too_large[l];
-            }
-            fits &= beyond == 0;
-            const double offset = offsets[first + j];
-            constants[j] = T(constant + offset);
-            length = squared_length > length ? squared_length : length;
-            constant_size = constant > constant_size ? constant : constant_size;
-            largest_offset =
-                __builtin_fabs(offset) > largest_offset ? __builtin_fabs(offset) : largest_offset;
-            lowest_offset = offset < lowest_offset ? offset : lowest_offset;
+            const index at = first + j;
+            const double* w = weights + (starts.shared ? 0 : at * m);
+            const double constant = lay_cluster(centers + at * m, w, shift, m, starts.expanded,
+                size * each, factors + j * each, offsets[at], largest);
+            constants[j] = T(constant + offsets[at]);
         }
-        cursor = factors + m * size * per_element(starts);
+        cursor = factors + m * size * each;
         first += size;
     }
-    length = square_root(length);
-    largest_offset += category_size;
-    const double u = UNIT_ROUNDOFF<T>, terms = double(m + starts.n_categorical) + 16;
-    // what underflows is below the smallest normal number; what may overflow decides nothing
-    const double underflow = terms * SMALLEST<T>;
-    const bool overflow =
-        !fits || (starts.expanded && !(constant_size + largest_offset <= LARGEST<T> / 16));
-    Prepared& header = *static_cast<Prepared*>(prepared);
-    if (starts.expanded)
-        header = {2 * terms * u * (constant_size + largest_offset) + underflow,
-            4 * terms * u * length + underflow, 0, 0};
-    else
-        header = {2 * terms * u * largest_offset + 40 * u * u * length * length + underflow,
-            16 * u * length, 2 * terms * u, lowest_offset};
-    if (overflow) header.absolute = __builtin_inf();
+    *static_cast<RaceBound*>(prepared) = bound_of<T>(starts, largest, category_size);
 }
 
 }}}  // namespace fwk::FWK_ISA

@@ -143,22 +143,4 @@ class Pool {
     unsigned long n_jobs_ = 0;
 };
 
-// A thread alone, or with others of the pool.
-struct Team {
-    int n_threads;
-
-    // body(first, last) for [0, n): all at once, or in parts if so many numbers are worth it.
-    template <class Part>
-    void share(std::ptrdiff_t n, std::ptrdiff_t n_numbers, const Part& body) const {
-        const std::ptrdiff_t parts =
-            n_numbers < MANY ? 1 : std::min<std::ptrdiff_t>(n, 2 * n_threads);
-        if (n_threads == 1 || parts <= 1) return body(0, n);
-        Pool::of_this_process().run(parts, n_threads,
-            [&](std::ptrdiff_t part, int) { body(n * part / parts, n * (part + 1) / parts); });
-    }
-
-   private:
-    static constexpr std::ptrdiff_t MANY = 5000;
-};
-
 }  // namespace fwk

@@ -108,38 +108,41 @@ inline void sum_stored(const T* values, const std::int32_t* columns, index n, co
     }
 }
 
-template <class T> struct Assigner {
-    const SparseRows<T>& rows;
-    const Starts& starts;
-    const Tables tables;
-    const double *centers, *weights, *offsets, *shared_weights;
-    const index k, m, own;
-    const bool rescale;
-    double largest;                        // of the weights that clusters share
-    double *d, *error, *products, *costs;  // (K')
-    double* cells;                         // (M) the row in hand where it is spread out, else zeros
+// The row in hand: its stored cells.
+template <class T> struct StoredRow {
     const T* values;
     const std::int32_t* columns;
     index n_stored, n_missing;
-    bool spread, precise;
+    double* cells;  // (M) all cells where the row is spread out, else zeros
+    bool spread = false;
+};
+// What is known of its dissimilarities, for each cluster: (K').
+struct Candidates {
+    double *d, *error, *products;
+};
+
+template <class T> struct Assigner : StoredRow<T>, Candidates {
+    using StoredRow<T>::values, StoredRow<T>::columns, StoredRow<T>::n_stored;
+    using StoredRow<T>::n_missing, StoredRow<T>::cells, StoredRow<T>::spread;
+    const SparseRows<T>& rows;
+    const Tables tables;
+    const double *centers, *weights, *offsets;
+    const index k, m, own;  // own: how far the weights of clusters are apart; zero if shared
+    const bool rescale;
 
     Assigner(const SparseRows<T>& rows, const Starts& starts, index start, const void* prepared,
         void* scratch)
-        : rows(rows), starts(starts), tables(starts, prepared),
+        : rows(rows), tables(starts, prepared),
           centers(starts.centers + start * starts.n_clusters * starts.n_features),
           weights(
               starts.weights + start * (starts.shared ? 1 : starts.n_clusters) * starts.n_features),
-          offsets(starts.offsets + start * starts.n_clusters),
-          shared_weights(starts.shared ? weights : nullptr), k(starts.n_clusters),
+          offsets(starts.offsets + start * starts.n_clusters), k(starts.n_clusters),
           m(starts.n_features), own(starts.shared ? 0 : starts.n_features),
-          rescale(rows.gaps && starts.rescale), largest(0), d(static_cast<double*>(scratch)),
-          error(d + tables.n_lanes), products(error + tables.n_lanes),
-          costs(products + tables.n_lanes), cells(costs + tables.n_lanes), spread(false),
-          precise(false) {
-        for (index v = 0; v < m; ++v) {
-            cells[v] = 0;
-            if (weights[v] > largest) largest = weights[v];
-        }
+          rescale(rows.gaps && starts.rescale) {
+        d = static_cast<double*>(scratch);
+        error = d + tables.n_lanes, products = error + tables.n_lanes;
+        cells = products + tables.n_lanes;
+        for (index v = 0; v < m; ++v) cells[v] = 0;
     }
 
     // d and error: the dissimilarities to all centers by the stored cells alone, and their bounds.
@@ -163,48 +166,14 @@ template <class T> struct Assigner {
             tile += n * LANES;
             left -= n;
         }
-        if (shared_weights) {
-            // a first bound for the sum of w y^2, which all clusters share
-            Lanes sums = {};
-            double rest = 0;
-            index j = 0;
-            for (; j + LANES <= n_stored; j += LANES) {
-                const auto y = load<Vector<T, LANES>>(values + j);
-                const Lanes wide = __builtin_convertvector(y, Lanes);
-                sums += wide * wide;
-            }
-            for (; j < n_stored; ++j) rest += double(values[j]) * double(values[j]);
-            for (int lane = 0; lane < LANES; ++lane) rest += sums[lane];
-            finish_sums(0, rest * largest);
-        } else {
-            finish_sums(0, 0);
-        }
-        precise = !shared_weights;
+        finish_sums();
     }
 
-    // The sum of w y^2 that all clusters share; dissimilarities are not complete without it.
-    void add_squares() {
-        if (precise) return;
-        double squares = 0;
-        for (index j = 0; j < n_stored; ++j) {
-            const double y = double(values[j]);
-            squares += shared_weights[columns[j]] * (y * y);
-        }
-        finish_sums(squares, squares);
-        precise = true;
-    }
-
-    // The nearest center. Dissimilarities of clusters that share their weights may lack what all
-    // have in common.
+    // The nearest center.
     index label() {
         double limit = 0;
         index candidate = 0;
-        if (only_candidate(limit, candidate)) return candidate;
-        if (!precise) {
-            add_squares();
-            if (only_candidate(limit, candidate)) return candidate;
-        }
-        return exact_label(limit);
+        return only_candidate(limit, candidate) ? candidate : exact_label(limit);
     }
 
     bool only_candidate(double& limit, index& candidate) {
@@ -251,7 +220,6 @@ template <class T> struct Assigner {
 
     // The dissimilarity to a center, computed again where the terms of the sum have canceled.
     double accurate(index j) {
-        if (error[j] > 0) add_squares();
         if (n_missing || !(error[j] <= ACCURATE * d[j])) {
             d[j] = exactly(j, 1);
             error[j] = 0;
@@ -316,22 +284,26 @@ template <class T> struct Assigner {
     }
 
    private:
-    // d and error from products and squares, where `known` of the squares are in d and the size of
-    // all is at most `squares`.
-    void finish_sums(double known, double squares) {
+    // d and error from products and squares.
+    void finish_sums() {
+        double squares = 0;  // that all clusters share
+        for (index j = 0; j < n_stored && own == 0; ++j) {
+            const double y = double(values[j]);
+            squares += weights[columns[j]] * (y * y);
+        }
         // at most (stored + 32) roundings of terms whose sizes add up to twice this at most
         const double ulps = UNIT_ROUNDOFF<double> * double(2 * n_stored + 64);
         for (index j = 0; j < tables.n_lanes; j += LANES) {
             const Lanes constant = load<Lanes>(tables.constants + j);
-            const Lanes own = shared_weights ? Lanes{} + known : load<Lanes>(d + j);
-            const Lanes size = constant + (shared_weights ? Lanes{} + squares : own);
-            store(d + j, (constant + own) - 2.0 * load<Lanes>(products + j));
+            const Lanes all = own == 0 ? Lanes{} + squares : load<Lanes>(d + j);
+            const Lanes size = constant + all;
+            store(d + j, size - 2.0 * load<Lanes>(products + j));
             store(error + j, size > 0.0 ? size * ulps + UNDERFLOW : Lanes{});
         }
     }
     template <int N> void sum_tile(index tile) {
         const double* table = tables.features + tile;
-        if (shared_weights)
+        if (own == 0)
             sum_stored<T, N, true>(
                 values, columns, n_stored, table, tables.stride, d + tile, products + tile);
         else
@@ -341,7 +313,7 @@ template <class T> struct Assigner {
 };
 
 std::size_t assign_bytes(index n_clusters, index n_features) {
-    return sizeof(double) * std::size_t(4 * round_up(n_clusters, LANES) + n_features);
+    return sizeof(double) * std::size_t(3 * round_up(n_clusters, LANES) + n_features);
 }
 
 template <class T>

@@ -35,6 +35,48 @@ inline Vector<double, L> cells_of(const Scratch<T>& block, index i, index v, dou
     return load_wide<T, L>(block.row(i) + v);
 }
 
+// The values nearest to a point on either side, and what lies there; L features.
+template <int L> struct Neighbors {
+    using D = Vector<double, L>;
+    D equal, below, below_mass, above, above_mass;
+
+    void add(D y, D c, D s) {
+        if (!any_within<L>(y, below, above)) return;  // most rows are farther
+        const D zero = {};
+        equal += y == c ? s : zero;
+        const auto under = (y < c), over = (y > c);
+        const auto nearer_below = under & (y > below), nearer_above = over & (y < above);
+        below_mass += (under & (y == below)) ? s : zero;
+        above_mass += (over & (y == above)) ? s : zero;
+        below_mass = nearer_below ? s : below_mass;
+        above_mass = nearer_above ? s : above_mass;
+        below = nearer_below ? y : below;
+        above = nearer_above ? y : above;
+    }
+};
+
+// Derivatives, and the lowest and highest value; L features.
+template <int L, Power P, bool PLAIN> struct Bends {
+    using D = Vector<double, L>;
+    D slope, curvature, third, third_size, low, high;
+
+    // `power`: |t|^(p - 2)
+    void add(D y, D t, D s, D power) {
+        const D zero = {};
+        if constexpr (P == Power::general || P == Power::square) {
+            const D bend = PLAIN ? power : s * power, change = t == zero ? zero : bend / t;
+            curvature += bend;
+            slope += t * bend;
+            third += change;
+            third_size += absolute<L>(change);
+        } else {
+            slope += t > zero ? s : (t < zero ? -s : zero);
+        }
+        low = y < low ? y : low;
+        high = y > high ? y : high;
+    }
+};
+
 // L features from v on, of one cluster's rows about its point; points that are NaN are done with.
 template <class T, int L, Power P, bool PLAIN>
 inline void add_slopes(Scratch<T>& block, const double* sample_weight, index begin, index end,
@@ -42,15 +84,13 @@ inline void add_slopes(Scratch<T>& block, const double* sample_weight, index beg
     using D = Vector<double, L>;
     const D c = load<D>(point + v), zero = {};
     if (all_missing<L>(c)) return;
-    D slope = load<D>(out.slope + v), curvature = load<D>(out.curvature + v);
-    D third = load<D>(out.third + v), third_size = load<D>(out.third_size + v);
-    D equal = load<D>(out.equal + v), below = load<D>(out.below + v),
-      above = load<D>(out.above + v);
-    D below_mass = load<D>(out.below_mass + v), above_mass = load<D>(out.above_mass + v);
-    D low = load<D>(out.low + v), high = load<D>(out.high + v);
-    const bool neighbors = p < 2;
-    const D unasked = below;
-    below = c == c ? below : c;  // no row is between points that ask nothing
+    Bends<L, P, PLAIN> sums = {load<D>(out.slope + v), load<D>(out.curvature + v),
+        load<D>(out.third + v), load<D>(out.third_size + v), load<D>(out.low + v),
+        load<D>(out.high + v)};
+    Neighbors<L> near = {load<D>(out.equal + v), load<D>(out.below + v),
+        load<D>(out.below_mass + v), load<D>(out.above + v), load<D>(out.above_mass + v)};
+    const D unasked = near.below;
+    near.below = c == c ? near.below : c;  // no row is between points that ask nothing
     // two rows at a time: their powers do not wait for one another
     for (index at = begin; at < end; at += 2) {
         fetch_some(block, block.ahead_step);
@@ -62,47 +102,20 @@ inline void add_slopes(Scratch<T>& block, const double* sample_weight, index beg
             y[r] = cells_of<T, L, PLAIN>(block, i[r], v, weight);
             s[r] = PLAIN ? zero + 1.0 : (y[r] == y[r] ? zero + weight : zero);
             t[r] = PLAIN ? c - y[r] : (y[r] == y[r] ? c - y[r] : zero);
+            q[r] = zero;
         }
         if constexpr (P == Power::general || P == Power::square)
             for (int r = 0; r < 2; ++r) q[r] = raise<L>(absolute<L>(t[r]), p - 2);
         for (int r = 0; r < both; ++r) {
-            if constexpr (P == Power::general || P == Power::square) {
-                const D bend = PLAIN ? q[r] : s[r] * q[r],
-                        change = t[r] == zero ? zero : bend / t[r];
-                curvature += bend;
-                slope += t[r] * bend;
-                third += change;
-                third_size += absolute<L>(change);
-            } else {
-                slope += t[r] > zero ? s[r] : (t[r] < zero ? -s[r] : zero);
-            }
-            low = y[r] < low ? y[r] : low;
-            high = y[r] > high ? y[r] : high;
-            // most rows are not between the neighbors found so far
-            if (!neighbors || !any_within<L>(y[r], below, above)) continue;
-            equal += y[r] == c ? s[r] : zero;
-            const auto under = y[r]<c, over = y[r]> c;
-            const auto nearer_below = under & (y[r] > below), nearer_above = over & (y[r] < above);
-            below_mass += (under & (y[r] == below)) ? s[r] : zero;
-            above_mass += (over & (y[r] == above)) ? s[r] : zero;
-            below_mass = nearer_below ? s[r] : below_mass;
-            above_mass = nearer_above ? s[r] : above_mass;
-            below = nearer_below ? y[r] : below;
-            above = nearer_above ? y[r] : above;
+            sums.add(y[r], t[r], s[r], q[r]);
+            if (p < 2) near.add(y[r], c, s[r]);
         }
     }
-    below = c == c ? below : unasked;
-    store_from(done, out.slope + v, slope);
-    store_from(done, out.curvature + v, curvature);
-    store_from(done, out.third + v, third);
-    store_from(done, out.third_size + v, third_size);
-    store_from(done, out.equal + v, equal);
-    store_from(done, out.below + v, below);
-    store_from(done, out.below_mass + v, below_mass);
-    store_from(done, out.above + v, above);
-    store_from(done, out.above_mass + v, above_mass);
-    store_from(done, out.low + v, low);
-    store_from(done, out.high + v, high);
+    near.below = c == c ? near.below : unasked;
+    const D found[] = {sums.slope, sums.curvature, sums.third, sums.third_size, near.equal,
+        near.below, near.below_mass, near.above, near.above_mass, sums.low, sums.high};
+    for (index field = 0; field < Slopes::FIELDS; ++field)
+        store_from(done, out.slope + field * (out.curvature - out.slope) + v, found[field]);
 }
 
 // The same in single precision, two rows in one vector: slope, curvature and extremes only. A term
