@@ -62,4 +62,4 @@ class NotConvergedWarning(ConvergenceWarning):
 
 
 class FewerClustersWarning(ConvergenceWarning):
-    """A fit found fewer clusters than `n_clusters`."""
+    """A fit found fewer clusters than `n_clusters`, or than the table may have."""

@@ -504,6 +504,7 @@ _OWN: dict[str, dict[str, Check]] = {
         "noise_": _array("?", "features"),
         "criterion_": _real,
         "criteria_": _anything,
+        "stopped_?": _truth,
         "candidates_": _anything,
         "chosen_": _anything,
         "doubts_": _doubts,

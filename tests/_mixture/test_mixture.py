@@ -18,7 +18,6 @@ from fwkmeans._mixture import (
     fit_family,
     fitting,
     leads,
-    learn_encoding,
     log_joint,
     m_step,
     plan_of,
@@ -32,28 +31,10 @@ from fwkmeans._mixture.sample import EXPONENTS, NARROW, noise_fit
 from fwkmeans._mixture.singles import expected_variance, moments, scores, variances
 from fwkmeans._mixture.splits import upper_half, used_cells
 from fwkmeans._mixture.structure import NOISE, SPEC, TIED, VOL, Group, Structure
-from fwkmeans._tabular.layout import Layout
+from mixture_samples import sample_of
 
 TYPES = [TIED, VOL, SPEC]
 SINGLES, FACTORS = FAMILIES[-2:]
-
-
-def sample_of(numbers, codes=None, weight=None, *, compress=False, coarse=False, counting=False):
-    numbers = np.asarray(numbers, dtype=float)
-    n_rows = len(numbers)
-    weight = np.ones(n_rows) if weight is None else weight
-    codes = np.zeros((n_rows, 0), dtype=int) if codes is None else np.asarray(codes)
-    offsets = np.concatenate([[0], np.cumsum(codes.max(axis=0, initial=-1) + 2)])
-    layout = Layout(
-        np.arange(numbers.shape[1]),
-        numbers.shape[1] + np.arange(codes.shape[1]),
-        offsets.astype(np.int64),
-    )
-    levels = np.where(codes >= 0, codes + offsets[:-1], -1).astype(np.int32)
-    levels = levels if codes.shape[1] else None
-    encoding = learn_encoding(numbers, levels, layout, weight, compress=compress)
-    rows = encoding.encode(numbers, levels)
-    return Sample(rows, encoding, weight, coarse=coarse, counting=counting)
 
 
 def blobs(rng, n_rows=120, gap=4.0):

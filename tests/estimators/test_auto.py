@@ -20,6 +20,7 @@ from fwkmeans.exceptions import FewerClustersWarning, NotConvergedWarning
 from fwkmeans.persistence import load_model, save_model
 from fwkmeans.plotting import ClusterMapDisplay, FeatureWeightsDisplay
 from fwkmeans.reports import summarize
+from textbook_tables import made
 
 
 def mixed_table(rng, n_rows=180):
@@ -167,6 +168,39 @@ def test_a_table_without_clusters_is_one(draw, n_columns, common):
         X += np.sqrt(common) * draws(size=(60, 1))
         found.append(AutoKMeans().fit(X).n_clusters_)
     assert sorted(found)[1] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        ("r15", 0.97),
+        ("20 in 2, 500 rows, 8 apart, both", 0.97),  # more than a dozen clusters
+        ("8 in 1, 240 rows, 10 apart, own", 0.97),  # they only pay together
+        ("3 on a line, 60 x 4", 0.97),  # tight clusters in one of four columns
+        ("zigzag 3", 0.8),
+    ],
+)
+def test_clusters_of_textbook_tables_are_found(name, least):
+    table = made(name)
+    model = AutoKMeans().fit(table.rows)
+    assert model.n_clusters_ == table.n_clusters
+    assert adjusted_rand_score(table.classes, model.labels_) > least
+    assert not model.stopped_
+
+
+@pytest.mark.parametrize("name", ["r15", "20 in 2, 500 rows, 8 apart, both", "lsun"])
+def test_clusters_of_a_given_number_are_those_of_textbook_tables(name):
+    table = made(name)
+    model = AutoKMeans(table.n_clusters).fit(table.rows)
+    assert adjusted_rand_score(table.classes, model.labels_) > 0.95
+
+
+def test_a_search_that_stops_for_its_cost_says_so(monkeypatch):
+    monkeypatch.setattr(auto, "MOST_CLUSTERS", 10)
+    with pytest.warns(FewerClustersWarning, match="stopped at 10 clusters.*n_clusters=15"):
+        model = AutoKMeans().fit(made("r15").rows)
+    assert model.stopped_
+    assert max(model.criteria_) <= 10
 
 
 def test_names_are_left_out_and_said_to_be_noise(rng, tmp_path):

@@ -2389,8 +2389,8 @@ among(
     (
         "mixture-price-of-levels",
         "off by one",
-        "0.5 * (n_clusters - 1) * sample.level_free",
-        "0.5 * n_clusters * sample.level_free",
+        "0.5 * (len(counts) - 1) * sample.level_free",
+        "0.5 * len(counts) * sample.level_free",
     ),
     ("mixture-price-of-a-group", "forgotten factor", "len(joined) * len(others) * price", "price"),
     ("mixture-own-always", "forgotten case", "> sample.n_rows else (TIED,)", "> 0 else (TIED,)"),

@@ -22,21 +22,32 @@ from fwkmeans._mixture.blocks import Block
 from fwkmeans._mixture.columns import ColumnCuts
 from fwkmeans._mixture.copies import Copies
 from fwkmeans._mixture.factors import factor_null
-from fwkmeans._mixture.fitting import COUNTING, FAMILIES, Family, Fit, fit_family, polish
+from fwkmeans._mixture.fitting import (
+    COUNTING,
+    COUNTING_SHAPES,
+    FAMILIES,
+    Family,
+    Fit,
+    fit_family,
+    polish,
+)
 from fwkmeans._mixture.gaps import pieces
 from fwkmeans._mixture.parameters import Parameters, log_joint, m_step, plan_of
 from fwkmeans._mixture.rows import Encoding, Rows, Table, learn_encoding
 from fwkmeans._mixture.sample import Sample, encoded_sample, fixed_sample
 from fwkmeans._mixture.splits import used_columns
 from fwkmeans._mixture.structure import NOISE, Structure, correlated_groups, leads
+from fwkmeans._mixture.trees import Cuts, WardTree
 
 __all__ = [
     "COUNTING",
+    "COUNTING_SHAPES",
     "FAMILIES",
     "NOISE",
     "Block",
     "ColumnCuts",
     "Copies",
+    "Cuts",
     "Encoding",
     "Family",
     "Fit",
@@ -45,6 +56,7 @@ __all__ = [
     "Sample",
     "Structure",
     "Table",
+    "WardTree",
     "correlated_groups",
     "encoded_sample",
     "factor_null",

@@ -13,14 +13,13 @@ from fwkmeans._mixture.parameters import Parameters, TailWeights, log_joint, m_s
 from fwkmeans._mixture.sample import Sample
 from fwkmeans._mixture.splits import upper_half, used_cells
 from fwkmeans._mixture.structure import SPEC, TIED, VOL, Structure, structure
+from fwkmeans._mixture.trees import is_even
 from fwkmeans.typing import FloatArray, LabelArray
 
 #: A run ends when the criterion rises by less; of more than so many rows, in proportion to them.
 TOLERANCE, TOLERANCE_ROWS = 2e-3, 2000
 #: Steps of the mixture that goes on until it rests.
 MOST_STEPS = 500
-#: A mixture whose smallest cluster has less than this share of N / K is passed over.
-SMALLEST = 0.2
 #: Structures that are tried one after another.
 MOST_STRUCTURES = 8
 #: Moves that are made one after another, tried before one is made, and the least it must gain.
@@ -55,6 +54,8 @@ FAMILIES = (
 )
 #: The one whose criterion tells the number of clusters.
 COUNTING = Family("tied", True, (TIED,), (3.0, 8.0, INFINITE), counting=True, leaders=1)
+#: The same where clusters have shapes of their own.
+COUNTING_SHAPES = COUNTING._replace(name="shapes", types=_ALL)
 
 
 class Rival(NamedTuple):
@@ -199,10 +200,7 @@ def _rank(fit: Fit) -> tuple[bool, float]:
 
 
 def _is_even(fit: Fit) -> bool:
-    """Tell whether even the smallest cluster has rows enough."""
-    n_rows, n_clusters = fit.membership.shape
-    sizes = np.bincount(fit.labels, minlength=n_clusters)
-    return bool(sizes.min() >= SMALLEST * n_rows / n_clusters)
+    return is_even(fit.labels, fit.membership.shape[1])
 
 
 def polish(sample: Sample, fit: Fit, *, max_iter: int) -> Fit:

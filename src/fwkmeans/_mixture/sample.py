@@ -44,6 +44,9 @@ class Sample:
         in units of the range then count little, as they do for K-Means.
     counting : bool
         Whether clusters are counted: the kernel is narrow, and noise may be skewed.
+    widest : ndarray of shape (n_numbers,), float or None
+        Variance that the kernel does not exceed, unless rounding or a column of few values asks
+        for more.
     local : ndarray of shape (n_numbers,) or None
         The local variance of each column, if it is known.
     null : ndarray of shape (n_numbers,) or None
@@ -60,12 +63,13 @@ class Sample:
         *,
         coarse: bool = False,
         counting: bool = False,
+        widest: FloatArray | float | None = None,
         local: FloatArray | None = None,
         null: FloatArray | None = None,
         copies: Copies | None = None,
     ) -> None:
         self.rows, self.encoding = rows, encoding
-        self.coarse, self.counting = coarse, counting
+        self.coarse, self.counting, self.widest = coarse, counting, widest
         self.n_rows = rows.n_rows
         self.weight: FloatArray = weight * (self.n_rows / weight.sum())
         self.log_n = float(np.log(self.n_rows))
@@ -80,7 +84,8 @@ class Sample:
         sums = self.weight @ self.alone.squares
         self.variance: FloatArray = np.divide(sums, mass, out=np.ones_like(sums), where=mass > 0)
         self.local: FloatArray = self._local() if local is None else local
-        self.kernel: FloatArray = self._kernel()
+        self.step, self.has_few = self._step()
+        self.kernel: FloatArray = self._kernel(widest)
         self.null: FloatArray = self._null() if null is None else null
         self.level_column: IntArray = encoding.level_column
         self.n_categorical = encoding.categorical.size
@@ -106,6 +111,18 @@ class Sample:
         """Return memberships times the weights of the rows, (N, K)."""
         return membership if self._is_even else membership * self.weight[:, None]
 
+    def in_deviations(self) -> tuple[FloatArray, FloatArray]:
+        """Return the numbers and the levels, columns in units of their standard deviation.
+
+        The levels of a category share one unit. Missing cells are 0, the mean.
+        """
+        shares, column = self.frequency, self.level_column
+        scatter = np.bincount(column, shares * (1 - shares), minlength=self.n_categorical)
+        levels = (
+            self.rows.levels.toarray() / np.sqrt(np.maximum(scatter, 1e-12) / self.vote)[column]
+        )
+        return self.rows.numbers / np.sqrt(np.maximum(self.variance, 1e-300)), levels
+
     def products(self, columns: IntArray) -> FloatArray:
         """Return the sums of products of columns over the rows that have them all.
 
@@ -117,17 +134,23 @@ class Sample:
             self._products[key] = products(numbers, self.weight[here])
         return self._products[key]
 
-    def _kernel(self) -> FloatArray:
-        """Return the variance of the normal kernel in each column."""
-        kernel = np.zeros(self.n_numbers)
+    def _step(self) -> tuple[FloatArray, BoolArray]:
+        """Return the variance that rounding gives each column, and which have few values."""
+        step, few = np.zeros(self.n_numbers), np.zeros(self.n_numbers, dtype=bool)
         for columns in self._whole():
-            step = _steps(np.sort(self.rows.numbers[:, columns].T))
-            kernel[columns] = step**2 / 12
+            step[columns], few[columns] = _steps(np.sort(self.rows.numbers[:, columns].T))
         for v in np.flatnonzero(self.gappy):
-            kernel[v] = _steps(np.sort(self._column(int(v))[0])[None])[0] ** 2 / 12
+            step[v : v + 1], few[v : v + 1] = _steps(np.sort(self._column(int(v))[0])[None])
+        return step**2 / 12, few
+
+    def _kernel(self, widest: FloatArray | float | None) -> FloatArray:
+        """Return the variance of the normal kernel in each column."""
         share = self.n_rows**-0.4 * (NARROW if self.counting else 1.0)
         least = COARSE**2 if self.coarse else 0.0  # numbers are in units of their range
-        return np.asarray(np.maximum(kernel, np.maximum(self.local * share, least)))
+        kernel = np.maximum(self.local * share, least)
+        if widest is not None:
+            kernel = np.where(self.has_few, kernel, np.minimum(kernel, widest))
+        return np.asarray(np.maximum(self.step, kernel))
 
     def _local(self) -> FloatArray:
         """Return the local variance of each column, which is no larger than its variance."""
@@ -174,17 +197,18 @@ def products(numbers: FloatArray, weight: FloatArray) -> FloatArray:
     return np.asarray(half.T @ half)
 
 
-def _steps(values: FloatArray) -> FloatArray:
-    """Return the step between neighbors in each row of sorted values; 0 if all are the same.
+def _steps(values: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return the step between neighbors in each row of sorted values, and if these are few.
 
-    It is the smallest one, but the median of few: those values are rounded.
+    It is the smallest one, 0 if all values are the same, but the median of few: those are rounded.
     """
     gaps = np.diff(values)
     n_gaps = np.count_nonzero(gaps, axis=1)
     steps = np.where(gaps > 0, gaps, np.inf).min(axis=1, initial=np.inf)
-    for v in np.flatnonzero((n_gaps > 0) & (n_gaps < FEW_VALUES)):
+    few = (n_gaps > 0) & (n_gaps < FEW_VALUES)
+    for v in np.flatnonzero(few):
         steps[v] = np.median(gaps[v][gaps[v] > 0])
-    return np.where(n_gaps > 0, steps, 0.0)
+    return np.where(n_gaps > 0, steps, 0.0), few
 
 
 def _local_variances(values: FloatArray, weight: FloatArray) -> FloatArray:
@@ -219,19 +243,13 @@ def fixed_sample(weight: FloatArray, most: int) -> IntArray:
 
 
 def encoded_sample(
-    table: Table,
-    at: IntArray,
-    *,
-    compress: bool,
-    coarse: bool = False,
-    counting: bool = False,
-    copies: Copies | None = None,
+    table: Table, at: IntArray, *, compress: bool, copies: Copies | None = None
 ) -> Sample:
     """Return some rows of a table, encoded by what they tell of it."""
     part = table.take(at)
     encoding = learn_encoding(*part, compress=compress)
     rows = encoding.encode(part.numbers, part.levels)
-    return Sample(rows, encoding, part.weight, coarse=coarse, counting=counting, copies=copies)
+    return Sample(rows, encoding, part.weight, copies=copies)
 
 
 def noise_fit(

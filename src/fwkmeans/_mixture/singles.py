@@ -12,6 +12,9 @@ LOG_2PI = float(np.log(2 * np.pi))
 #: Rows that the prior of a variance, or of the shape of a group, counts for.
 PRIOR_ROWS = 3.0
 
+#: Variance that the prior expects where clusters are counted, as a share of that of equal parts.
+EXPECTED = 0.05
+
 Moments = tuple[FloatArray, FloatArray, FloatArray]
 
 
@@ -27,8 +30,13 @@ def moments(rows: Alone, weighted: FloatArray, total: FloatArray | None = None) 
 
 
 def expected_variance(sample: Sample, n_clusters: int) -> FloatArray:
-    """Return the variance that clusters have if they share the table's volume, (M,)."""
+    """Return the variance that the prior expects of clusters, (M,).
+
+    It is what they have if they share the table's volume; where they are counted, much less, so
+    that a few tight clusters in one of many columns are not taken for a wide one.
+    """
     shrunk = n_clusters ** (-2 / max(sample.n_numbers, 1))
+    shrunk *= EXPECTED if sample.counting else 1.0
     return np.asarray(sample.variance * shrunk + sample.kernel)
 
 

@@ -22,19 +22,10 @@ def used_columns(structure: Structure) -> BoolArray:
 
 
 def used_cells(sample: Sample, structure: Structure) -> FloatArray:
-    """Return the columns that are not noise, in units of their standard deviation.
-
-    The levels of a category share one unit. Missing cells are 0, the mean.
-    """
-    used = used_columns(structure)
-    numbers = sample.rows.numbers[:, used]
-    numbers = numbers / np.sqrt(np.maximum(sample.variance[used], 1e-300))
-    shares, column = sample.frequency, sample.level_column
-    scatter = np.bincount(column, shares * (1 - shares), minlength=sample.n_categorical)
-    told = np.array([kind != NOISE for kind in structure.categories], dtype=bool)[column]
-    levels = sample.rows.levels[:, np.flatnonzero(told)].toarray()
-    scale = np.sqrt(np.maximum(scatter, 1e-12) / sample.vote)[column[told]]
-    return np.hstack([numbers, levels / scale])
+    """Return the columns that are not noise, in units of their standard deviation."""
+    told = np.array([kind != NOISE for kind in structure.categories], dtype=bool)
+    numbers, levels = sample.in_deviations()
+    return np.hstack([numbers[:, used_columns(structure)], levels[:, told[sample.level_column]]])
 
 
 def upper_half(cells: FloatArray, weight: FloatArray) -> BoolArray:

@@ -90,7 +90,7 @@ def structure(
             null, tail = block_null(sample, columns, tails)
             doubts.append((score - null, "group", len(groups), group))
             groups.append(group._replace(type=NOISE, tail=tail) if null > score else group)
-    categories, excess = _categories(sample, weighted, n_clusters)
+    categories, excess = _categories(sample, weighted)
     used = {*singles, *(group.type for group in groups), *categories} - {"", NOISE}
     if not used and n_clusters > 1:
         doubts += [(lead[v], "single", v, str(kind[v])) for v, one in enumerate(singles) if one]
@@ -105,7 +105,7 @@ def leads(sample: Sample, membership: FloatArray) -> tuple[FloatArray, FloatArra
     """Return how far each numeric and each categorical column alone scores above noise."""
     weighted = sample.weighted(membership)
     best, noise, _ = _scores_of_singles(sample, weighted)
-    return best - noise, _categories(sample, weighted, membership.shape[1])[1]
+    return best - noise, _categories(sample, weighted)[1]
 
 
 def _complete_columns(sample: Sample, order: IntArray) -> IntArray:
@@ -150,25 +150,25 @@ def _best_group(
     score, kind, tail = max(
         (score_of_type(sample, weighted, columns, kind, tail, factored=factored), kind, tail)
         for kind in types
-        for tail in tails
+        for tail in (tails if kind == TIED else (INFINITE,))
     )
     return Group(tuple(int(v) for v in columns), kind, tail, factored), score
 
 
-def _categories(
-    sample: Sample, weighted: FloatArray, n_clusters: int
-) -> tuple[list[str], FloatArray]:
+def _categories(sample: Sample, weighted: FloatArray) -> tuple[list[str], FloatArray]:
     """Return the type of each categorical column, and how far it scores above noise."""
     if not sample.n_categorical:
         return [], np.empty(0)
-    counts, shares = level_shares(sample, weighted)
-    each = (counts * np.log(np.maximum(shares, 1e-300))).sum(axis=0)
-    logs = np.bincount(
-        sample.level_column, sample.level_vote * each, minlength=sample.n_categorical
-    )
-    price = 0.5 * (n_clusters - 1) * sample.level_free * sample.log_n
-    lead = logs - sample.level_null - price
+    lead = lead_of_categories(sample, level_shares(sample, weighted)[0])
     return [SPEC if above >= 0 else NOISE for above in lead], lead
+
+
+def lead_of_categories(sample: Sample, counts: FloatArray) -> FloatArray:
+    """Return how far each categorical column scores above noise, from counts in clusters."""
+    each = sample.level_vote * counts * np.log(np.maximum(_shares(sample, counts), 1e-300))
+    logs = np.bincount(sample.level_column, each.sum(axis=0), minlength=sample.n_categorical)
+    price = 0.5 * (len(counts) - 1) * sample.level_free * sample.log_n
+    return np.asarray(logs - sample.level_null - price)
 
 
 def level_shares(sample: Sample, weighted: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -177,9 +177,13 @@ def level_shares(sample: Sample, weighted: FloatArray) -> tuple[FloatArray, Floa
     The table's own frequencies count as one more row of each cluster.
     """
     counts = np.asarray(sample.rows_of_levels @ weighted).T + sample.frequency
+    return counts, _shares(sample, counts)
+
+
+def _shares(sample: Sample, counts: FloatArray) -> FloatArray:
     column, n_columns = sample.level_column, sample.n_categorical
     totals = np.stack([np.bincount(column, row, minlength=n_columns) for row in counts])
-    return counts, counts / totals[:, column]
+    return np.asarray(counts / totals[:, column])
 
 
 def correlated_groups(

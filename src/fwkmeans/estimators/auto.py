@@ -10,9 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from fwkmeans._engine import Recipe
 from fwkmeans._mixture import (
     COUNTING,
+    COUNTING_SHAPES,
     FAMILIES,
     ColumnCuts,
     Copies,
+    Cuts,
     Family,
     Fit,
     Sample,
@@ -58,9 +60,11 @@ from fwkmeans.weighting import ClusterPowerWeights
 
 #: Rows on which partitions, structures and the number of clusters are looked for.
 SAMPLE_ROWS = 2000
-#: Numbers of clusters that are tried, and those that are tried in any case.
-MOST_CLUSTERS, LEAST_TRIED = 12, 6
-#: After how many numbers in vain the search ends.
+#: Clusters of a mixture at most when their number is looked for, and those that are always tried.
+MOST_CLUSTERS, LEAST_TRIED = 100, 6
+#: Intervals that a single column is cut into at most.
+MOST_INTERVALS = 12
+#: Numbers beside the best on either side that are tried.
 PATIENCE = 2
 #: Steps in which a mixture of a sample is fitted to all rows.
 STEPS_ON_ALL_ROWS = 100
@@ -119,7 +123,10 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     criterion_ : float
         The criterion of the chosen mixture on the rows it was looked for with; higher is better.
     criteria_ : dict
-        The criterion for every number of clusters that was tried.
+        The criterion for every number of clusters that was tried: the first six, those that
+        partitions of a tree promise, and some beside the best.
+    stopped_ : bool
+        Whether larger numbers of clusters might suit the table, but were left out for their cost.
     candidates_ : dict
         For each family of mixtures: its ``criterion`` and its ``agreement``, the mean adjusted Rand
         index with the others and with two partitions of K-Means; 0 if half of its clusters have no
@@ -345,6 +352,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
                 search = _Search(table, self.n_jobs, search.copies.apart())
             n_clusters = self.n_clusters
             self.criteria_ = {}
+            self.stopped_ = n_clusters is None and search.promised > MOST_CLUSTERS
             if n_clusters is None:
                 self.criteria_ = search.criteria(min(MOST_CLUSTERS, search.n_rows))
                 n_clusters = max(self.criteria_, key=lambda n: (self.criteria_[n], -n))
@@ -352,6 +360,13 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
             sample, fit = search.on_all_rows(self.chosen_, n_clusters)
             self._set_mixture(sample, fit, table)
             found = self._set_public(given.source, source, description)
+        if self.stopped_:
+            warn_user(
+                f"AutoKMeans stopped at {MOST_CLUSTERS} clusters, because more take long; a quick "
+                f"look says that {search.promised} may suit the table better. If you expect so "
+                f"many, give their number, such as n_clusters={search.promised}.",
+                FewerClustersWarning,
+            )
         if found < n_clusters:
             warn_user(
                 f"Number of distinct clusters ({found}) found smaller than "
@@ -449,12 +464,15 @@ class _Search:
         here = fixed_sample(table.weight, SAMPLE_ROWS)
         self.n_rows = here.size
         self._here = here
-        self._samples: dict[tuple[bool, bool, bool], Sample] = {}
-        self._known_copies = copies
-        self.copies = self._sample_for(FAMILIES[0]).copies
-        self._starts = Starts(self._sample_for(FAMILIES[0]), n_jobs)
+        plain = encoded_sample(table, here, compress=False, copies=copies)
+        self.copies = plain.copies
+        compressed = encoded_sample(table, here, compress=True, copies=self.copies)
+        self._plain = {False: plain, True: compressed}
+        self._samples: dict[tuple[bool, bool, bool, int], Sample] = {}
+        self._cuts = Cuts(self._sample(compressed, counting=True, widest=0.0))
+        self._starts = Starts(plain, self._cuts, n_jobs)
         self._tried: dict[tuple[Family, int], Fit] = {}
-        self._cuts: ColumnCuts | None = None
+        self._columns: ColumnCuts | None = None
         self._counted: dict[int, LabelArray] = {}
 
     def needs_copies(self, n_clusters: int | None) -> bool:
@@ -468,28 +486,43 @@ class _Search:
         if n_clusters is None:
             criteria = self.criteria(min(MOST_CLUSTERS, self.n_rows))
             return max(criteria, key=lambda n: (criteria[n], -n)) == 1
-        one = self._best(COUNTING, 1).criterion, factor_null(self._sample_for(COUNTING))
-        return self._best(COUNTING, n_clusters).criterion <= max(one)
+        return self._criterion(n_clusters) <= self._criterion(1)
+
+    @property
+    def promised(self) -> int:
+        """The number of clusters that cuts of a tree promise, however many these are."""
+        return self._cuts.best_numbers()[0]
 
     def criteria(self, most: int) -> dict[int, float]:
-        """Return the criterion of the counting family for numbers of clusters, until it falls."""
+        """Return the criterion of the counting family for numbers of clusters.
+
+        These are the first ones and those that cuts of a tree promise; then those beside the best.
+        """
         found: dict[int, float] = {}
-        one = factor_null(self._sample_for(COUNTING))
-        for n_clusters in range(1, most + 1):
-            found[n_clusters] = self._best(COUNTING, n_clusters).criterion
-            if n_clusters == 1:
-                found[n_clusters] = max(found[n_clusters], one)
-            logger.info("%d clusters: criterion %.6g", n_clusters, found[n_clusters])
-            in_vain = n_clusters - max(found, key=lambda n: found[n])
-            if n_clusters >= LEAST_TRIED and in_vain >= PATIENCE:
-                break
-        return found
+        numbers = [n for n in (*range(1, LEAST_TRIED + 1), *self._cuts.best_numbers()) if n <= most]
+        while numbers:
+            for n_clusters in dict.fromkeys(numbers):
+                found[n_clusters] = self._criterion(n_clusters)
+                logger.info("%d clusters: criterion %.6g", n_clusters, found[n_clusters])
+            best = max(found, key=lambda n: (found[n], -n))
+            near = range(max(1, best - PATIENCE), min(most, best + PATIENCE) + 1)
+            numbers = [n for n in near if n not in found]
+        return dict(sorted(found.items()))
+
+    def _criterion(self, n_clusters: int) -> float:
+        has_shapes = self._cuts.best(self.promised).has_shapes
+        family = COUNTING_SHAPES if has_shapes else COUNTING
+        found = self._best(family, n_clusters).criterion
+        if n_clusters > 1:
+            return found
+        return max(found, factor_null(self._sample_for(family, 1)))
 
     def chosen(self, n_clusters: int) -> tuple[str, dict[str, dict[str, float]]]:
         """Return the family whose mixture agrees most with the others, and what is known of all.
 
-        Partitions of K-Means vote, too, but are not chosen. Mixtures that lost half of the
-        clusters neither vote nor are chosen, unless all have.
+        Partitions of K-Means vote, too, but are not chosen; or the cut of the tree instead, if
+        clusters of their own shape score best there. Mixtures that lost half of the clusters
+        neither vote nor are chosen, unless all have.
         """
         fits = {family.name: self._best(family, n_clusters) for family in FAMILIES}
         whole = np.array([2 * np.unique(fit.labels).size > n_clusters for fit in fits.values()])
@@ -497,7 +530,8 @@ class _Search:
         voters = [
             fit.labels for fit, may_vote in zip(fits.values(), whole, strict=True) if may_vote
         ]
-        voters += self._starts.by_kmeans(n_clusters)
+        cut = self._cuts.best(n_clusters)
+        voters += [cut.labels] * 2 if cut.has_shapes else self._starts.by_kmeans(n_clusters)
         agreement = np.zeros(len(fits))
         agreement[whole] = mean_agreement(voters)[: whole.sum()]
         about = {
@@ -512,7 +546,7 @@ class _Search:
     def on_all_rows(self, name: str, n_clusters: int) -> tuple[Sample, Fit]:
         """Return the mixture of a family, fitted to all rows."""
         family = next(family for family in FAMILIES if family.name == name)
-        sample, fit = self._sample_for(family), self._best(family, n_clusters)
+        sample, fit = self._sample_for(family, n_clusters), self._best(family, n_clusters)
         everything = self._table.take(np.flatnonzero(self._table.weight > 0))
         if len(everything.weight) == self.n_rows:
             return sample, fit
@@ -522,38 +556,34 @@ class _Search:
             sample.encoding,
             everything.weight,
             coarse=family.coarse,
+            widest=sample.widest,
             local=sample.local,
             null=sample.null * (len(everything.weight) / self.n_rows),
             copies=sample.copies,
         )
         return full, polish(full, fit, max_iter=STEPS_ON_ALL_ROWS)
 
-    def _sample_for(self, family: Family) -> Sample:
-        key = (family.compress, family.coarse, family.counting)
+    def _sample_for(self, family: Family, n_clusters: int) -> Sample:
+        """Return the rows with a kernel that hides no cluster; counted ones all have the same."""
+        n = self.promised if family.counting else n_clusters
+        key = (family.compress, family.coarse, family.counting, n)
         if key not in self._samples:
-            coarse, counting = family.coarse, family.counting
-            known = (one for other, one in self._samples.items() if other[0] == family.compress)
-            same = next(known, None)
-            if same is None:
-                compress = family.compress
-                self._samples[key] = encoded_sample(
-                    self._table,
-                    self._here,
-                    compress=compress,
-                    coarse=coarse,
-                    counting=counting,
-                    copies=self._known_copies,
-                )
-            else:
-                rows = same.rows, same.encoding, same.weight
-                self._samples[key] = Sample(
-                    *rows,
-                    coarse=coarse,
-                    counting=counting,
-                    local=same.local,
-                    copies=same.copies,
-                )
+            plain = self._plain[family.compress]
+            widest = self._cuts.widest(n, plain)
+            self._samples[key] = self._sample(
+                plain, coarse=family.coarse, counting=family.counting, widest=widest
+            )
         return self._samples[key]
+
+    def _sample(self, plain: Sample, **about: Any) -> Sample:
+        return Sample(
+            plain.rows,
+            plain.encoding,
+            plain.weight,
+            local=plain.local,
+            copies=plain.copies,
+            **about,
+        )
 
     def _best(self, family: Family, n_clusters: int) -> Fit:
         """Return the best mixture of a family over all starts.
@@ -561,9 +591,14 @@ class _Search:
         When clusters are counted, each numeric column is cut, too, so that columns of noise do not
         hide it; where this was done, the partition that was found is a start for the others.
         """
-        sample = self._sample_for(family)
-        as_it_is = family._replace(name="", compress=bool(sample.encoding.width.any()))
-        key = (as_it_is, n_clusters)  # without heavy tails two families are one
+        sample = self._sample_for(family, n_clusters)
+        fine = self._sample_for(family._replace(coarse=False), n_clusters)
+        as_it_is = family._replace(
+            name="",
+            compress=bool(sample.encoding.width.any()),
+            coarse=not np.array_equal(sample.kernel, fine.kernel),
+        )
+        key = (as_it_is, n_clusters)  # without heavy tails, or if kernels are equal, two are one
         if key not in self._tried:
             starts = [*self._starts.partitions(n_clusters), *self._more_starts(family, n_clusters)]
             self._tried[key] = fit_family(sample, starts, n_clusters, family)
@@ -574,7 +609,7 @@ class _Search:
     def _more_starts(self, family: Family, n_clusters: int) -> list[LabelArray]:
         if not family.counting:
             return [self._counted[n_clusters]] if n_clusters in self._counted else []
-        if self._cuts is None:
-            self._cuts = ColumnCuts(self._sample_for(family), MOST_CLUSTERS)
-        cut = self._cuts.best(n_clusters)
+        if self._columns is None:
+            self._columns = ColumnCuts(self._sample_for(family, n_clusters), MOST_INTERVALS)
+        cut = self._columns.best(n_clusters)
         return [] if cut is None else [cut]

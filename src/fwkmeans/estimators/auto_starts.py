@@ -6,11 +6,8 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
-from fwkmeans._mixture import Sample
+from fwkmeans._mixture import Cuts, Sample, WardTree
 from fwkmeans.estimators.ewk import EWKMeans
 from fwkmeans.estimators.kmeans import KMeans
 from fwkmeans.typing import FloatArray, LabelArray
@@ -26,24 +23,20 @@ class Starts:
     ----------
     sample : Sample
         The rows, not compressed.
+    cuts : Cuts
+        Cuts of a tree of theirs.
     n_jobs : int or None
         Number of threads.
     """
 
-    def __init__(self, sample: Sample, n_jobs: int | None) -> None:
-        self._weight, self._n_jobs = sample.weight, n_jobs
-        numbers = sample.rows.numbers
-        levels = sample.rows.levels.toarray() * np.sqrt(sample.level_vote)
-        by_variance = numbers / np.sqrt(np.maximum(sample.variance, 1e-300))
-        shares = sample.frequency
-        per_column = np.bincount(
-            sample.level_column, shares * (1 - shares), minlength=sample.n_categorical
-        )
-        scale = np.sqrt(np.maximum(per_column, 1e-12))[sample.level_column]
-        self._by_range = np.hstack([numbers, levels])
-        self._by_variance = np.hstack([by_variance, levels / scale])
-        self._numbers = by_variance if numbers.shape[1] and levels.shape[1] else None
-        self._trees: dict[int, FloatArray] = {}
+    def __init__(self, sample: Sample, cuts: Cuts, n_jobs: int | None) -> None:
+        self._weight, self._cuts, self._n_jobs = sample.weight, cuts, n_jobs
+        numbers, levels = sample.in_deviations()
+        plain = sample.rows.levels.toarray() * np.sqrt(sample.level_vote)
+        self._by_range = np.hstack([sample.rows.numbers, plain])
+        self._by_variance = np.hstack([numbers, levels])
+        self._numbers = numbers if numbers.shape[1] and levels.shape[1] else None
+        self._trees: dict[int, WardTree] = {}
         self._found: dict[int, list[LabelArray]] = {}
 
     def partitions(self, n_clusters: int) -> list[LabelArray]:
@@ -76,20 +69,14 @@ class Starts:
         if self._numbers is not None:
             models += self._from_ward(KMeans, self._numbers, n_clusters)
         found += [model.labels_ for model in models]
+        found += self._cuts.partitions(n_clusters)
         return list({labels.tobytes(): labels for labels in map(_in_order, found)}.values())
 
     def _ward(self, rows: FloatArray, n_clusters: int) -> LabelArray:
-        """Return Ward's partition of the rows."""
-        n_rows, key = len(rows), id(rows)
-        if not rows.shape[1]:  # all columns are constant
-            return np.zeros(n_rows, dtype=np.int32)
-        if key not in self._trees:
-            self._trees[key] = linkage(rows, "ward") if n_rows > 1 else np.empty((0, 4))
-        merges = self._trees[key][: max(0, n_rows - n_clusters), :2].astype(np.int64)
-        nodes = np.repeat(n_rows + np.arange(len(merges)), 2)
-        size = n_rows + len(merges)
-        graph = coo_matrix((np.ones(nodes.size), (nodes, merges.ravel())), shape=(size, size))
-        return np.asarray(connected_components(graph, directed=False)[1][:n_rows], dtype=np.int32)
+        """Return Ward's partition of the rows in one of the scalings."""
+        if id(rows) not in self._trees:
+            self._trees[id(rows)] = WardTree(rows)
+        return self._trees[id(rows)].cut(n_clusters)
 
     def _from_ward(self, algorithm: Any, rows: FloatArray, n_clusters: int) -> list[Any]:
         """Return what an algorithm reaches from Ward's partition; nothing if it has no columns."""
