@@ -2538,8 +2538,8 @@ among(
     (
         "stability-same-rows",
         "forgotten case",
-        "whole, min(size, whole.size), replace=False",
-        "whole[:size], min(size, whole.size), replace=False",
+        "random_state.choice(n_rows, size, replace=False)",
+        "np.arange(size)",
         "tests/reports/test_summarize.py",
     ),
 )

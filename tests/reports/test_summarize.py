@@ -446,7 +446,7 @@ def test_deterministic_algorithms_are_tried_on_other_rows_too():
 def test_large_tables_are_sampled(monkeypatch):
     X = iris().data
     model = KMeans(3, random_state=0).fit(X)
-    monkeypatch.setattr("fwkmeans.reports.stability.MOST_ROWS", 90)
+    monkeypatch.setattr("fwkmeans.reports.stability.MOST_ROWS", 60)
     found = summarize(model, X)
     assert found["stability"]["n_rows"] == 60
     assert "with 60 of the 150 rows" in found["stability_note"]
@@ -711,17 +711,36 @@ def test_a_search_that_was_stopped_is_told():
     assert "before it converged. Rows between" in " ".join(summarize(model, X, draws=0)["warnings"])
 
 
-@pytest.mark.parametrize(("n_rows", "verdict"), [(60, "not stable"), (200, "too few rows to tell")])
-def test_few_rows_of_many_do_not_make_clusters_unstable(n_rows, verdict, monkeypatch):
-    monkeypatch.setattr("fwkmeans.reports.stability.AUTO_ROWS", 60)
-    X = np.random.default_rng(0).uniform(size=(n_rows, 3))
-    summary = summarize(AutoKMeans(4).fit(X), X)
-    stability, told = summary["stability"], " ".join(summary["warnings"])
-    assert stability["median"] < 0.7
-    assert stability["verdict"] == verdict
-    drawn = "two thirds of the rows" if n_rows == 60 else "40 of the 200 rows"
-    assert stability["n_rows"] == 40
-    assert drawn in summary["stability_note"]
-    assert drawn in told
-    assert ("The clusters are not stable" in told) == (n_rows == 60)
-    assert ("It is not known whether the clusters are stable" in told) == (n_rows == 200)
+@pytest.mark.parametrize("algorithm", [AutoKMeans, KMeans])
+def test_stability_of_tables_of_some_thousand_rows_is_that_of_real_draws(algorithm):
+    X = np.random.default_rng(0).normal(size=(1309, 3)) + np.arange(1309)[:, None] % 3 * [4, 0, 0]
+    model = algorithm(3).fit(X)
+    found = summarize(model, X)["stability"]
+    assert found["n_draws"] == 5
+    assert found["n_rows"] == 873
+    assert found["drawn"] == "two thirds of the rows"
+    drawn = np.sort(np.random.RandomState(7).choice(1309, 873, replace=False))
+    ours = adjusted_rand_score(algorithm(3).fit(X[drawn]).labels_, model.labels_[drawn])
+    assert found["median"] == pytest.approx(ours, abs=0.05)
+    assert found["verdict"] == "stable"
+
+
+def test_what_too_few_rows_say_of_stability_is_not_said(monkeypatch):
+    monkeypatch.setattr("fwkmeans.reports.stability.MOST_SEARCH", 150 * 9)
+    X = np.random.default_rng(0).uniform(size=(300, 3))
+    model = AutoKMeans(4).fit(X)
+    summary = summarize(model, X)
+    assert summary["stability"] is None
+    assert "To cluster more than 150 of the 300 rows again" in summary["stability_note"]
+    assert "stable" not in " ".join(summary["warnings"])
+    asked = summarize(model, X, draws=2)["stability"]
+    assert (asked["n_draws"], asked["n_rows"], asked["verdict"]) == (2, 200, "not stable")
+    assert asked["median"] < 0.7
+
+
+def test_few_rows_that_agree_are_enough(monkeypatch):
+    monkeypatch.setattr("fwkmeans.reports.stability.MOST_SEARCH", 150 * 4)
+    X = np.random.default_rng(0).normal(size=(300, 2)) + np.arange(300)[:, None] % 2 * 9
+    found = summarize(AutoKMeans(2).fit(X), X)["stability"]
+    assert (found["n_rows"], found["drawn"]) == (150, "150 of the 300 rows")
+    assert found["verdict"] == "stable"

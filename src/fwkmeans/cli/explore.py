@@ -8,7 +8,7 @@ from fwkmeans._support.text import harmless
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Roles, read_columns
 from fwkmeans.cli.models import FitOptions
-from fwkmeans.cli.options import SectionedCommand, column_options, format_options
+from fwkmeans.cli.options import SectionedCommand, column_options, draws_option, format_options
 from fwkmeans.cli.output import table_name
 from fwkmeans.cli.report_files import check_report
 
@@ -30,10 +30,17 @@ from fwkmeans.cli.report_files import check_report
     help="Port of the page (default: a free one).",
 )
 @click.option("--browser/--no-browser", default=True, help="Open the page (default: yes).")
+@draws_option
 @column_options
 @format_options
 def explore(
-    table: str, clusters: int | None, port: int, browser: bool, roles: Roles, how: Format
+    table: str,
+    clusters: int | None,
+    port: int,
+    browser: bool,
+    draws: int | None,
+    roles: Roles,
+    how: Format,
 ) -> None:
     """Open a page on which to try columns, numbers of clusters and algorithms on TABLE.
 
@@ -49,7 +56,7 @@ def explore(
 
     most = chosen.features.num_rows - 1
     begin: int | str = "auto" if clusters is None else max(2, min(clusters, most))
-    explorer = Explorer(chosen, name, FitOptions(begin), roles, how.missing)
+    explorer = Explorer(chosen, name, FitOptions(begin, draws=draws), roles, how.missing)
     with Server(explorer, port) as server:
         click.echo(harmless(f"{name}: open {server.address}"))
         click.echo("Ctrl-C ends it.")

@@ -282,6 +282,7 @@ class Explorer:
             title=f"{what} in {self.name}",
             merge=merge,
             names=names,
+            draws=self.options.draws,
             random_state=self.options.seed,
         )
 

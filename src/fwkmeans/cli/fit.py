@@ -177,6 +177,7 @@ def fit(
             merge=merge,
             names=names or None,
             for_page=report is not None or as_json,
+            draws=options.draws,
             random_state=options.seed,
             sizes=None if streamed is None else streamed.sizes(pipeline),
         )

@@ -52,6 +52,7 @@ class FitOptions(NamedTuple):
     starts: int | None = None
     seed: int = 0
     jobs: int | None = None
+    draws: int | None = None  # parts of the rows that are clustered again; None: as is affordable
 
 
 class Choice(NamedTuple):

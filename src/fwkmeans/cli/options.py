@@ -162,6 +162,14 @@ keys_option = click.option(
     help="Keys of the rows, kept in the output: a,b.",
 )
 
+draws_option = click.option(
+    "--draws",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Parts of the rows that are clustered again, to see whether the same clusters are found "
+    "(default: 5, of fewer rows where that would take long; 0 for none).",
+)
+
 columns_option = click.option(
     "--columns",
     "show_columns",
@@ -314,6 +322,7 @@ _FIT = (
         metavar="N",
         help="Random seed (default: 0).",
     ),
+    draws_option,
     click.option("--jobs", type=int, metavar="N", help="Threads (default: all cores)."),
 )
 
@@ -360,5 +369,5 @@ column_options = _gathered(
 )
 #: What all algorithms have, as `options`.
 fit_options = _gathered(
-    "options", _FIT, "clusters missing standardize starts seed jobs", FitOptions
+    "options", _FIT, "clusters missing standardize starts seed draws jobs", FitOptions
 )

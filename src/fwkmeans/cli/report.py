@@ -11,6 +11,7 @@ from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Roles, choose_classes
 from fwkmeans.cli.options import (
     SectionedCommand,
+    draws_option,
     file_option,
     format_options,
     json_option,
@@ -32,14 +33,7 @@ from fwkmeans.cli.report_files import check_report, write_page
 @file_option("-o", "--out", text="The page, .html or .pdf (default: the model's name with .html).")
 @labels_option
 @click.option("--title", metavar="TEXT", help="Title of the page.")
-@click.option(
-    "--draws",
-    type=click.IntRange(min=0),
-    default=5,
-    metavar="N",
-    help="Parts of the rows that are clustered again, to see whether the same clusters are found "
-    "(default: 5).",
-)
+@draws_option
 @json_option
 @max_json_option
 @format_options
@@ -49,7 +43,7 @@ def report(
     out: str | None,
     labels: str | None,
     title: str | None,
-    draws: int,
+    draws: int | None,
     as_json: bool,
     max_json: float,
     how: Format,

@@ -11,7 +11,7 @@ from fwkmeans._support.text import count, joined, number, percent, shortened, tw
 from fwkmeans.estimators import AutoKMeans
 from fwkmeans.estimators.auto_doubts import sentences
 from fwkmeans.fitted import FittedView
-from fwkmeans.reports.stability import NEAR, UNCERTAIN
+from fwkmeans.reports.stability import NEAR, STABLE_FROM
 from fwkmeans.reports.table import Column
 from fwkmeans.reports.weights import HEAVY, distance_from, heavy_columns
 from fwkmeans.typing import FloatArray, IntArray
@@ -24,8 +24,6 @@ DOMINANT = 0.9
 EVEN = 0.05
 #: Share of the encoded columns from which on one column of categories outnumbers the others.
 OUTNUMBERS = 0.5
-#: Agreement with clusters of parts of the rows below which they are not stable.
-UNSTABLE = 0.7
 #: Overlap below which a cluster is not found again, and agreement above which starts are not why.
 LOST, SAME_START = 0.5, 0.95
 #: Ratio of the largest to the smallest spread of columns that were not standardized.
@@ -207,13 +205,7 @@ def _about_stability(found: Findings) -> list[str]:
         if overlap is not None and overlap < LOST
     ]
     less = f"with only {stability['drawn']}"
-    if stability["verdict"] == UNCERTAIN:
-        sentences.append(
-            f"It is not known whether the clusters are stable: only {stability['drawn']} could be "
-            "clustered again, because more would take long, and in so few others are found "
-            f"(agreement {two_decimals(typical)}; 1 would be the same clusters, 0 is chance)."
-        )
-    elif typical < UNSTABLE:
+    if typical < STABLE_FROM:
         told = (
             f"The clusters are not stable: {less} others are found "
             f"(agreement {two_decimals(typical)}; 1 would be the same clusters, 0 is chance). "

@@ -21,7 +21,6 @@ from fwkmeans.reports.figures import (
     sign_of,
 )
 from fwkmeans.reports.page import render_page
-from fwkmeans.reports.stability import UNCERTAIN
 
 #: Columns in the table of weights.
 MOST_WEIGHTS = 80
@@ -360,5 +359,4 @@ def _agreement(agreement: dict[str, Any] | None) -> dict[str, Any] | None:
 def _stability(stability: dict[str, Any] | None) -> dict[str, Any] | None:
     if stability is None:
         return None
-    is_known = stability["verdict"] != UNCERTAIN
-    return {**stability, "lowest": min(stability["ari"]), "is_known": is_known}
+    return {**stability, "lowest": min(stability["ari"])}

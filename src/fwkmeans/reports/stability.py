@@ -16,19 +16,19 @@ from fwkmeans.estimators import AutoKMeans
 from fwkmeans.fitted import FittedView
 from fwkmeans.typing import FloatArray, IntArray, LabelArray
 
-#: Rows of a large table that are clustered again, and share of them in each draw.
-MOST_ROWS, KEPT = 2000, 2 / 3
+#: Parts of the rows that are clustered again unless somebody says how many, share of the rows in
+#: each, and rows at most: from so many on, more of them hardly change the agreement.
+DRAWS, KEPT, MOST_ROWS = 5, 2 / 3, 4000
 #: Cells times clusters and starts that all runs together may read in an iteration.
 MOST_WORK = 2e8
-#: Rows below which a table is not drawn from, and below which a sample is too small to tell.
-LEAST_TABLE, LEAST_SAMPLE = 6, 50
-#: The search of AutoKMeans takes seconds: rows and draws that it gets, and columns it may have.
-AUTO_ROWS, AUTO_DRAWS, AUTO_COLUMNS = 600, 2, 60
+#: What the search of AutoKMeans may cost in each draw: rows times squares of columns.
+MOST_SEARCH = 5e6
+#: Rows below which a table is not drawn from, and below which part of a larger table is too small
+#: to tell that other clusters are found because there are none.
+LEAST_TABLE, ENOUGH_ROWS = 6, 1000
 #: Agreement from which on clusters are found again, and how to call it.
 VERDICTS = ((0.9, "stable"), (0.7, "mostly stable"), (-1.0, "not stable"))
-#: If fewer rows are drawn, and most of the table is left out, clusters may be lost for that reason.
-ENOUGH_ROWS = 500
-UNCERTAIN = "too few rows to tell"
+STABLE_FROM = VERDICTS[1][0]
 #: An objective is as low as another if it is at most this share of its size above it.
 NEAR = 1e-3
 
@@ -37,55 +37,55 @@ def find_again(
     estimator: Any,
     rows: Any,
     labels: LabelArray,
-    draws: int,
+    draws: int | None,
     random_state: np.random.RandomState,
 ) -> tuple[dict[str, Any] | None, str]:
     """Cluster parts of the rows again, as often as `draws` says, each with all its starts.
 
-    Return how far the results agree, and a sentence on what was done, or why nothing was.
+    None draws so often, and so many rows, as take about as long as the fit itself. Return how far
+    the results agree, and a sentence on what was done, or why nothing is known.
     """
-    n_clusters = len(estimator.feature_weights_)
+    n_clusters, n_rows = len(estimator.feature_weights_), labels.size
     if n_clusters == 1:
         return None, "There is only one cluster, so every run gives the same."
-    if draws < 1:
+    if draws == 0:
         return None, "It was not tried whether the same clusters are found again."
-    if labels.size < max(LEAST_TABLE, 2 * n_clusters):
+    if n_rows < max(LEAST_TABLE, 2 * n_clusters):
         return None, "There are too few rows to see whether clusters are found again."
-    most, draws = _affordable(estimator, labels.size, draws)
-    if most < min(labels.size, LEAST_SAMPLE):
-        return None, (
-            "It was not tried whether the same clusters are found again, because that would take "
-            "long."
-        )
-    whole = np.arange(labels.size)
-    if labels.size > most:
-        whole = np.sort(random_state.choice(labels.size, most, replace=False))
+    wanted = max(n_clusters + 1, round(KEPT * n_rows))
+    size = min(wanted, MOST_ROWS)
+    if draws is None:
+        size = max(n_clusters + 1, min(size, _affordable(estimator, DRAWS)))
+    is_small = size < min(wanted, MOST_ROWS, ENOUGH_ROWS)
+    if is_small and size < ENOUGH_ROWS / 10:
+        return None, _unknown(size, n_rows)
+    draws = DRAWS if draws is None else draws
     seeds = random_state.randint(2**31 - 1, size=draws + 2)
-    size = max(n_clusters + 1, round(KEPT * whole.size))
     ari, jaccard = [], []
     for seed in seeds[:draws]:
-        drawn = np.sort(random_state.choice(whole, min(size, whole.size), replace=False))
+        drawn = np.sort(random_state.choice(n_rows, size, replace=False))
         found = _clusters(estimator, rows, drawn, int(seed))
         if found is not None:
             ari.append(float(adjusted_rand_score(labels[drawn], found.labels_)))
             jaccard.append(_overlaps(labels[drawn], np.asarray(found.labels_), n_clusters))
     if not ari:
         return None, "Parts of the rows could not be clustered, so nothing is known of stability."
+    typical = float(np.median(ari))
+    if is_small and typical < STABLE_FROM:
+        return None, _unknown(size, n_rows)
+    whole = np.arange(n_rows)
+    if size < wanted:
+        whole = np.sort(random_state.choice(n_rows, round(size / KEPT), replace=False))
     restart, objective = _restart(estimator, rows, labels, whole, seeds[draws:].tolist())
-    n_drawn, typical = int(min(size, whole.size)), float(np.median(ari))
     drawn_rows = "two thirds of the rows"
-    if whole.size < labels.size:
-        drawn_rows = f"{n_drawn:,} of the {labels.size:,} rows"
-    verdict = next(words for least, words in VERDICTS if typical >= least)
-    is_small = n_drawn < ENOUGH_ROWS and n_drawn < KEPT * labels.size - 1
-    if is_small and verdict == VERDICTS[-1][1]:
-        verdict = UNCERTAIN
+    if size < wanted:
+        drawn_rows = f"{size:,} of the {n_rows:,} rows"
     note = f"The table was clustered again {count(len(ari), 'time')}, each time with {drawn_rows}."
     result = {
         "n_draws": len(ari),
-        "n_rows": n_drawn,
+        "n_rows": size,
         "drawn": drawn_rows,
-        "verdict": verdict,
+        "verdict": verdict_on(typical),
         "ari": ari,
         "median": typical,
         "clusters": _means(np.array(jaccard)),
@@ -95,19 +95,31 @@ def find_again(
     return result, note
 
 
-def _affordable(estimator: Any, n_rows: int, draws: int) -> tuple[int, int]:
-    """Return how many rows may be clustered again, and how often."""
+def verdict_on(agreement: float) -> str:
+    """Return what an agreement with clusters of parts of the rows means, in words."""
+    return next(words for least, words in VERDICTS if agreement >= least)
+
+
+def _unknown(size: int, n_rows: int) -> str:
+    return (
+        f"To cluster more than {size:,} of the {n_rows:,} rows again would take long, and so few "
+        f"do not tell whether the same clusters are found. It is done if draws are asked for, such "
+        f"as {DRAWS}."
+    )
+
+
+def _affordable(estimator: Any, draws: int) -> int:
+    """Return how many rows each draw may have."""
     n_clusters, n_features = estimator.feature_weights_.shape
     if isinstance(estimator, AutoKMeans):
-        return (min(n_rows, AUTO_ROWS) if n_features <= AUTO_COLUMNS else 0), min(draws, AUTO_DRAWS)
+        return int(MOST_SEARCH // n_features**2)
     view = FittedView.of(estimator)
     factor = 10.0 if view.recipe.dissimilarity.needs_labels else 1.0
     factor *= 1.0 if view.power in (2.0, None) else 10.0
     factor *= max(1.0, len(getattr(estimator, "candidates_", ())) / 4.0)
     starts = getattr(estimator, "n_init", 1)
     factor *= (starts if isinstance(starts, int) else 10) * (draws + 1)
-    work = factor * int(n_features) * int(n_clusters)
-    return min(n_rows, MOST_ROWS, int(MOST_WORK // work)), draws
+    return int(MOST_WORK // (factor * n_features * n_clusters))
 
 
 def _restart(

@@ -76,7 +76,7 @@ def summarize(
     title: str | None = None,
     merge: int | None = None,
     names: Sequence[str] | None = None,
-    draws: int = 5,
+    draws: int | None = None,
     random_state: Any = 0,
 ) -> dict[str, Any]:
     """Return everything a report says about a fitted model, ready for JSON.
@@ -103,9 +103,10 @@ def summarize(
     names : sequence of str, default=None
         What to call the clusters or groups. None takes the names that the model has
         (`name_clusters`), or makes some.
-    draws : int, default=5
-        How often two thirds of the rows are clustered again, to see whether the same clusters are
-        found. Large tables are sampled. 0 leaves this out.
+    draws : int, default=None
+        How often two thirds of the rows, or 4000 of a large table, are clustered again, to see
+        whether the same clusters are found. None draws five times, and fewer rows where that would
+        take long. 0 leaves this out.
     random_state : int, RandomState instance or None, default=0
         Determines these draws, and which rows of a large table are looked at.
 
@@ -217,7 +218,7 @@ def summarize_rows(
     sample_weight: Any = None,
     row_names: Any = None,
     title: str | None = None,
-    draws: int = 5,
+    draws: int | None = None,
     random_state: Any = 0,
     merge: int | None = None,
     names: Sequence[str] | None = None,
