@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         WKMeans,
         group_features,
     )
+    from fwkmeans.preprocessing import prepare_table
+    from fwkmeans.reports import describe
 
 try:
     __version__ = version("fwkmeans")
@@ -44,9 +46,13 @@ __all__ = [
     "KMeans",
     "WKMeans",
     "__version__",
+    "describe",
     "group_features",
+    "prepare_table",
 ]
 
+#: What is not in `fwkmeans.estimators`.
+_ELSEWHERE = {"describe": "reports", "prepare_table": "preprocessing"}
 #: Folders that can be used without an import of their own.
 _FOLDERS = {
     "centers",
@@ -69,7 +75,7 @@ _FOLDERS = {
 def __getattr__(name: str) -> Any:
     """Import estimators and folders when they are first used: the command line starts faster."""
     if name in __all__:
-        return getattr(import_module("fwkmeans.estimators"), name)
+        return getattr(import_module(f"fwkmeans.{_ELSEWHERE.get(name, 'estimators')}"), name)
     if name in _FOLDERS:
         return import_module(f"fwkmeans.{name}")
     raise AttributeError(f"module 'fwkmeans' has no attribute {name!r}")

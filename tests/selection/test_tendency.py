@@ -81,3 +81,8 @@ def test_decompositions_run_in_one_thread(monkeypatch, rng):
     with threadpool_limits(2, user_api="blas"):
         cluster_tendency(rng.normal(size=(40, 60)), n_references=2)
     assert set(threads) == {1}
+
+
+def test_tables_of_few_different_rows_are_looked_at_without_a_warning():
+    rows = np.repeat([[0.0, 1.0], [5.0, 1.0], [0.0, 3.0]], 20, axis=0)
+    assert isinstance(cluster_tendency(rows), Tendency)

@@ -39,11 +39,11 @@ from fwkmeans.cli.output import (
 )
 from fwkmeans.cli.progress import working
 from fwkmeans.cli.report_files import check_report, check_rules, write_page, write_rules
-from fwkmeans.cli.result import result_lines
 from fwkmeans.cli.rows import MERGED, named, with_clusters
 from fwkmeans.cli.run import Fitted, fit_choice
 from fwkmeans.cli.sizes import Streaming, is_streamed
 from fwkmeans.cli.workbook import profile_rows
+from fwkmeans.reports.printed import result_lines
 
 
 @click.command(

@@ -19,6 +19,7 @@ from sklearn.preprocessing import PowerTransformer
 from fwkmeans._support.threads import one_blas_thread
 from fwkmeans._tabular.coding import Coding
 from fwkmeans.estimators.kmeans import KMeans
+from fwkmeans.exceptions import FewerClustersWarning
 from fwkmeans.selection.indices import draw_rows
 from fwkmeans.selection.standardized import in_memory, take_rows
 from fwkmeans.typing import FloatArray
@@ -191,8 +192,8 @@ def _axes(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _scatters(rows: FloatArray) -> FloatArray:
     """Return the logarithm of the share of the scatter that K clusters leave."""
     total = ((rows - rows.mean(axis=0)) ** 2).sum()
-    left = [
-        KMeans(n, n_init=3, max_iter=50, tol=1e-3, random_state=0, n_jobs=1).fit(rows).inertia_
-        for n in NUMBERS
-    ]
+    models = [KMeans(n, n_init=3, max_iter=50, tol=1e-3, random_state=0, n_jobs=1) for n in NUMBERS]
+    with warnings.catch_warnings():  # of tables with few different rows: nobody asked for so many
+        warnings.simplefilter("ignore", FewerClustersWarning)
+        left = [model.fit(rows).inertia_ for model in models]
     return np.asarray(np.log(np.maximum(left, 1e-12 * total) / total))
