@@ -46,26 +46,6 @@ class _Described(NamedTuple):
 class Description(_Described):
     """What one pass over the table finds out about each feature; only rows with weight count."""
 
-    @classmethod
-    def of_numbers(
-        cls, n_rows: int, mass: float, summary: tuple[Any, ...], layout: Layout, gaps: bool = False
-    ) -> Description:
-        """Return the description that a `Summary` gives, with what it would compute when asked."""
-        mean, scatter, minimum, maximum, span, magnitude, equal_weights, varying, *found = summary
-        description = cls(n_rows, mass, mean, scatter, minimum, maximum, layout, mean, gaps)
-        n_varying, span_range, scatter_range, total_scatter = found
-        vars(description).update(
-            span=span,
-            magnitude=magnitude,
-            equal_weights=equal_weights,
-            varying=varying,
-            n_varying=n_varying,
-            span_range=span_range,
-            scatter_range=scatter_range,
-            total_scatter=total_scatter,
-        )
-        return description
-
     def take(self, starts: IntArray | BoolArray) -> Description:
         """Return the description for only these starts of the batch."""
         return self if self.center.ndim == 1 else self._replace(center=self.center[starts])
@@ -445,6 +425,10 @@ class Source(Protocol):
     def operations(self) -> frozenset[str]: ...
     @property
     def sparse(self) -> bool: ...
+    @property
+    def on_device(self) -> bool: ...
+    @property
+    def streams(self) -> bool: ...
 
     def run(self, reduction: Reduction[Any, Whole]) -> tuple[Whole, Self]:
         """Return the result of a reduction, and the source with the new row memory."""

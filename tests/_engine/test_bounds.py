@@ -45,7 +45,7 @@ RULES = [
 
 @pytest.fixture(autouse=True)
 def _small_tables_keep_labels(monkeypatch):
-    monkeypatch.setattr(statistics, "_WORTHWHILE", 1)
+    monkeypatch.setattr("fwkmeans._engine.state._WORTHWHILE", 1)
 
 
 def _table(name: str, rng: np.random.Generator) -> np.ndarray:

@@ -216,7 +216,7 @@ def test_same_bits_where_only_rows_that_change_are_summed(rule, gaps):
 
 
 def test_same_bits_where_the_last_cells_of_a_feature_leave_a_cluster(monkeypatch):
-    monkeypatch.setattr("fwkmeans._engine.statistics._WORTHWHILE", 1)
+    monkeypatch.setattr("fwkmeans._engine.state._WORTHWHILE", 1)
     for seed in range(30):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(400, 3))

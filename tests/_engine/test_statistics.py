@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import fwkmeans._engine.statistics as statistics_module
 from fwkmeans import AWKMeans, EWKMeans, KMeans, WKMeans
 from fwkmeans._engine.state import assignment_of
 from fwkmeans._engine.statistics import RunningStatistics, keeps_labels
@@ -14,7 +13,7 @@ from fwkmeans.weighting import UniformWeights
 
 @pytest.fixture(autouse=True)
 def small_tables_count(monkeypatch):
-    monkeypatch.setattr(statistics_module, "_WORTHWHILE", 1)
+    monkeypatch.setattr("fwkmeans._engine.state._WORTHWHILE", 1)
 
 
 def assignments(source, table, n_steps, seed=0):
@@ -154,7 +153,7 @@ def test_fits_agree_with_and_without_books(estimator, dtype, missing, monkeypatc
     options = {"init": X[:5].copy(), "tol": 0, "max_iter": 40, "missing": "ignore"}
     X[:, 1:][rng.random((3000, 5)) < missing] = np.nan
     kept = estimator(5, **options).fit(X)
-    monkeypatch.setattr(statistics_module, "_WORTHWHILE", 10**9)
+    monkeypatch.setattr("fwkmeans._engine.state._WORTHWHILE", 10**9)
     counted = estimator(5, **options).fit(X)
     np.testing.assert_array_equal(kept.labels_, counted.labels_)
     np.testing.assert_allclose(kept.feature_weights_, counted.feature_weights_, atol=1e-9)

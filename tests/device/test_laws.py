@@ -80,9 +80,8 @@ def assert_alike(a: Any, b: Any, rtol: float = 1e-9) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_the_loop_on_the_device_equals_that_of_the_host(name, X, where, looped, monkeypatch):
     """With sums of rows that change, weights, and laws that need no second fit."""
-    from fwkmeans._engine import statistics
 
-    monkeypatch.setattr(statistics, "_WORTHWHILE", 0)
+    monkeypatch.setattr("fwkmeans._engine.state._WORTHWHILE", 0)
     weight = np.random.default_rng(1).integers(0, 4, 90).astype(float)
     host, device = (fitted(name, X, weight, at, tol=0.0) for at in (None, where))
     assert len(looped) == 1

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 import pickle
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+import fwkmeans
+from _core.problems import python
 from fwkmeans import (
     AutoKMeans,
     AWKMeans,
@@ -28,6 +32,8 @@ from fwkmeans.exceptions import InvalidParameterError
 from fwkmeans.sources import ChunkedSource
 
 pytestmark = pytest.mark.skipif(compiled is None, reason="only with the compiled core")
+
+LAZY = ["centers", "dissimilarities", "estimators", "sources", "weighting"]
 
 MODELS: list[Any] = [
     KMeans(3),
@@ -470,3 +476,54 @@ def test_plans_of_one_model_run_in_families(monkeypatch: pytest.MonkeyPatch) -> 
     given = first._replace(begin=begin, seeds=Seeds(99))
     found = np.concatenate([b.outcome.objective for b in batches.run_plans(model, [given])])
     np.testing.assert_array_equal(found, objective[:4])
+
+
+def _entered(model: Any, X: np.ndarray) -> tuple[set[str], int]:
+    """Return the files of the package that a second fit enters, and how many calls it makes."""
+    model.fit(X)
+    folder = str(Path(fwkmeans.__file__).parent)
+    files, calls = set(), 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal calls
+        if event == "call":
+            calls += 1
+            if frame.f_code.co_filename.startswith(folder):
+                files.add(frame.f_code.co_filename)
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        model.fit(X)
+    finally:
+        sys.setprofile(before)
+    return files, calls
+
+
+@pytest.mark.parametrize(("n_rows", "n_features"), [(300, 4), (30_000, 10)])
+def test_the_default_call_can_be_followed(n_rows: int, n_features: int) -> None:
+    """Whoever reads what a fit does opens 15 files at most; each of its calls is one to follow."""
+    X = np.random.default_rng(0).normal(size=(n_rows, n_features))
+    files, calls = _entered(EWKMeans(3), X)
+    assert len(files) <= 15, sorted(files)
+    assert calls <= 150
+
+
+def test_an_algorithm_imports_no_other_way_of_clustering() -> None:
+    code = "import sys; from fwkmeans import EWKMeans; print(*sys.modules)"
+    loaded = {name for name in python(code).split() if name.startswith("fwkmeans.")}
+    assert "fwkmeans.estimators.ewk" in loaded
+    others = ("auto", "_mixture", "synclus", "convex", "directions", "dask", "device", "survey")
+    assert [name for name in loaded if any(word in name for word in others)] == []
+
+
+@pytest.mark.parametrize(
+    "name", ["fwkmeans", *(f"fwkmeans.{part}" for part in LAZY)], ids=["all", *LAZY]
+)
+def test_names_that_are_imported_later_are_there(name: str) -> None:
+    code = (
+        f"import {name} as package; before = dir(package); from {name} import *; "
+        "missing = set(package.__all__) - set(before) | {n for n in package.__all__ if n not in "
+        "globals()}; print(sorted(missing), hasattr(package, 'no_such_name'))"
+    )
+    assert python(code).strip() == "[] False"

@@ -144,7 +144,7 @@ def test_changed_rows_only_are_counted_over_several_blocks(
     estimator, rng, monkeypatch, through_hostile_source
 ):
     """Sums of several blocks that keep labels once lost the mass of the rows that stayed."""
-    monkeypatch.setattr("fwkmeans._engine.statistics._WORTHWHILE", 1)
+    monkeypatch.setattr("fwkmeans._engine.state._WORTHWHILE", 1)
     X = rng.normal(size=(600, 3))
     X[:200] += 4.0
     options = {"init": X[[0, 250, 400]], "max_iter": 30}

@@ -2182,8 +2182,8 @@ among(
     (
         "plain-columns-of-another-fit",
         "stale",
-        "    set_columns(model, n_features)\n",
-        "    model.n_features_in_ = n_features\n",
+        '    vars(model).pop("feature_names_in_", None)\n',
+        "",
         "tests/estimators/test_plan.py",
     ),
     (
@@ -2436,19 +2436,32 @@ among(
     ),
 )
 among(
+    "_core/compiled.py",
+    (
+        "spread-first-row-without-weight",
+        "forgotten weight",
+        "(weights / weights.sum()).cumsum(dtype=np.float64)",
+        "(np.ones(len(rows)) / len(rows)).cumsum(dtype=np.float64)",
+        "tests/_core/test_spreading.py",
+    ),
+)
+among(
+    "_init/entities.py",
+    (
+        "few-rows-of-another-weight",
+        "forgotten weight",
+        "source.levels is None and source.sample_weight is None and not",
+        "source.levels is None and not",
+        "tests/_init/test_entities.py tests/_core/test_spreading.py",
+    ),
+)
+among(
     "_core/spreading.py",
     (
         "spread-without-sample-weight",
         "forgotten weight",
-        "compiled.spread(rows, weights, cumulative",
-        "compiled.spread(rows, np.ones(len(rows)), cumulative",
-        "tests/_core/test_spreading.py",
-    ),
-    (
-        "spread-first-row-without-weight",
-        "forgotten weight",
-        "np.cumsum(weights / weights.sum(), dtype=np.float64)",
-        "np.cumsum(np.ones(len(rows)) / len(rows), dtype=np.float64)",
+        "compiled.spread(rows, weights, seeds",
+        "compiled.spread(rows, weights * 0 + 1, seeds",
         "tests/_core/test_spreading.py",
     ),
 )

@@ -196,7 +196,7 @@ def test_rows_in_blocks_are_as_alone(few, rng, monkeypatch):
 
 
 def test_changed_rows_only_are_counted_as_alone(rng, monkeypatch):
-    monkeypatch.setattr("fwkmeans._engine.statistics._WORTHWHILE", 50)
+    monkeypatch.setattr("fwkmeans._engine.state._WORTHWHILE", 50)
     assert_each_start_is_as_alone(IMWKMeans(4), make_rows(rng, 300, 4), "p", EXPONENTS)
 
 

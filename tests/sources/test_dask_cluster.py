@@ -16,7 +16,6 @@ import pytest
 from fwkmeans import AWKMeans, EWKMeans, IKPrototypes, IMWKMeans, KMeans
 from fwkmeans._core.packed import Numbers
 from fwkmeans._core.passes import Accumulation
-from fwkmeans._engine import statistics
 from fwkmeans._tabular.layout import numeric_layout
 from fwkmeans.sources import join_in_tree
 from fwkmeans.typing import BlockReduction, KeptLabels, Pass, Statistics
@@ -209,7 +208,7 @@ def test_small_blocks_of_a_worker_share_a_task(client, monkeypatch):
 
 @pytest.fixture
 def _small_tables_keep_bounds(monkeypatch):
-    monkeypatch.setattr(statistics, "_WORTHWHILE", 1)
+    monkeypatch.setattr("fwkmeans._engine.state._WORTHWHILE", 1)
 
 
 UNEVEN = (0, 900, 100, 1000, 400, 600)

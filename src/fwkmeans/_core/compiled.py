@@ -12,7 +12,7 @@ import fwkmeans._core._kernels as _kernels
 from fwkmeans._core.array_kernels import Observed, cross_products, no_labels
 from fwkmeans._core.packed import Numbers
 from fwkmeans._core.twin import Moments, Slopes, Summary
-from fwkmeans._tabular.layout import numeric_layout
+from fwkmeans._tabular.layout import Layout, numeric_layout
 from fwkmeans.typing import (
     Block,
     BoolArray,
@@ -41,6 +41,7 @@ __all__ = [
     "describe",
     "describe_alone",
     "describe_complete",
+    "description_of",
     "distances",
     "exp",
     "find_farthest",
@@ -296,7 +297,27 @@ def describe_complete(block: Block) -> Description | None:
     if n_odd or found[0] < 0:
         return None
     layout = numeric_layout(block.rows.shape[1])
-    return Description.of_numbers(n_rows, mass, (*numbers[6:], varying, *found), layout)
+    return description_of(n_rows, mass, (*numbers[6:], varying, *found), layout)
+
+
+def description_of(
+    n_rows: int, mass: float, summary: tuple[Any, ...], layout: Layout, gaps: bool = False
+) -> Description:
+    """Return the description that a `Summary` gives, with what it would compute when asked."""
+    mean, scatter, minimum, maximum, span, magnitude, equal_weights, varying, *found = summary
+    description = Description(n_rows, mass, mean, scatter, minimum, maximum, layout, mean, gaps)
+    n_varying, span_range, scatter_range, total_scatter = found
+    vars(description).update(
+        span=span,
+        magnitude=magnitude,
+        equal_weights=equal_weights,
+        varying=varying,
+        n_varying=n_varying,
+        span_range=span_range,
+        scatter_range=scatter_range,
+        total_scatter=total_scatter,
+    )
+    return description
 
 
 def _describe_alone(block: Block) -> tuple[FloatArray, IntArray, BoolArray, Any]:
@@ -420,7 +441,9 @@ def _of_starts(value: Any, n_starts: int) -> Any:
     """Return a number, or one for each start, as the core takes it."""
     if type(value) is float:
         return value
-    numbers = np.asarray(value, dtype=np.float64)
+    numbers = np.ascontiguousarray(value, dtype=np.float64)
+    if numbers.shape == (n_starts, 1, 1):
+        return numbers
     return np.ascontiguousarray(np.broadcast_to(numbers, (n_starts, 1, 1)))
 
 
@@ -434,23 +457,24 @@ def useful_threads(
 
 
 def spread(
-    rows: FloatArray,
-    weights: FloatArray,
-    cumulative: FloatArray,
+    rows: RowArray,
+    weights: RowArray,
     seeds: list[int],
     n_clusters: int,
     n_threads: int,
 ) -> IntArray:
     """Choose rows by greedy k-means++ for each seed: (R, K) indices.
 
-    `cumulative` is the cumulative sum of the weights, divided by its last entry.
+    Weights have the type of the rows, so that the sums are those of scikit-learn.
     """
+    cumulative = (weights / weights.sum()).cumsum(dtype=np.float64)
+    cumulative /= cumulative[-1]
     chosen = np.empty((len(seeds), n_clusters), dtype=np.int64)
     n_trials = 2 + int(np.log(n_clusters))
     work = rows.size * chosen.size * n_trials
     _kernels.spread(
-        np.ascontiguousarray(rows),
-        weights,
+        np.ascontiguousarray(rows, dtype=np.float64),
+        weights.astype(np.float64, copy=False),
         cumulative,
         np.asarray(seeds, dtype=np.uint32),
         n_trials,

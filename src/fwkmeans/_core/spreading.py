@@ -23,10 +23,7 @@ def spread_rows(
     weights = weights.astype(rows.dtype, copy=False)
     if compiled is None or issparse(rows):
         return _spread_rows_in_python(rows, weights, seeds, n_clusters)
-    cumulative = np.cumsum(weights / weights.sum(), dtype=np.float64)
-    cumulative /= cumulative[-1]
-    rows, weights = rows.astype(np.float64, copy=False), weights.astype(np.float64, copy=False)
-    chosen: IntArray = compiled.spread(rows, weights, cumulative, seeds, n_clusters, n_threads)
+    chosen: IntArray = compiled.spread(rows, weights, seeds, n_clusters, n_threads)
     return chosen
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+import fwkmeans._core.compiled as compiled
 from fwkmeans._core import kernels_for
 from fwkmeans._engine.recipe import Recipe
-from fwkmeans._engine.state import Outcome
-from fwkmeans._engine.statistics import updates
+from fwkmeans._engine.state import Outcome, updates
 from fwkmeans.typing import (
     Block,
     BoolArray,
@@ -99,8 +99,8 @@ class Alternation(ReductionHooks):
         moved, found = centers.copy(), weights.values.copy()
         constants = remembered.get("constant", unknown).ravel().copy()
         groups = remembered.get("group_weights", nothing).copy()
-        objective, history, n_iter, converged, has_empty, given_up, labeled = kernels_for(
-            block.rows
+        objective, history, n_iter, converged, has_empty, given_up, labeled = _kernels(
+            block
         ).alternate(
             block,
             rule.in_core,  # type: ignore[attr-defined]
@@ -167,6 +167,10 @@ def _absent(n_starts: int, n_clusters: int) -> tuple[FloatArray, FloatArray, Flo
     for array in absent:
         array.flags.writeable = False  # all fits share them
     return absent
+
+
+def _kernels(block: Block) -> Any:
+    return compiled if type(block.rows) is np.ndarray else kernels_for(block.rows)
 
 
 @functools.cache

@@ -13,9 +13,21 @@ from fwkmeans.typing import (
     FloatArray,
     IntArray,
     Labeled,
+    Source,
     WeightRuleProtocol,
     Weights,
 )
+
+_WORTHWHILE = 20_000  # rows; below this a full recount is cheaper
+_LONG = 8  # rows for each column
+
+
+def updates(source: Source) -> bool:
+    """Tell whether statistics are updated by the rows that change."""
+    # sums of wide sparse rows cost less than what an update does with (K, M) numbers
+    few = source.sparse and source.n_rows < _LONG * source.layout.n_features
+    cheap = source.resident or source.remembers
+    return cheap and source.n_rows >= _WORTHWHILE and not few
 
 
 def assignment_of(rule: WeightRuleProtocol, centers: FloatArray, weights: Weights) -> Assignment:
@@ -71,13 +83,17 @@ class Outcome(NamedTuple):
             memory.setdefault(key, np.full(shape, np.nan))[starts] = values
         return outcome._replace(weights=outcome.weights._replace(memory=memory))
 
+    def _weights_of(self, start: IntArray) -> Weights:
+        values, memory = self.weights
+        return Weights(values[start], {name: part[start] for name, part in memory.items()})
+
     def best(self) -> Run:
         """Return the start with the lowest objective, the first one on ties."""
         at = first_lowest(self.objective)
         n_iter = int(self.n_iter[at])
         return Run(
             self.centers[at],
-            self.weights if len(self.objective) == 1 else self.weights.take(np.asarray([at])),
+            self.weights if len(self.objective) == 1 else self._weights_of(np.asarray([at])),
             float(self.objective[at]),
             self.history[at, :n_iter],
             n_iter,

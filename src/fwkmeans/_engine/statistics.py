@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fwkmeans._engine.state import updates
 from fwkmeans.typing import (
     Assignment,
     BoolArray,
@@ -18,8 +19,6 @@ from fwkmeans.typing import (
     Statistics,
 )
 
-_WORTHWHILE = 20_000  # rows; below this a full recount is cheaper
-_LONG = 8  # rows for each column
 _MANY = 0.3  # share of changed rows above which a full recount is cheaper than an update
 _OLD = 16  # updates after which all rows are counted again, because each update rounds
 
@@ -27,14 +26,6 @@ _OLD = 16  # updates after which all rows are counted again, because each update
 def keeps_labels(source: Source, dissimilarity: Dissimilarity) -> bool:
     """Tell whether the labels of the last pass are kept, for the next one or for the centers."""
     return dissimilarity.needs_labels or updates(source)
-
-
-def updates(source: Source) -> bool:
-    """Tell whether statistics are updated by the rows that change."""
-    # sums of wide sparse rows cost less than what an update does with (K, M) numbers
-    few = source.sparse and source.n_rows < _LONG * source.layout.n_features
-    cheap = source.resident or source.remembers
-    return cheap and source.n_rows >= _WORTHWHILE and not few
 
 
 class RunningStatistics:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse, vstack
 
+import fwkmeans._core.compiled as compiled
 from fwkmeans._core import kernels_for
 from fwkmeans._core.sparse import SparseRows
 from fwkmeans._core.spreading import spread_rows
 from fwkmeans._init.far_rows import Chances, FarRows, draw_far_rows, nearest_rows
 from fwkmeans._init.seeds import Seeds
-from fwkmeans.sources import DeviceSource, StreamedSource, centers_of, count_present, rows_at
+from fwkmeans.sources import MemorySource, centers_of, count_present, rows_at
 from fwkmeans.sources.entities import Present, sparse_rows_at
 from fwkmeans.sources.sparse import sparse_rows, to_scipy
 from fwkmeans.typing import (
@@ -69,11 +71,18 @@ def spread_entities(
     Of many rows, those of a sample are used, and some that are far from them; see `_candidates`.
     On a device, all rows are.
     """
-    if isinstance(source, DeviceSource) and source.n_rows > _limit(source, n_clusters):
+    if isinstance(source, MemorySource) and _are_few(source, n_clusters):
+        rows = source.rows
+        scaled = _centered(rows, rows.dtype, table)
+        integers = seeds.integers("centers", starts)
+        ones = np.full(len(rows), 0.5, dtype=rows.dtype)  # as `_spread` scales equal weights
+        chosen = compiled.spread(scaled, ones, integers, n_clusters, source.n_threads)
+        return rows[chosen.ravel()].astype(np.float64).reshape(*chosen.shape, -1)
+    if source.on_device and source.n_rows > _limit(source, n_clusters):
         return _spread_on_device(source, n_clusters, seeds, starts)
     numbers, present = _seeding_numbers(source, n_clusters, seeds)
     fetch = _Fetching(source, present, table, numbers.size)
-    if numbers.size == present.n_rows or isinstance(source, StreamedSource):
+    if numbers.size == present.n_rows or source.streams:
         candidates = fetch(numbers)
         weights = candidates.weights
     else:
@@ -254,9 +263,7 @@ def _limit(source: Source, n_clusters: int) -> int:
     return max(50 * n_clusters, min(SEEDING_ROWS, SEEDING_BYTES // (8 * width)))
 
 
-def _spread_on_device(
-    source: DeviceSource, n_clusters: int, seeds: Seeds, starts: range
-) -> FloatArray:
+def _spread_on_device(source: Any, n_clusters: int, seeds: Seeds, starts: range) -> FloatArray:
     from fwkmeans._core.device import seeding
 
     (block,) = source.blocks()
@@ -285,6 +292,22 @@ def _sparse_for_seeding(rows: SparseRows, table: Description) -> Any:
     return to_scipy(rows.with_values(np.ldexp(values, -np.frexp(table.span.max())[1])))
 
 
+def _centered(numbers: RowArray, dtype: np.dtype[Any], table: Description) -> RowArray:
+    """Return complete numbers relative to their mean, scaled to a size of at most about 1."""
+    exponent = -math.frexp(table.span_range[1])[1]
+    centered: RowArray = np.ldexp(numbers.astype(dtype, copy=False), exponent)
+    centered -= np.ldexp(table.mean.astype(dtype), exponent)
+    return centered
+
+
+def _are_few(source: MemorySource, n_clusters: int) -> bool:
+    """Tell whether k-means++ uses all rows, which are complete numbers with equal weights."""
+    n_rows, n_features = source.rows.shape
+    plain = source.levels is None and source.sample_weight is None and not source._memory
+    few = n_rows <= max(50 * n_clusters, min(SEEDING_ROWS, SEEDING_BYTES // (8 * n_features)))
+    return plain and few and not source.gaps
+
+
 def _for_seeding(entities: Entities, dtype: np.dtype[Any], table: Description) -> RowArray:
     """Return the rows relative to their mean, so that products do not lose precision.
 
@@ -295,11 +318,7 @@ def _for_seeding(entities: Entities, dtype: np.dtype[Any], table: Description) -
     layout = table.layout
     _, exponent = np.frexp(table.span.max())
     if layout.is_numeric and not table.gaps:
-        scaled, mean = (
-            np.ldexp(y.astype(dtype), -exponent) for y in (entities.numbers, table.mean)
-        )
-        centered: RowArray = scaled - mean
-        return centered
+        return _centered(entities.numbers, dtype, table)
     about = centers_of(entities, table) - table.center
     levels = layout.frequencies(about)
     levels *= np.sqrt(0.5)

@@ -12,12 +12,9 @@ from threadpoolctl import ThreadpoolController
 
 from fwkmeans._support.checks import JOBS
 
+#: Variables of the environment that decide how many threads there are.
+ENVIRONMENT = ("OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT")
 _MOST = 256  # threads; more never helped anybody
-
-
-def of_environment() -> tuple[str | None, str | None]:
-    """Return what the environment says of the number of threads."""
-    return os.environ.get("OMP_NUM_THREADS"), os.environ.get("LOKY_MAX_CPU_COUNT")
 
 
 def effective_n_threads(n_jobs: Any = None) -> int:
@@ -27,7 +24,7 @@ def effective_n_threads(n_jobs: Any = None) -> int:
     set and smaller; -1 is every core, -2 all but one.
     """
     if n_jobs is None:
-        cores, limit = _n_allowed(), of_environment()[0]
+        cores, limit = _n_allowed(), os.environ.get(ENVIRONMENT[0])
         try:
             return cores if limit is None else max(1, min(cores, int(limit.split(",")[0])))
         except ValueError:
@@ -38,7 +35,7 @@ def effective_n_threads(n_jobs: Any = None) -> int:
 
 
 def _n_allowed() -> int:
-    return _n_cores(_may_run_on(), of_environment()[1])
+    return _n_cores(_may_run_on(), os.environ.get(ENVIRONMENT[1]))
 
 
 @functools.lru_cache(maxsize=8)

@@ -33,7 +33,6 @@ from fwkmeans._support.sklearn_compat import NotebookMixin
 from fwkmeans._support.warn import silent_overflow
 from fwkmeans.estimators.batches import best_run
 from fwkmeans.estimators.constraints import check_parameters
-from fwkmeans.estimators.feature_groups import find_groups
 from fwkmeans.estimators.inputs import (
     Input,
     describe_rows,
@@ -65,6 +64,13 @@ from fwkmeans.typing import (
 logger = logging.getLogger("fwkmeans")
 
 _TINY = 1e-290  # smaller sums of squares leave no digits for the dispersions of clusters
+
+
+def _finds_groups(model: BaseFeatureWeightedKMeans) -> bool:
+    """Tell whether groups of columns follow from the table; nothing is known of them yet."""
+    model.__dict__.pop("_found_groups", None)
+    given = (vars(model).get(name) for name in ("groups", "spaces"))
+    return any(isinstance(one, str) and one == "auto" for one in given)
 
 
 def _fits_by_plan(model: BaseFeatureWeightedKMeans) -> bool:
@@ -427,7 +433,9 @@ class BaseFeatureWeightedKMeans(
         given = open_rows(self, X, sample_weight, coding, reset=reset, device=device)
         if reset and hasattr(self, "categorical_features"):
             self._coding = given.coding
-        if reset:
+        if reset and _finds_groups(self):
+            from fwkmeans.estimators.feature_groups import find_groups  # takes a while
+
             find_groups(self, given.source)
         return given
 

@@ -61,7 +61,8 @@ def run_plans(model: Any, plans: Sequence[Plan]) -> Iterator[Batch]:
         starts of a single plan are one batch, rows are labeled by the best one in passing.
     """
     for family in [[0]] if len(plans) == 1 else _families(plans):
-        room = plans[family[0]].n_together
+        alone = len(family) == 1 and plans[family[0]].n_starts == 1
+        room = 1 if alone else plans[family[0]].n_together
         parts: list[tuple[int, range]] = []
         left = room
         for at in family:

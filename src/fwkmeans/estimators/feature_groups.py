@@ -87,7 +87,6 @@ def group_features(
 
 def find_groups(estimator: Any, source: Source) -> None:
     """Give an estimator with ``groups="auto"`` or ``spaces="auto"`` the groups of its table."""
-    vars(estimator).pop("_found_groups", None)
     for parameter in ("groups", "spaces"):
         given = getattr(estimator, parameter, None)
         if isinstance(given, str) and given == "auto":

@@ -36,22 +36,19 @@ from fwkmeans.sources import (
     BLOCK_BYTES,
     BlockSource,
     ChunkedSource,
-    DeviceSource,
     Faults,
     MemorySource,
     SparseSource,
-    StreamedSource,
     count_faults,
     count_observed,
     describe,
     weigh_gaps,
 )
-from fwkmeans.sources.device import on_device
 from fwkmeans.sources.gaps import Observed
+from fwkmeans.sources.memory import is_plain
 from fwkmeans.sources.sparse import sparse_rows, to_scipy
 from fwkmeans.typing import Description, FloatArray, Source
 
-_PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 _NONE = np.zeros(0)
 
 
@@ -84,8 +81,8 @@ def open_rows(
     if is_foreign(sample_weight):
         sample_weight = to_host(sample_weight)
     if is_foreign(X):
-        X = DeviceSource(X) if is_on_device(X) else to_host(X)
-    elsewhere = isinstance(X, DeviceSource | StreamedSource)
+        X = _on_its_device(X) if is_on_device(X) else to_host(X)
+    elsewhere = isinstance(X, BlockSource) and (X.on_device or X.streams)
     if device is None and not elsewhere:
         return _open_rows(estimator, X, sample_weight, coding, reset=reset)
     if not getattr(estimator, "_runs_on_device", True):
@@ -96,8 +93,16 @@ def open_rows(
     given = _open_rows(estimator, X, sample_weight, coding, reset=reset)
     source = given.source
     if isinstance(source, BlockSource):
+        from fwkmeans.sources.device import on_device
+
         source = on_device(source, device)
     return given._replace(source=source, rows=None)
+
+
+def _on_its_device(X: Any) -> BlockSource:
+    from fwkmeans.sources.device import DeviceSource
+
+    return DeviceSource(X)
 
 
 def _open_rows(
@@ -582,11 +587,6 @@ def _has_columns(estimator: Any, n_features: int) -> bool:
     """Tell whether the rows of fit had as many columns, without names."""
     same = getattr(estimator, "n_features_in_", None) == n_features
     return same and not hasattr(estimator, "feature_names_in_")
-
-
-def is_plain(X: Any) -> bool:
-    """Tell whether scikit-learn's validation would return X as it is; it takes a while."""
-    return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype in _PLAIN
 
 
 def _is_sparse_frame(X: Any) -> bool:

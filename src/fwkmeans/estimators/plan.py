@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import os
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -33,12 +34,12 @@ from fwkmeans._init import Seeds
 from fwkmeans._support.checks import SIMPLE, check_parameters, one_value_a_start
 from fwkmeans._support.copies import copied
 from fwkmeans._support.text import count
-from fwkmeans._support.threads import effective_n_threads, of_environment
+from fwkmeans._support.threads import ENVIRONMENT, effective_n_threads
 from fwkmeans._tabular.columns import describe_columns
-from fwkmeans.estimators.inputs import is_plain, set_columns
 from fwkmeans.estimators.spreads import MOST, warn_of_unequal_spreads
 from fwkmeans.estimators.starts import init_of, is_anomalous, n_starts_of, with_patterns
-from fwkmeans.sources import DeviceSource, MemorySource, SparseSource, describe
+from fwkmeans.sources import MemorySource, SparseSource, describe
+from fwkmeans.sources.memory import is_plain
 from fwkmeans.sources.sparse import to_scipy
 from fwkmeans.typing import Block, Description, FloatArray, Source, Weights
 from fwkmeans.weighting import WeightRule
@@ -86,7 +87,7 @@ class Plan(NamedTuple):
         """
         source, layout = self.source, self.source.layout
         entries = int(layout.numeric.size + layout.offsets[-1])
-        if isinstance(source, DeviceSource):  # eight numbers a row, and sums of up to 1024 parts
+        if source.on_device:  # eight numbers a row, and sums of up to 1024 parts
             parts = min(1024, 1 + source.n_rows // 512)
             state = 32 * source.n_rows + 8 * self.n_clusters * entries * (16 + 2 * parts)
             return int(max(1, DEVICE_BATCH_BYTES // state))
@@ -240,7 +241,10 @@ def _plan_of_numbers(model: Any, X: Any, settings: Settings, recipe: Recipe) -> 
         n_rows, n_features, n_clusters, settings.n_starts, settings.shared
     )
     if n_threads > 1:
-        n_threads = min(n_threads, _n_threads(model.n_jobs, compiled.places(), *of_environment()))
+        n_threads = min(
+            n_threads,
+            _n_threads(model.n_jobs, compiled.places(), *map(os.environ.get, ENVIRONMENT)),
+        )
     table = compiled.describe_complete(Block(X, None, 0, n_threads))
     if table is None:
         return None
@@ -248,7 +252,8 @@ def _plan_of_numbers(model: Any, X: Any, settings: Settings, recipe: Recipe) -> 
     lowest, highest = table.scatter_range
     if widest > MOST * narrowest or not (lowest > _TINY and highest < math.inf):
         return None
-    set_columns(model, n_features)
+    model.n_features_in_ = n_features
+    vars(model).pop("feature_names_in_", None)
     if "categorical_features" in vars(model):
         model._coding = None
     return Plan(

@@ -7,17 +7,14 @@ from typing import Any
 import numpy as np
 
 from fwkmeans.typing import FloatArray
-from fwkmeans.weighting import GroupEntropyWeights, StressWeights
 
 __all__ = ["counted_weights", "has_group_weights"]
 
 
 def has_group_weights(model: Any) -> bool:
     """Tell whether the weights of features are multiplied by weights of several groups."""
-    rule = getattr(getattr(model, "_parts", None), "weighting", None)
-    if getattr(rule, "groups", None) is None:  # a quick answer for most rules
-        return False
-    if not isinstance(rule, GroupEntropyWeights | StressWeights):
+    rule: Any = getattr(getattr(model, "_parts", None), "weighting", None)
+    if not getattr(rule, "weighs_groups", False):  # a rule of a user may know nothing of groups
         return False
     return bool(np.unique(np.asarray(rule.groups)).size > 1)
 

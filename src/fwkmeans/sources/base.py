@@ -57,6 +57,8 @@ class BlockSource(ABC):
         The operations that the kernels of this kind of block offer.
     sparse : bool
         Whether the rows of a block are `SparseRows`, which are best not made dense.
+    on_device, streams : bool
+        Whether the rows are on a device, or are sent there block by block.
     """
 
     layout: Layout
@@ -67,6 +69,8 @@ class BlockSource(ABC):
     remembers: bool = False
     operations: frozenset[str] = OPERATIONS
     sparse: bool = False
+    on_device: bool = False
+    streams: bool = False
     _memory: Sequence[RowMemory] | None = None  # one per block; None means all are empty
 
     @property

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwkmeans._core import kernels_for
+from fwkmeans._core.compiled import description_of
 from fwkmeans._core.functions import summarize
 from fwkmeans._core.twin import Moments, Summary
 from fwkmeans.typing import (
@@ -130,7 +131,7 @@ def describe(source: Source) -> tuple[Description, Faults]:
         assert isinstance(summary, Summary)
     faults, layout = _faults(moments), source.layout
     if layout.is_numeric:
-        table = Description.of_numbers(moments.n_rows, moments.mass, summary, layout, source.gaps)
+        table = description_of(moments.n_rows, moments.mass, summary, layout, source.gaps)
         return table, faults
     none = np.zeros(layout.categorical.size)
     mean, scatter, minimum, maximum = (layout.features(one, none) for one in summary[:4])

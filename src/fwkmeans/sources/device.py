@@ -43,6 +43,7 @@ class DeviceSource(BlockSource):
     """
 
     resident = True
+    on_device = True
     n_blocks = 1
     n_threads = 1
 
@@ -93,6 +94,7 @@ class StreamedSource(BlockSource):
     """
 
     resident = False
+    streams = True
     operations = OPERATIONS
 
     def __init__(self, source: BlockSource, device: Any, block_bytes: int = 256 * 2**20) -> None:

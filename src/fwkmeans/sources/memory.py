@@ -11,6 +11,13 @@ from fwkmeans._tabular.layout import Layout, numeric_layout
 from fwkmeans.sources.base import BlockSource, on_block
 from fwkmeans.typing import Block, FloatArray, LabelArray, Part, Reduction, RowArray, Whole
 
+_PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+def is_plain(X: Any) -> bool:
+    """Tell whether scikit-learn's validation would return X as it is; it takes a while."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype in _PLAIN
+
 
 def in_whole_steps(rows: RowArray) -> RowArray:
     """Return the rows, copied only if cells are not at whole multiples of their size in memory.
@@ -107,8 +114,10 @@ class MemorySource(BlockSource):
 
     def reduce(self, reduction: Reduction[Part, Whole]) -> Whole:
         """Return the result of a reduction; the new row memory is dropped."""
-        (known,) = self._memory or ({},)
-        return reduction.finish(on_block(reduction, self.blocks()[0], known)[0])
+        (block,), (known,) = self.blocks(), self._memory or ({},)
+        if not known and len(block.rows):  # the usual case: nothing replaces its weights
+            return reduction.finish(reduction.on_block(block, known)[0])
+        return reduction.finish(on_block(reduction, block, known)[0])
 
     def mapped(self, transform: Callable[[RowArray], RowArray]) -> Self:
         """Return the source with a function applied to the rows, which are copied."""

@@ -44,6 +44,8 @@ class WeightRule(BaseEstimator, ABC):
         Whether the rule looks at the scatter of the table after `bind` and `initial`. If not,
         starts whose dissimilarities have different exponents, and so different scatters, may run
         in one batch.
+    weighs_groups : bool
+        Whether `groups` of features have weights, by which those of the features are multiplied.
     operations : tuple of str
         Operations that `observe` needs from the kernels of the rows, beside the usual ones.
 
@@ -68,6 +70,7 @@ class WeightRule(BaseEstimator, ABC):
     monotone: bool = False
     memoryless: bool = False
     uses_scatter: bool = True
+    weighs_groups: bool = False
     operations: tuple[str, ...] = ()
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}  # what each parameter may be

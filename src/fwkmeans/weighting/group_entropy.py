@@ -53,6 +53,7 @@ class GroupEntropyWeights(WeightRule):
     """
 
     uses_scatter = False
+    weighs_groups = True
     monotone = True
 
     _constraints: ClassVar = {

@@ -97,6 +97,7 @@ class StressWeights(WeightRule):
     """
 
     shared = True
+    weighs_groups = True
     monotone = True
     operations = ("cross_products",)
 
