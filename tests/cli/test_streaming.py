@@ -223,12 +223,12 @@ def test_progress_is_told_by_passes_and_rows(run, table, monkeypatch):
     from fwkmeans.cli import progress
 
     heard = []
-    hearing = progress._hearing
+    hearing = progress.hearing
 
     def listening(show):
         return hearing(lambda text: (heard.append(text), show(text)))
 
-    monkeypatch.setattr(progress, "_hearing", listening)
+    monkeypatch.setattr(progress, "hearing", listening)
     table.to_csv("table.csv", index=False)
     run("fit", "table.csv", *FIT, "--stream")
     assert "pass 1: 200 of 900 rows" in heard
