@@ -2557,6 +2557,56 @@ among(
     ),
 )
 among(
+    "reports/descriptions.py",
+    (
+        "claim-of-the-wrong-value",
+        "wrong group",
+        "two, own, others = two[::-1], 1.0 - own, 1.0 - others",
+        "two, own, others = two, 1.0 - own, 1.0 - others",
+        "tests/reports/test_claims.py",
+    ),
+)
+among(
+    "reports/merges.py",
+    (
+        "merges-centers-not-by-rows",
+        "forgotten factor",
+        "(masses[a] * centers[a] + masses[b] * centers[b]) / both",
+        "(centers[a] + centers[b]) / 2",
+        "tests/reports/test_merges.py",
+    ),
+)
+among(
+    "reports/rules.py",
+    (
+        "rules-bound-beyond-its-neighbors",
+        "off by one",
+        "if low < one < high or",
+        "if low - 1 < one < high or",
+        "tests/reports/test_rules.py",
+    ),
+)
+among(
+    "reports/sql.py",
+    (
+        "sql-missing-categories-forgotten",
+        "forgotten case",
+        'return f"({others} OR {cell} IS NULL)" if condition["missing"] else others',
+        "return others",
+        "tests/reports/test_rules.py",
+    ),
+)
+among(
+    "cli/rows.py",
+    (
+        "names-of-clusters-for-groups",
+        "wrong group",
+        "groups = naming.groups[labels]",
+        "groups = labels % len(naming.names)",
+        "tests/cli/test_results.py",
+    ),
+)
+among(
     "cli/compare.py",
     (
         "consensus-clusters-not-matched",

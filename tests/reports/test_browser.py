@@ -5,8 +5,12 @@ from __future__ import annotations
 import itertools
 import shutil
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from fwkmeans import KMeans
+from fwkmeans.reports import summarize, write_report
 from reports.tables import CASES, page_of, summary_of
 
 pytest.importorskip("jinja2")
@@ -156,6 +160,8 @@ def test_report_opens_and_fits(visit, name):
         page.locator("button[data-toggle-all]").click()
     for width in (1280, 1920, 360):
         page.set_viewport_size({"width": width, "height": 740})
+        closed = page.locator("button[data-toggle][aria-expanded=false]:visible")
+        closed.evaluate_all("all => all.forEach((button) => button.click())")
         assert overflow(page) == 0
         edges = page.locator(".scroll:visible").evaluate_all(
             "boxes => boxes.map(box => box.getBoundingClientRect().right)"
@@ -239,24 +245,26 @@ def test_skip_link_is_first_and_works(visit):
 def test_tables_sort_by_pressing_headings(visit):
     page = visit("iris")
     summary = summary_of("iris")
-    table = page.locator("#weights table")
-    weights = {feature["name"]: feature["weight"] for feature in summary["features"]}
-    by_weight = sorted(weights, key=weights.get, reverse=True)
-    assert first_column(table) == by_weight
+    table = page.locator("#columns table")
+    names = [feature["name"] for feature in summary["features"]]
+    assert first_column(table) == names
     heading = table.locator("thead th").first
     assert heading.get_attribute("aria-sort") == "none"
     assert table.locator("thead th").nth(1).get_attribute("aria-sort") == "descending"
     heading.locator("button").click()
-    assert first_column(table) == sorted(by_weight)
+    assert first_column(table) == sorted(names)
     assert heading.get_attribute("aria-sort") == "ascending"
     assert table.locator("thead th").nth(1).get_attribute("aria-sort") == "none"
     heading.locator("button").click()
-    assert first_column(table) == sorted(by_weight, reverse=True)
+    assert first_column(table) == sorted(names, reverse=True)
     assert heading.get_attribute("aria-sort") == "descending"
-    table.locator("thead th").nth(4).locator("button").click()
-    own = summary["clusters"][2]["weights"]
+    table.locator("thead th").nth(2).locator("button").click()
+    weights = {feature["name"]: feature["weight"] for feature in summary["features"]}
+    assert first_column(table) == sorted(sorted(names, reverse=True), key=lambda n: -weights[n])
+    table.locator("thead th").nth(5).locator("button").click()
+    own = summary["clusters"][2]["separation"]
     assert first_column(table) == sorted(own, key=own.get, reverse=True)
-    assert page.locator("#announcer").inner_text() == "Sorted by Cluster 2, descending"
+    assert page.locator("#announcer").inner_text() == "Sorted by Cluster 3, descending"
 
 
 def test_tables_sort_by_keyboard(visit):
@@ -375,7 +383,8 @@ def test_pointing_at_the_map_names_the_row(visit):
     point.hover()
     assert tip.is_visible()
     text = tip.inner_text()
-    assert text.startswith(f"row {at + 1}\nCluster 1\n")
+    name = summary_of("iris")["clusters"][1]["name"]
+    assert text.startswith(f"row {at + 1}\nCluster 2: {name}\n")
     assert "petal_length: 1." in text
     box = tip.bounding_box()
     assert box["x"] >= 0
@@ -406,15 +415,15 @@ def test_the_map_can_be_drawn_by_columns(visit):
 
 def test_long_tables_begin_short_and_can_be_shown_whole(visit):
     page = visit("many_features")
-    rows = page.locator("#separation-table tbody tr")
+    rows = page.locator("#columns-table tbody tr")
     assert rows.count() == 80
-    assert page.locator("#separation-table tbody tr:visible").count() == 10
-    button = page.locator("button[data-more=separation-table]")
+    assert page.locator("#columns-table tbody tr:visible").count() == 10
+    button = page.locator("button[data-more=columns-table]")
     assert button.inner_text() == "Show all 80 columns"
-    page.locator("#separation-table thead button").first.click()
-    assert page.locator("#separation-table tbody tr:visible").count() == 10
+    page.locator("#columns-table thead button").first.click()
+    assert page.locator("#columns-table tbody tr:visible").count() == 10
     button.click()
-    assert page.locator("#separation-table tbody tr:visible").count() == 80
+    assert page.locator("#columns-table tbody tr:visible").count() == 80
     assert button.get_attribute("aria-expanded") == "true"
     page.emulate_media(media="print")
     button = page.locator("button[data-more=pairs-table]")
@@ -423,7 +432,8 @@ def test_long_tables_begin_short_and_can_be_shown_whole(visit):
 
 def test_tables_that_do_not_fit_say_so(visit):
     page = visit("iris", width=360, height=740)
-    note = "getComputedStyle(document.querySelector('#separation .scroll'), '::before').content"
+    note = "getComputedStyle(document.querySelector('#columns .scroll'), '::before').content"
+    page.locator("button[data-toggle=columns-part]").click()
     assert "scroll sideways" in page.evaluate(note)
     page.set_viewport_size({"width": 1280, "height": 740})
     page.wait_for_function(f"{note} === 'none'")
@@ -468,6 +478,28 @@ def test_code_in_names_stays_text(visit):
     assert page.locator("h1").inner_text() == "<script>alert(1)</script> & co"
     assert page.locator("script:not([type])").count() == 1
     assert page.locator("main b, main i").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_ten_clusters_fold_on_a_phone(browser, tmp_path, scheme):
+    rng = np.random.default_rng(0)
+    names = ["flipper_length_mm", "body_mass_g", *(f"column_{i}" for i in range(12))]
+    rows = np.repeat(9 * rng.normal(size=(10, 14)), 30, axis=0) + rng.normal(size=(300, 14))
+    X = pd.DataFrame(rows, columns=names)
+    path = tmp_path / "r.html"
+    write_report(summarize(KMeans(10, random_state=0).fit(X), X, draws=2), path)
+    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert page.evaluate("document.documentElement.scrollHeight") < 6000
+    assert overflow(page) == 0
+    page.locator("nav a[href='#trust']").click()  # a link unfolds what it leads to
+    page.locator("#trust-table").wait_for()
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.locator("#map-picture").wait_for()  # nothing stays folded where there is room
+    tops = page.locator(".card").evaluate_all("all => all.map(c => Math.round(c.offsetTop))")
+    assert tops.count(tops[-1]) > 1  # no card is alone in its row
+    context.close()
 
 
 def test_targets_are_large_enough_for_fingers(visit):

@@ -30,6 +30,8 @@ PROFILE_ROWS, LEAST_PROFILE, MOST_PROFILE = 480, 10, 40
 MOST_OVERVIEW, LEAST_SHOWN = 7, 0.05
 #: Parameters that say how a run was done rather than what it is.
 _TECHNICAL = ("n_jobs", "verbose")
+#: Clusters up to which all is shown of each, where there is room.
+MOST_OPEN = 12
 #: Rows of a long table that a script shows before one asks for all.
 MOST_SHOWN = 10
 #: Rows that a table may have without being cut.
@@ -95,6 +97,7 @@ def render(summary: dict[str, Any]) -> str:
         sign_of=sign_of,
         most=MOST_SHOWN,
         longest=LONGEST,
+        most_open=MOST_OPEN,
     )
 
 
