@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from fwkmeans.typing import BlockReduction
 
-class Put:
+
+class Put(BlockReduction):
     """Reduction that puts an array beside the blocks, cut along its axis of rows."""
 
     def __init__(self, name, values, axis):
@@ -12,12 +14,6 @@ class Put:
     def on_block(self, block, memory):
         here = np.arange(block.first_row, block.first_row + len(block.rows))
         return None, {**memory, self.name: np.take(self.values, here, axis=self.axis)}
-
-    def join(self, before, after):
-        pass
-
-    def finish(self, whole):
-        pass
 
 
 def with_labels(source, labels):

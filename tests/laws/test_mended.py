@@ -24,7 +24,7 @@ from fwkmeans.estimators import ALGORITHMS
 from fwkmeans.preprocessing import TableEncoder
 from fwkmeans.selection import sweep
 from fwkmeans.sources import BlockSource, ChunkedSource, MemorySource
-from fwkmeans.typing import Block, Layout, Statistics
+from fwkmeans.typing import Block, BlockReduction, Layout, Statistics
 from fwkmeans.weighting import UniformWeights
 from laws.configurations import assert_identical, make_rows
 
@@ -97,16 +97,10 @@ def test_labels_of_a_large_file_leave_memory(rng, tmp_path):
     np.testing.assert_array_equal(model.labels_, expected.labels_)
 
 
-class _Labels:
+class _Labels(BlockReduction):
     def on_block(self, block, memory):
         here = np.arange(block.first_row, block.first_row + len(block.rows), dtype=np.int32)
         return None, {"labels": here[None]}
-
-    def join(self, before, after):
-        pass
-
-    def finish(self, whole):
-        pass
 
 
 # ---- batches ------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ template <class T> constexpr Kernels<T> table_of() {
                 pack_rows<T>},
         {label<T>, label_in_single<T>, label_packed<T>, label_by_bounds<T>, measure<T>, farthest<T>,
             farthest_by_bounds<T>, distances<T>},
-        {label_and_sum<T>, label_and_sum_changes<T>, label_by_bounds_and_sum<T>, sum_known<T>,
+        {label_and_sum<T>, label_and_sum_changes<T>, label_by_bounds_and_sum<T>, sum_known<T>, sort,
             sum_clusters<T>},
         {slopes<T>, powers<T>, roots_bytes, roots<T>, describe<T>, observed<T>, seeding_rows,
             pack_for_seeding, nearest_candidates},

@@ -42,6 +42,25 @@ template <class T> struct Start : StartNumbers, StartCategories {
                 if (levels[v] >= 0) d += costs[cluster * n_levels + levels[v]];
         return d;
     }
+    // use(i, d) for each of n rows row(i) and their clusters cluster(i), without categories.
+    template <class Row, class Cluster, class Use>
+    void each(index n, Row row, Cluster cluster, Use use) const {
+        constexpr int N = 4;
+        with_kind(p, [&](auto kind) {
+            for (index first = 0; first < n; first += N) {
+                const T* rows[N];
+                const double *center[N], *weight[N];
+                double d[N];
+                for (index r = 0; r < N; ++r) {
+                    const index i = first + r < n ? first + r : first, j = cluster(i);
+                    rows[r] = row(i);
+                    center[r] = centers + j * m, weight[r] = weights + j * weight_stride;
+                }
+                dissimilarities<T, decltype(kind)::value, N>(rows, center, weight, m, p, d);
+                for (index r = 0; r < N && first + r < n; ++r) use(first + r, d[r]);
+            }
+        });
+    }
     // The same where squares or powers overflow: d / unit^p. A weight of zero leaves a feature out,
     // and in a large unit categories do not matter.
     double in_units(const T* row, const std::int32_t* levels, index cluster, double unit) const {
@@ -120,6 +139,10 @@ template <class T> struct Start : StartNumbers, StartCategories {
             if (unit <= 1) d += offsets[j];
             if (d < best) best = d, label = j;
         };
+        if (unit == 0 && !costs && !divide) {
+            each(k, [&](index) { return row; }, [](index j) { return j; }, race);
+            return label;
+        }
         for (index j = 0; j < k; ++j) {
             double d = unit > 0 ? in_units(row, levels, j, unit) : (*this)(row, levels, j);
             if (divide) {

@@ -172,13 +172,20 @@ double measure(
     const bool largest = exactly.p == __builtin_inf();
     double sum = 0;
     for_each_block(table, part, block, [&] {
-        for (index i = 0; i < block.n_rows; ++i) {
-            const index row = block.first + i, own = labels[row];
-            if (!table.weighs(row)) continue;  // such a row may be infinitely far
-            const double s = table.sample_weight ? table.sample_weight[row] : 1;
-            const double d = exactly(block.row(i), block.levels_of(i), own) + exactly.offsets[own];
+        const std::int32_t* own = labels + block.first;
+        const auto add = [&](index i, double d) {
+            if (!table.weighs(block.first + i)) return;  // such a row may be infinitely far
+            const double s = table.sample_weight ? table.sample_weight[block.first + i] : 1;
+            d += exactly.offsets[own[i]];
             sum = !largest ? sum + s * d : d > sum ? d : sum;
-        }
+        };
+        if (exactly.costs)
+            for (index i = 0; i < block.n_rows; ++i)
+                add(i, exactly(block.row(i), block.levels_of(i), own[i]));
+        else
+            exactly.each(
+                block.n_rows, [&](index i) { return block.row(i); },
+                [&](index i) { return index(own[i]); }, add);
     });
     return sum;
 }

@@ -54,28 +54,43 @@ template <Power P, class Number> inline Number gather(Number sum, Number term) {
     return sum + term;
 }
 
-// sum_v w |y - c|^p over the cells that are there, in an order that depends on m alone.
-template <class T, Power P>
-double dissimilarity(const T* row, const double* center, const double* weight, index m, double p) {
+// sum_v w |y - c|^p over the cells that are there, in an order that depends on m alone; of N rows
+// with their centers and weights, whose sums do not wait for one another.
+template <class T, Power P, int N>
+void dissimilarities(const T* const* row, const double* const* center, const double* const* weight,
+    index m, double p, double* d) {
     using D = Vector<double, 4>;
     using One = Vector<double, 1>;
-    D sums = {};
+    D sums[N] = {};
+    double tails[N] = {};
     index v = 0;
-    for (; v + 4 <= m; v += 4) {
-        const auto y = __builtin_convertvector(load<Vector<T, 4>>(row + v), D);
-        const D t = y - load<D>(center + v), there = y == y ? t : D{};
-        sums = gather<P>(sums, load<D>(weight + v) * measure<P, 4>(there, p));
+    for (; v + 4 <= m; v += 4)
+        for (int r = 0; r < N; ++r) {
+            const D y = load_wide<T, 4>(row[r] + v), t = y - load<D>(center[r] + v);
+            const D there = y == y ? t : D{};
+            sums[r] = gather<P>(sums[r], load<D>(weight[r] + v) * measure<P, 4>(there, p));
+        }
+    for (; v < m; ++v)
+        for (int r = 0; r < N; ++r) {
+            const double y = double(load<T>(row[r] + v)), t = y == y ? y - center[r][v] : 0;
+            tails[r] = gather<P>(tails[r], weight[r][v] * measure<P, 1>(One{t}, p)[0]);
+        }
+    for (int r = 0; r < N; ++r) {
+        double lanes[4];  // of a vector in memory they would keep all of its sums there
+        store(lanes, sums[r]);
+        if constexpr (P == Power::largest) {
+            for (int j = 0; j < 4; ++j) tails[r] = gather<P>(tails[r], lanes[j]);
+            d[r] = tails[r];
+        } else {
+            d[r] = ((lanes[0] + lanes[2]) + (lanes[1] + lanes[3])) + tails[r];
+        }
     }
-    double tail = 0;
-    for (; v < m; ++v) {
-        const double y = double(load<T>(row + v)), t = y == y ? y - center[v] : 0;
-        tail = gather<P>(tail, weight[v] * measure<P, 1>(One{t}, p)[0]);
-    }
-    if constexpr (P == Power::largest) {
-        for (int j = 0; j < 4; ++j) tail = gather<P>(tail, sums[j]);
-        return tail;
-    }
-    return ((sums[0] + sums[2]) + (sums[1] + sums[3])) + tail;
+}
+template <class T, Power P>
+double dissimilarity(const T* row, const double* center, const double* weight, index m, double p) {
+    double d;
+    dissimilarities<T, P, 1>(&row, &center, &weight, m, p, &d);
+    return d;
 }
 
 // One panel of WIDE rows, L features at a time; the last L overlap rather than read on.

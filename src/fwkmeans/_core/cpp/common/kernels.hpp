@@ -230,8 +230,11 @@ template <class T> struct SumKernels {
         const char* prepared, bool single, const LastLabels&, const Bounds&, const Sums&);
     void (*sum_known)(
         const Rows<T>&, const Part&, const Starts&, const std::int32_t* labels, const Sums&);
-    // The same for clusters [first, last): rows of cluster j are order[position[j]] to
-    // order[position[j + 1]]. Columns of the rows must be contiguous.
+    // The n rows in the order of their labels: those of cluster j are order[position[j]] to
+    // order[position[j + 1]]. The order must have room for a vector more.
+    void (*sort)(const std::int32_t* labels, index n, index n_clusters, std::int32_t* order,
+        std::int32_t* position);
+    // Sums of clusters [first, last) by that. Columns of the rows must be contiguous.
     void (*sum_clusters)(const Rows<T>&, const Starts&, std::int32_t* order, std::int32_t* position,
         index first, index last, const Sums&);
 };

@@ -250,11 +250,9 @@ template <class T> class Passes {
     }
     void sum_clusters(const Starts& starts, const std::int32_t* labels) {
         const index n = problem_.rows.n_rows;
-        order_.resize(n);
-        position_.assign(k_ + 2, 0);
-        for (index i = 0; i < n; ++i) ++position_[labels[i] + 2];
-        for (index j = 2; j <= k_ + 1; ++j) position_[j] += position_[j - 1];
-        for (index i = 0; i < n; ++i) order_[position_[labels[i] + 1]++] = std::int32_t(i);
+        order_.resize(n + PIECE);
+        position_.resize(k_ + 1);
+        kernels<T>().sort(labels, n, k_, order_.data(), position_.data());
         crew_.share(k_, 2 * n * m_, [&](index first, index last) {
             sums_.clear_clusters(first, last);
             kernels<T>().sum_clusters(

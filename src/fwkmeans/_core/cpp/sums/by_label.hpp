@@ -297,6 +297,13 @@ void sum_known(const Rows<T>& table, const Part& part, const Starts& starts,
         table, part, block, [&] { sum_all(table, block, starts, 0, labels + block.first, out); });
 }
 
+inline void sort(
+    const std::int32_t* labels, index n, index k, std::int32_t* order, std::int32_t* position) {
+    Scratch<double> block(nullptr, 1, k, false, false);
+    block.order = order, block.position = position;
+    sort_by_label(block, k, labels, n, false);
+}
+
 template <class T>
 void sum_clusters(const Rows<T>& table, const Starts& starts, std::int32_t* order,
     std::int32_t* position, index first, index last, const Sums& out) {

@@ -5,8 +5,10 @@
 namespace fwk { namespace FWK_ISA { namespace {
 
 // N vectors of L features from v on, over the rows of a block, with everything held in registers.
-template <class T, int L, int N, bool WEIGHTED>
-void describe_features(const Scratch<T>& block, const double* sample_weight, index v,
+// Of FINITE cells without weights there is less to look at; false, and nothing is written, if a
+// cell is not finite after all, or squares overflow.
+template <class T, int L, int N, bool WEIGHTED, bool FINITE>
+bool describe_features(const Scratch<T>& block, const double* sample_weight, index v,
     const double* reference, const Moments& out) {
     using D = Vector<double, L>;
     const D one = D{} + 1.0;
@@ -17,51 +19,67 @@ void describe_features(const Scratch<T>& block, const double* sample_weight, ind
         origin[c] = load<D>(reference + at), sum[c] = load<D>(out.sums + at);
         square[c] = load<D>(out.squares + at), observed[c] = load<D>(out.observed + at);
         minimum[c] = load<D>(out.minimum + at), maximum[c] = load<D>(out.maximum + at);
+        if (FINITE) observed[c] += double(block.n_rows);
     }
     for (index i = 0; i < block.n_rows; ++i) {
         const double s = WEIGHTED ? sample_weight[i] : 1;
         for (int c = 0; c < N; ++c) {
-            const D y = load_wide<T, L>(block.row(i) + v + c * L), t = y == y ? y - origin[c] : D{};
-            odd[c] += y - y == D{} ? D{} : one;
-            missing[c] += y == y ? D{} : one;
+            const D y = load_wide<T, L>(block.row(i) + v + c * L);
+            const D t = FINITE ? y - origin[c] : (y == y ? y - origin[c] : D{});
+            if (!FINITE) odd[c] += y - y == D{} ? D{} : one, missing[c] += y == y ? D{} : one;
             if (WEIGHTED && !(s > 0)) continue;
             const D st = WEIGHTED ? t * s : t;
-            observed[c] += y == y ? D{} + s : D{};
+            if (!FINITE) observed[c] += y == y ? D{} + s : D{};
             sum[c] += st;
             square[c] += st * t;
             minimum[c] = y < minimum[c] ? y : minimum[c];
             maximum[c] = y > maximum[c] ? y : maximum[c];
         }
     }
+    D nothing = {};  // NaN where a cell was not finite
+    for (int c = 0; c < N; ++c) nothing += square[c] * 0.0;
+    for (int j = 0; j < L; ++j)
+        if (FINITE && !(nothing[j] == 0)) return false;
     for (int c = 0; c < N; ++c) {
         const index at = v + c * L;
         store(out.sums + at, sum[c]), store(out.squares + at, square[c]);
         store(out.observed + at, observed[c]);
         store(out.minimum + at, minimum[c]), store(out.maximum + at, maximum[c]);
-        for (int j = 0; j < L; ++j) {
+        for (int j = 0; j < L && !FINITE; ++j) {
             out.nonfinite[at + j] += std::int64_t(odd[c][j]);
             out.missing[at + j] += std::int64_t(missing[c][j]);
         }
     }
+    return true;
+}
+template <class T, int L, int N, bool WEIGHTED>
+void describe_some(const Scratch<T>& block, const double* sample_weight, index& v,
+    const double* reference, const Moments& out) {
+    std::int64_t known = WEIGHTED;  // where cells were not finite before, others will not be
+    for (int j = 0; j < L * N; ++j) known += out.nonfinite[v + j];
+    if (known > 0 || !describe_features<T, L, N, false, true>(block, nullptr, v, reference, out))
+        for (int c = 0; c < N; ++c)
+            describe_features<T, L, 1, WEIGHTED, false>(
+                block, sample_weight, v + c * L, reference, out);
+    v += L * N;
 }
 
 template <class T, bool WEIGHTED>
 void describe_block(const Scratch<T>& block, const double* sample_weight, index m,
     const double* reference, const Moments& out) {
-    constexpr int L = WIDTH<double>, N = BYTES == 64 ? 2 : 1;
+    constexpr int L = WIDTH<double>, N = 4;
     index v = 0;
-    for (; v + N * L <= m; v += N * L) {
+    while (v + N * L <= m) {
         fetch_ahead(block, v, v + N * L, m);
-        describe_features<T, L, N, WEIGHTED>(block, sample_weight, v, reference, out);
+        describe_some<T, L, N, WEIGHTED>(block, sample_weight, v, reference, out);
     }
     fetch_ahead(block, v, m, m);
-    for (; v + L <= m; v += L)
-        describe_features<T, L, 1, WEIGHTED>(block, sample_weight, v, reference, out);
+    while (v + L <= m) describe_some<T, L, 1, WEIGHTED>(block, sample_weight, v, reference, out);
     if (L > 4 && v + 4 <= m)
-        describe_features<T, 4, 1, WEIGHTED>(block, sample_weight, v, reference, out), v += 4;
+        describe_some<T, 4, 1, WEIGHTED>(block, sample_weight, v, reference, out);
     if (L > 2 && v + 2 <= m)
-        describe_features<T, 2, 1, WEIGHTED>(block, sample_weight, v, reference, out), v += 2;
-    if (v < m) describe_features<T, 1, 1, WEIGHTED>(block, sample_weight, v, reference, out);
+        describe_some<T, 2, 1, WEIGHTED>(block, sample_weight, v, reference, out);
+    if (v < m) describe_some<T, 1, 1, WEIGHTED>(block, sample_weight, v, reference, out);
 }
 
 template <class T>
