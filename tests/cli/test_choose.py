@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import silhouette_score
 
 from fwkmeans import AutoKMeans, KMeans
-from fwkmeans.cli.numbers import best_of, decide_auto, say_votes, some_rows, vote
+from fwkmeans.cli.numbers import best_of, ceiling, decide_auto, say_votes, some_rows, vote
 from fwkmeans.datasets import load_uci
 from fwkmeans.preprocessing import RangeStandardizer
 
@@ -87,12 +87,32 @@ def test_a_gap_that_still_rises_prefers_no_number():
     assert told == "silhouette prefers 2, gap prefers none, as it still rises at 3"
 
 
-@pytest.mark.parametrize(
-    ("clusters", "number"), [("auto", 3), ((2, 8), 3), ((4, 8), 4), ((2, 2), 2), ((9, 12), 9)]
-)
-def test_ranges_bound_the_number_that_auto_k_means_finds(clusters, number):
-    options = type("Options", (), {"clusters": clusters})
-    assert decide_auto({1: 0.0, 2: 5.0, 3: 9.0, 4: 8.0, 5: 7.0}, options).n_clusters == number
+def test_every_number_of_a_range_is_tried_and_the_largest_is_called_the_most(run, iris_path):
+    arguments = ("fit", iris_path, "--drop", "class", "--draws", 0)
+    found = run(*arguments, "-k", "15:17", "--json").json["number"]
+    assert list(found["scores"]["criterion"]) == ["15", "16", "17"]
+    best = max(found["scores"]["criterion"], key=found["scores"]["criterion"].get)
+    assert found["chosen"] == int(best)
+    text = run(*arguments, "-k", "15:17").out
+    assert f"is highest for {best} clusters\nof 15 to 17; next come" in text
+    assert f"iris.csv: 150 rows, 4 columns, {best} clusters by AutoKMeans" in text
+
+
+def test_a_ceiling_is_said():
+    assert "5 is the most that was tried" in decide_auto({2: 1.0, 3: 2.0, 5: 9.0}).lines[2]
+    assert decide_auto({2: 1.0, 3: 2.0, 5: 9.0}).lines[1].startswith("of 3 numbers from 2 to 5;")
+    assert len(decide_auto({2: 1.0, 3: 9.0, 4: 2.0}).lines) == 2
+    assert ceiling(4, [4]) == []
+
+
+def test_a_flat_or_negative_gap_does_not_vote():
+    below = {2: -0.43, 3: -0.2, 4: -0.5}
+    flat = {2: 0.30, 3: 0.32, 4: 0.31}
+    assert best_of("gap", below) is None
+    assert best_of("gap", flat) is None
+    assert best_of("gap", {2: 0.1, 3: 0.32, 4: 0.31}) == 3
+    assert say_votes({}, below).endswith("there is no less scatter than in tables without clusters")
+    assert say_votes({}, flat).endswith("it is about the same for all numbers")
 
 
 def test_rows_are_filled_as_the_encoder_fills_them():

@@ -526,3 +526,24 @@ def test_rows_of_weight_zero_may_be_anywhere(far, rng):
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0, rtol=1e-9)
     assert not np.isnan(model.transform(X)).any()
+
+
+def test_all_numbers_of_a_range_are_tried(tmp_path):
+    X = load_uci("iris").data
+    model = AutoKMeans((4, 6)).fit(X)
+    assert list(model.criteria_) == [4, 5, 6]
+    assert model.n_clusters_ == max(model.criteria_, key=model.criteria_.get)
+    free = AutoKMeans().fit(X)
+    assert [free.criteria_[n] for n in (4, 5, 6)] == list(model.criteria_.values())
+    save_model(model, tmp_path / "m.fwk")
+    again = load_model(tmp_path / "m.fwk")
+    assert again.n_clusters == (4, 6)
+    np.testing.assert_array_equal(again.predict(X), model.labels_)
+    with pytest.raises(ValueError, match=r"n_clusters=\(4, 6\)\. Ask for fewer"):
+        AutoKMeans((4, 6)).fit(X[:3])
+
+
+@pytest.mark.parametrize("numbers", [(6, 4), (0, 2), (2,), (2.0, 3), (True, 3)])
+def test_a_range_that_is_none_is_refused(numbers):
+    with pytest.raises(ValueError, match="lowest, highest"):
+        AutoKMeans(numbers).fit(np.eye(9))

@@ -2409,7 +2409,7 @@ among(
 among(
     "estimators/auto.py",
     ("auto-last-of-near", "swapped", "max() - CLOSE))[0]", "max() - CLOSE))[-1]"),
-    ("auto-no-votes", "forgotten", "+= self._starts.by_kmeans(n_clusters)", "+= []"),
+    ("auto-no-votes", "forgotten", "else self._starts.by_kmeans(n_clusters)", "else []"),
 )
 among(
     "_mixture/parameters.py",
@@ -2604,6 +2604,16 @@ among(
         "groups = naming.groups[labels]",
         "groups = labels % len(naming.names)",
         "tests/cli/test_results.py",
+    ),
+)
+among(
+    "cli/numbers.py",
+    (
+        "flat-gaps-vote",
+        "forgotten case",
+        "best - min(scores.values()) < FLAT",
+        "best - min(scores.values()) < 0",
+        "tests/cli/test_choose.py",
     ),
 )
 among(

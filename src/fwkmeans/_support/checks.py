@@ -120,6 +120,15 @@ def several(words: str) -> Constraint:
 BOOLEAN = Constraint(lambda value: isinstance(value, (bool, np.bool_)), ("True", "False"))
 CALLABLE = Constraint(callable, ("a callable",))
 MAPPING = Constraint(lambda value: isinstance(value, Mapping), ("a mapping",))
+SOME_NUMBERS = Constraint(
+    lambda value: (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and all(_is_integer(one) for one in value)
+        and 1 <= value[0] <= value[1]
+    ),
+    ("(lowest, highest) with 1 <= lowest <= highest",),
+)
 NONE = Constraint(lambda value: value is None, ("None",))
 
 JOBS = NONE | Constraint(

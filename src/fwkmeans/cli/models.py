@@ -157,7 +157,9 @@ def build(choice: Choice, options: FitOptions, features: Any, n_missing: int) ->
         if "n_init" not in known:
             raise InputError(f"{choice.name} draws nothing at random, so --starts says nothing.")
         parameters["n_init"] = options.starts
-    n_clusters = options.clusters if isinstance(options.clusters, int) else None
+    searched = choice.name == AUTO and isinstance(options.clusters, tuple)
+    given = searched or isinstance(options.clusters, int)
+    n_clusters = options.clusters if given else None
     encoder = TableEncoder(
         categorical="keep" if "categorical_features" in known else "onehot",
         impute=impute,

@@ -22,6 +22,8 @@ MOST_ROWS = 1000
 N_REFERENCES, N_DRAWS = 5, 5
 #: A number of clusters is as stable as the most stable one if it is within this.
 AS_STABLE = 0.05
+#: Gaps that differ by less are about the same: so is the scatter, to 5 %.
+FLAT = 0.05
 
 #: Criteria as they are called in sentences.
 TITLES = {
@@ -104,11 +106,23 @@ def best_of(name: str, scores: Mapping[int, float]) -> int | None:
     if not scores:
         return None
     best = max(scores.values())
-    if name == "gap" and len(scores) > 1 and scores[max(scores)] == best:
-        return None  # it still rises: more clusters may be enough, and none of these is known to be
+    if name == "gap" and why_no_gap(scores):
+        return None
     if name == "stability":  # few clusters are more easily stable than many
         return max(k for k, value in scores.items() if value >= best - AS_STABLE)
     return min(k for k, value in scores.items() if value == best)
+
+
+def why_no_gap(scores: Mapping[int, float]) -> str:
+    """Return why the gap prefers no number of clusters; nothing if it prefers one."""
+    best = max(scores.values())
+    if best <= 0:
+        return "there is no less scatter than in tables without clusters"
+    if len(scores) > 1 and scores[max(scores)] == best:  # none of these is known to be enough
+        return f"it still rises at {max(scores)}"
+    if len(scores) > 1 and best - min(scores.values()) < FLAT:
+        return "it is about the same for all numbers"
+    return ""
 
 
 def vote(scores: Mapping[str, Mapping[int, float]]) -> tuple[int, dict[str, int]]:
@@ -134,6 +148,7 @@ def decide(choice: Choice, options: FitOptions, features: Any) -> Decision:
         f"{count(number, 'cluster')}, chosen of {numbers[0]} to {numbers[-1]}: "
         f"{say_votes(votes, scores['gap'])}.",
         f"Silhouette: {_ranked(scores['silhouette'])}.",
+        *ceiling(number, numbers),
     ]
     return Decision(number, lines, scores)
 
@@ -148,7 +163,7 @@ def say_votes(votes: Mapping[str, int], gap: Mapping[int, float]) -> str:
         f"{joined(names)} {'prefers' if len(names) == 1 else 'prefer'} {k}" for k, names in ordered
     ]
     if gap and "gap" not in votes:
-        parts.append(f"gap prefers none, as it still rises at {max(gap)}")
+        parts.append(f"gap prefers none, as {why_no_gap(gap)}")
     return ", ".join(parts)
 
 
@@ -157,26 +172,32 @@ def _ranked(scores: Mapping[int, float], most: int = 4) -> str:
     return ", ".join(f"{scores[k]:.2f} for {k}" for k in ordered)
 
 
-def decide_auto(criteria: Mapping[int, float], options: FitOptions) -> Decision:
+def decide_auto(criteria: Mapping[int, float]) -> Decision:
     """Return the number of clusters by the criterion that `AutoKMeans` computed for several."""
     best = max(criteria, key=lambda k: (criteria[k], -k))
-    inside = best
-    if isinstance(options.clusters, tuple):
-        low, high = options.clusters
-        tried = [k for k in criteria if low <= k <= high]
-        inside = max(tried, key=lambda k: (criteria[k], -k)) if tried else low
     after = sorted((k for k in criteria if k != best), key=lambda k: -criteria[k])[:3]
     behind = [f"{k} ({_difference(criteria[k] - criteria[best])})" for k in after]
     comes = "comes" if len(behind) == 1 else "come"
-    after_best = f"; next {comes} {joined(behind)}." if behind else "."
+    least, most = min(criteria), max(criteria)
+    tried = f"of {least} to {most}"
+    if len(criteria) <= most - least:
+        tried = f"of {len(criteria)} numbers from {least} to {most}"
     lines = [
         f"The criterion (likelihood of the rows less a price for each parameter) is highest for "
         f"{count(best, 'cluster')}",
-        f"of 1 to {max(criteria)}" + after_best,
+        f"{tried}; next {comes} {joined(behind)}." if behind else "(-k).",
+        *ceiling(best, list(criteria)),
     ]
-    if inside != best:
-        lines[1] += f" Of -k {low}:{high} it is highest for {inside}."
-    return Decision(inside, lines, {"criterion": dict(criteria)})
+    return Decision(best, lines, {"criterion": dict(criteria)})
+
+
+def ceiling(number: int, tried: Sequence[int]) -> list[str]:
+    """Return what to say if the largest number that was tried is the best of some."""
+    if len(tried) < 2 or number < max(tried):
+        return []
+    return [
+        f"{number} is the most that was tried; more may be better: see -k {number}:{2 * number}."
+    ]
 
 
 def _difference(below: float) -> str:

@@ -101,12 +101,8 @@ def fit_choice(
         pipeline = build(choice, options, features, chosen.n_missing)
         with working(task):
             rows, warned = fit_and_collect(pipeline, features, fit)
-            found = pipeline[-1].n_clusters_
-            decision = decide_auto(pipeline[-1].criteria_, options)
-            if decision.n_clusters != found:
-                again = options._replace(clusters=decision.n_clusters)
-                pipeline = build(choice, again, features, chosen.n_missing)
-                rows, warned = fit_and_collect(pipeline, features, fit)
+        decision = decide_auto(pipeline[-1].criteria_)
+        found = None if isinstance(options.clusters, tuple) else decision.n_clusters
     else:
         found = None
         with working(f"{choice.name} tries numbers of clusters"):

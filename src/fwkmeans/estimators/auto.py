@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -27,6 +27,7 @@ from fwkmeans._mixture import (
 )
 from fwkmeans._support.agreement import mean_agreement
 from fwkmeans._support.arrays import is_dask
+from fwkmeans._support.checks import NONE, SOME_NUMBERS, integer
 from fwkmeans._support.progress import show_progress
 from fwkmeans._support.threads import one_blas_thread
 from fwkmeans._support.warn import warn_user
@@ -75,8 +76,9 @@ CLOSE = 0.02
 @documented(
     "How much the feature's distribution in the cluster differs from that in the whole table, as a "
     "share of the cluster's total; 0 for noise.",
-    n_clusters="""n_clusters : int or None, default=None
-    Number of clusters; None looks for it.""",
+    n_clusters="""n_clusters : int, tuple or None, default=None
+    Number of clusters; None looks for it, and (lowest, highest) for the best of these numbers, all
+    of which are tried.""",
     handle_unknown="""handle_unknown : {"ignore", "error"}, default="ignore"
     What `predict`, `transform` and `score` do with a category that `fit` has not seen: count it as
     a missing cell, or raise an error.""",
@@ -123,8 +125,8 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
     criterion_ : float
         The criterion of the chosen mixture on the rows it was looked for with; higher is better.
     criteria_ : dict
-        The criterion for every number of clusters that was tried: the first six, those that
-        partitions of a tree promise, and some beside the best.
+        The criterion for every number of clusters that was tried: those that were asked for, or the
+        first six, those that partitions of a tree promise, and some beside the best.
     stopped_ : bool
         Whether larger numbers of clusters might suit the table, but were left out for their cost.
     candidates_ : dict
@@ -223,9 +225,12 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
 
     missing = "ignore"  # a missing cell says nothing; not a parameter
 
+    n_clusters: Any  # a number, the lowest and highest of some, or None
+    _constraints: ClassVar = {"n_clusters": integer(1) | SOME_NUMBERS | NONE}
+
     def __init__(
         self,
-        n_clusters: int | None = None,
+        n_clusters: int | tuple[int, int] | None = None,
         *,
         categorical_features: Any = "from_dtype",
         missing_category: str = "same",
@@ -339,22 +344,24 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         self._check_parameters()
         given = self._opened(X, sample_weight, reset=True, device=device)
         source, description = self._described(given, reset=True)
-        if self.n_clusters is not None and description.n_rows < self.n_clusters:
+        asked = self.n_clusters
+        least = asked[0] if isinstance(asked, tuple) else asked
+        if least is not None and description.n_rows < least:
             raise ValueError(
                 f"n_samples={description.n_rows} (rows with weight) should be >= "
-                f"n_clusters={self.n_clusters}. Ask for fewer clusters."
+                f"n_clusters={asked}. Ask for fewer clusters."
             )
         table = table_of(given.source)
         with show_progress(self.verbose), one_blas_thread(), np.errstate(under="ignore"):
             # one thread: sums are then the same to the bit on any number of cores
             search = _Search(table, self.n_jobs)
-            if search.needs_copies(self.n_clusters):
+            if search.needs_copies(asked):
                 search = _Search(table, self.n_jobs, search.copies.apart())
-            n_clusters = self.n_clusters
-            self.criteria_ = {}
-            self.stopped_ = n_clusters is None and search.promised > MOST_CLUSTERS
-            if n_clusters is None:
-                self.criteria_ = search.criteria(min(MOST_CLUSTERS, search.n_rows))
+            self.criteria_ = search.criteria(asked)
+            self.stopped_ = asked is None and search.promised > MOST_CLUSTERS
+            if isinstance(asked, int | np.integer):
+                n_clusters = int(asked)
+            else:
                 n_clusters = max(self.criteria_, key=lambda n: (self.criteria_[n], -n))
             self.chosen_, self.candidates_ = search.chosen(n_clusters)
             sample, fit = search.on_all_rows(self.chosen_, n_clusters)
@@ -475,7 +482,7 @@ class _Search:
         self._columns: ColumnCuts | None = None
         self._counted: dict[int, LabelArray] = {}
 
-    def needs_copies(self, n_clusters: int | None) -> bool:
+    def needs_copies(self, n_clusters: int | tuple[int, int] | None) -> bool:
         """Tell whether there are no clusters unless many near copies of a column count each.
 
         Three columns or more that say nearly the same may all tell of the clusters. They count as
@@ -483,22 +490,28 @@ class _Search:
         """
         if n_clusters == 1 or (self.copies.apart().near == self.copies.near).all():
             return False
-        if n_clusters is None:
-            criteria = self.criteria(min(MOST_CLUSTERS, self.n_rows))
-            return max(criteria, key=lambda n: (criteria[n], -n)) == 1
-        return self._criterion(n_clusters) <= self._criterion(1)
+        if isinstance(n_clusters, int | np.integer):
+            return self._criterion(int(n_clusters)) <= self._criterion(1)
+        return max(self.criteria(n_clusters).values()) <= self._criterion(1)
 
     @property
     def promised(self) -> int:
         """The number of clusters that cuts of a tree promise, however many these are."""
         return self._cuts.best_numbers()[0]
 
-    def criteria(self, most: int) -> dict[int, float]:
+    def criteria(self, asked: int | tuple[int, int] | None) -> dict[int, float]:
         """Return the criterion of the counting family for numbers of clusters.
 
-        These are the first ones and those that cuts of a tree promise; then those beside the best.
+        If no number is asked for, these are the first ones and those that cuts of a tree promise;
+        then those beside the best. If only one is, there is nothing to compare.
         """
         found: dict[int, float] = {}
+        if isinstance(asked, tuple):
+            least, most = asked
+            return {n: self._criterion(n) for n in range(least, min(most, self.n_rows) + 1)}
+        if asked is not None:
+            return found
+        most = min(MOST_CLUSTERS, self.n_rows)
         numbers = [n for n in (*range(1, LEAST_TRIED + 1), *self._cuts.best_numbers()) if n <= most]
         while numbers:
             for n_clusters in dict.fromkeys(numbers):

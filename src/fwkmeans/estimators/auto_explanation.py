@@ -215,7 +215,7 @@ def _text(
     doubts: list[str],
 ) -> str:
     lines = [f"{count(model.n_clusters_, 'cluster')} from {count(model.n_features_in_, 'column')}."]
-    if model.n_clusters is None:
+    if len(tried) > 1:
         best = sorted(tried, key=lambda row: -float(row["criterion"]))
         after = [
             f"{row['n_clusters']} ({number(row['criterion'] - best[0]['criterion'], 2)})"
