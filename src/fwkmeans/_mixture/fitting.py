@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
 
 from fwkmeans._mixture.blocks import INFINITE
 from fwkmeans._mixture.parameters import Parameters, TailWeights, log_joint, m_step, plan_of
@@ -14,6 +13,7 @@ from fwkmeans._mixture.sample import Sample
 from fwkmeans._mixture.splits import upper_half, used_cells
 from fwkmeans._mixture.structure import SPEC, TIED, VOL, Structure, structure
 from fwkmeans._mixture.trees import is_even
+from fwkmeans._support.agreement import adjusted_rand_score
 from fwkmeans.typing import FloatArray, LabelArray
 
 #: A run ends when the criterion rises by less; of more than so many rows, in proportion to them.
