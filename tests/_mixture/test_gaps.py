@@ -90,7 +90,7 @@ def test_pairs_that_may_not_join_are_apart(rng):
 
 def test_few_rows_and_no_spread_are_no_trouble():
     rows = np.array([[0.0], [0.1], [9.0], [9.1], [9.2], [50.0]])
-    assert n_shapes(rows, np.array([0, 0, 1, 1, 1, 2])) == 3  # one row has no neighbor
-    same = np.repeat([[0.0, 1.0], [5.0, 1.0]], 4, axis=0)
-    assert n_shapes(same, np.repeat([0, 1], 4)) == 2
-    assert n_shapes(np.zeros((8, 2)), np.repeat([0, 1], 4)) == 1
+    assert n_shapes(rows, np.array([0, 0, 1, 1, 1, 2])) == 3
+    labels = np.repeat([0, 1], 12)
+    assert n_shapes(np.array([[0.0, 1.0], [5.0, 1.0]])[labels], labels) == 2
+    assert n_shapes(np.zeros((24, 2)), labels) == 1

@@ -578,6 +578,15 @@ def test_not_everything_is_noise(rng):
     assert set(fit.structure.singles) - {NOISE}
 
 
+def test_rivals_are_what_other_starts_reach(rng):
+    """Four corners of a square, cut from left to right, or from top to bottom."""
+    corner = np.arange(200) % 4
+    numbers = 6 * np.column_stack([corner // 2, corner % 2]) + rng.normal(size=(200, 2))
+    fit = fit_family(sample_of(numbers), [corner // 2, corner % 2], 2, SINGLES)
+    assert_allclose(sorted(rival.agreement for rival in fit.rivals), [0, 1], atol=0.05)
+    assert min(rival.behind for rival in fit.rivals) < 1e-3
+
+
 def test_a_start_that_keeps_its_clusters_is_preferred(rng, monkeypatch):
     """A mixture of higher criterion whose clusters died out does not win."""
     numbers, labels = blobs(rng)

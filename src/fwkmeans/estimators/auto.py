@@ -151,7 +151,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
         sentences. "one cloud": no gap separates the clusters, so one skewed or bent cloud explains
         the table as well; "pieces": there are gaps, but not between some of the clusters, which
         may be pieces of curved shapes; "number", "partition": other numbers of clusters, or other
-        clusters, whose criterion is less than 5 lower; "copies", "one column": a column of
+        clusters, whose criterion is less than 3 lower; "copies", "one column": a column of
         categories, with those that say nearly the same, has more than 80 % of the weight.
     n_features_in_ : int
         Number of features seen during `fit`.

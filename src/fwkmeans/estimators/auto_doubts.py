@@ -12,8 +12,10 @@ from fwkmeans._support.text import count, joined, number, percent, two_decimals
 from fwkmeans.typing import BoolArray, FloatArray, IntArray
 
 #: Units of the criterion by which another answer may be worse and still be nearly as good: the
-#: evidence is then at most 150 to one.
-NEARLY = 5.0
+#: evidence is then at most 20 to one.
+NEARLY = 3.0
+#: Share of the number of clusters by which another one must differ to be worth a word.
+OTHER = 0.1
 #: Agreement from which on two partitions are about the same.
 SAME = 0.8
 #: Share of the weight from which on a column of categories, or near copies of one, decide alone.
@@ -94,7 +96,9 @@ def _deciding_columns(
 def _other_numbers(n_clusters: int, criteria: dict[int, float]) -> Iterator[Doubt]:
     """Yield the other numbers of clusters whose criterion is nearly as high."""
     best = criteria[n_clusters]
-    others = {n: best - value for n, value in criteria.items() if n != n_clusters}
+    others = {
+        n: best - value for n, value in criteria.items() if abs(n - n_clusters) > OTHER * n_clusters
+    }
     near = {n: float(less) for n, less in sorted(others.items()) if less < NEARLY}
     if near:
         yield Doubt("number", {"n_clusters": n_clusters, "behind": near})
