@@ -176,15 +176,23 @@ class Cuts:
         return list(dict.fromkeys(best[i] for i in order))
 
     def best(self, n_clusters: int) -> Cut:
-        """Return the partition of highest score; clusters of their own shape are not tiny."""
+        """Return the partition of highest score.
+
+        Clusters of their own shape must be better than one cluster, and none of them tiny.
+        """
         if n_clusters not in self._best:
             labels, *grown = self.partitions(n_clusters)
             score = self._score_of(n_clusters)
             tried = [Cut(labels, max(score.single, score.tied), False)]
             tried.append(Cut(labels, score.own, True))
             tried += [Cut(one, self.of_shapes[n_clusters], True) for one in grown]
-            even = [cut for cut in tried if not cut.has_shapes or is_even(cut.labels, n_clusters)]
-            self._best[n_clusters] = max(even, key=lambda cut: cut.score)
+            least = max(self._score_of(1))
+            tried = [
+                cut
+                for cut in tried
+                if not cut.has_shapes or (cut.score > least and is_even(cut.labels, n_clusters))
+            ]
+            self._best[n_clusters] = max(tried, key=lambda cut: cut.score)
         return self._best[n_clusters]
 
     def widest(self, n_clusters: int, sample: Sample) -> FloatArray | None:
