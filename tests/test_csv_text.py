@@ -7,7 +7,7 @@ import io
 
 import pandas as pd
 import pyarrow as pa
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fwkmeans._support.csv_text import write_rows
@@ -20,6 +20,7 @@ CELLS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 ODD = st.sampled_from(["\r", "a\rb", "\r\n", "\n", ",", ";", "\t", '"', "", "\ufeff", "NA", " x "])
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # it writes files
 @given(
     rows=st.lists(st.tuples(CELLS | ODD, CELLS | ODD), min_size=1, max_size=6),
     names=st.lists(CELLS | ODD, min_size=2, max_size=2, unique=True),
