@@ -2407,6 +2407,11 @@ among(
     ("mixture-common-of-own", "swapped", "(total + PRIOR_ROWS)\n", "total\n"),
 )
 among(
+    "_mixture/trees.py",
+    ("trees-wide-prior", "forgotten factor", "share = EXPECTED * n_clusters", "share = n_clusters"),
+    ("trees-price-of-own", "forgotten factor", "- n_clusters * shape_price", "- shape_price"),
+)
+among(
     "estimators/auto.py",
     ("auto-last-of-near", "swapped", "max() - CLOSE))[0]", "max() - CLOSE))[-1]"),
     ("auto-no-votes", "forgotten", "else self._starts.by_kmeans(n_clusters)", "else []"),
