@@ -245,7 +245,7 @@ def _claim_of_categories(
     if share and own < 0.5:
         share += f", others {percent(others)}"
     if share:  # in brackets where two numbers would meet
-        share = f" ({share})" if told[-1].isdigit() else f" {share}"
+        share = f" ({share})" if told[-1:].isdigit() else f" {share}"
     says = _truth(shortened(name, 40), categories)
     return {
         "kind": "categories",
