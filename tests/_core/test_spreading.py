@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fwkmeans._core import compiled
 from fwkmeans._core.spreading import _spread_rows_in_python, spread_rows
-
-pytestmark = pytest.mark.skipif(compiled is None, reason="needs the compiled core")
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2, 3, 10])

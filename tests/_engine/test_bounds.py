@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from _engine.test_in_core import _assert_same, _problem, with_gaps
-from fwkmeans._core import compiled, passes
+from fwkmeans._core import passes
 from fwkmeans._engine import alternate, alternate_in_python, statistics
 from fwkmeans._engine.state import assignment_of
 from fwkmeans.typing import WeightContext, Weights
@@ -24,8 +24,6 @@ from fwkmeans.weighting import (
     UniformWeights,
 )
 from hostile_source import HostileSource
-
-pytestmark = pytest.mark.skipif(compiled is None, reason="needs the compiled core")
 
 RULES = [
     UniformWeights(),

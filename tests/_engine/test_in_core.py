@@ -15,7 +15,6 @@ from fwkmeans import (
     KMeans,
     WKMeans,
 )
-from fwkmeans._core import compiled
 from fwkmeans._engine import (
     Recipe,
     alternate,
@@ -38,8 +37,6 @@ from fwkmeans.weighting import (
     SharedPowerWeights,
     UniformWeights,
 )
-
-pytestmark = pytest.mark.skipif(compiled is None, reason="needs the compiled core")
 
 RULES = [
     UniformWeights(),

@@ -124,7 +124,7 @@ def test_standard_output_and_spreadsheets(run, table):
     run("fit", "table.csv", *FIT, "--stream", "--model", "m.fwk")
     done = run("predict", "m.fwk", "table.csv", "--stream", "--distances")
     rows = list(csv.DictReader(done.out.splitlines()))
-    assert list(rows[0]) == ["cluster", "distance_0", "distance_1", "distance_2"]
+    assert list(rows[0]) == ["cluster", "cluster_name", "distance_0", "distance_1", "distance_2"]
     counted = run("predict", "m.fwk", "table.csv", "--stream", "--json", "--out", "o.csv")
     assert counted.json["n_rows"] == N
     assert sum(counted.json["sizes"]) == N

@@ -31,8 +31,6 @@ from fwkmeans.estimators import batches, plan
 from fwkmeans.exceptions import InvalidParameterError
 from fwkmeans.sources import ChunkedSource
 
-pytestmark = pytest.mark.skipif(compiled is None, reason="only with the compiled core")
-
 LAZY = ["centers", "dissimilarities", "estimators", "sources", "weighting"]
 
 MODELS: list[Any] = [

@@ -25,7 +25,7 @@ def test_configurations_have_different_names():
 
 def test_registries_hold_what_the_package_exports():
     exported = {name for name in fwkmeans.__all__ if name[0] != "_"}
-    others = {"FeatureWeightedKMeans", "AutoKMeans", "group_features"}
+    others = {"FeatureWeightedKMeans", "AutoKMeans", "group_features", "describe", "prepare_table"}
     assert exported == {e.__name__ for e in ALGORITHMS.values()} | others
     rules = {
         name

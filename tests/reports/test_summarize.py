@@ -713,7 +713,7 @@ def test_a_search_that_was_stopped_is_told():
 
 @pytest.mark.parametrize("algorithm", [AutoKMeans, KMeans])
 def test_stability_of_tables_of_some_thousand_rows_is_that_of_real_draws(algorithm):
-    X = np.random.default_rng(0).normal(size=(1309, 3)) + np.arange(1309)[:, None] % 3 * [4, 0, 0]
+    X = np.random.default_rng(0).normal(size=(1309, 3)) + np.arange(1309)[:, None] % 3 * [6, 0, 0]
     model = algorithm(3).fit(X)
     found = summarize(model, X)["stability"]
     assert found["n_draws"] == 5

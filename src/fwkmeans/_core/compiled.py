@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-import fwkmeans._core._kernels as _kernels
 from fwkmeans._core.array_kernels import Observed, cross_products, no_labels
 from fwkmeans._core.packed import Numbers
 from fwkmeans._core.twin import Moments, Slopes, Summary
@@ -30,6 +29,15 @@ from fwkmeans.typing import (
     RowArray,
     Statistics,
 )
+
+try:
+    import fwkmeans._core._kernels as _kernels
+except ImportError as error:
+    raise ImportError(
+        f"The compiled core of fwkmeans is missing ({error}). Install a wheel, which needs no "
+        "compiler, or run 'pip install .' in a checkout where a C++ compiler is available."
+    ) from error
+
 
 __all__ = [
     "SEGMENT",

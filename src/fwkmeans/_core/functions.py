@@ -1,9 +1,8 @@
-"""Functions of small arrays, with the bits of the compiled core where there is one.
+"""Functions of small arrays, with the bits of the compiled core.
 
 NumPy has its own exp and log on some processors. Weight rules use these instead, so that the loop
 in the core and the loop in Python give the same weights. The others are several steps of NumPy in
-one call of the core, which counts in fits of small tables; the steps are here, for machines without
-it.
+one call of the core, which counts in fits of small tables.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from fwkmeans.typing import FloatArray
 
 def exp(values: Any) -> FloatArray:
     """Return the exponential of each number."""
-    return np.exp(values) if compiled is None else _apply(compiled.exp, values)
+    return _apply(compiled.exp, values)
 
 
 def log(values: Any) -> FloatArray:
     """Return the natural logarithm of each number."""
-    return np.log(values) if compiled is None else _apply(compiled.log, values)
+    return _apply(compiled.log, values)
 
 
 def _apply(function: Callable[..., None], values: Any) -> FloatArray:
@@ -44,15 +43,8 @@ def sum_x_log_x(values: FloatArray) -> FloatArray:
 
 def largest_share(values: FloatArray) -> float:
     """Return the largest share that one number has of the sum of its row, for numbers >= 0."""
-    if compiled is None:
-        return _largest_share(values)
     share: float = compiled.largest_share(np.ascontiguousarray(values, dtype=np.float64))
     return share
-
-
-def _largest_share(values: FloatArray) -> float:
-    total = values.sum(axis=1)
-    return float((values.max(axis=1)[total > 0] / total[total > 0]).max(initial=0.0))
 
 
 def to_unit(values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -71,41 +63,12 @@ def summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summa
     If the squares cancel, because the reference is an outlier, return the mean alone unless the
     summary is wanted anyway. The arrays of a summary cannot be written: all of a fit shares them.
     """
-    if compiled is None:
-        return _summarize(moments, reference, anyway=anyway)
     parts = (moments.sums, moments.squares, moments.minimum, moments.maximum, moments.observed)
     numbers, varying = np.empty((7, reference.size)), np.empty(reference.size, dtype=np.bool_)
     contiguous = map(np.ascontiguousarray, (*parts, reference))
     found = compiled.summarize(*contiguous, anyway, numbers, varying)
     numbers.flags.writeable = varying.flags.writeable = False
     return Summary._make((*numbers, varying, *found)) if found[0] >= 0 else numbers[0]
-
-
-def _summarize(moments: Moments, reference: FloatArray, *, anyway: bool) -> Summary | FloatArray:
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        drift = moments.sums / moments.observed
-        scatter = np.maximum(moments.squares - moments.sums * drift, 0.0)
-        mean: FloatArray = reference + drift
-        if not anyway and (moments.squares > 100.0 * scatter).any():
-            return mean
-    known = moments.observed > 0  # a column may be missing in all of these rows
-    minimum, maximum = np.where(known, moments.minimum, 0.0), np.where(known, moments.maximum, 0.0)
-    constant = maximum <= minimum
-    mean, scatter = np.where(constant, minimum, mean), np.where(constant, 0.0, scatter)
-    varying, span = maximum > minimum, maximum - minimum
-    varying = varying if varying.any() else np.ones_like(varying)
-    n_varying = int(np.count_nonzero(varying))
-    magnitude = np.maximum(np.abs(minimum), np.abs(maximum))
-    arrays = (mean, scatter, minimum, maximum, span, magnitude, varying / float(n_varying), varying)
-    for array in arrays:
-        array.flags.writeable = False
-    return Summary(
-        *arrays,
-        n_varying,
-        (float(span.min()), float(span.max())),
-        (float(scatter.min()), float(scatter.max())),
-        float(np.add.reduce(scatter)),
-    )
 
 
 def copy_finite(values: FloatArray) -> FloatArray | None:

@@ -21,7 +21,7 @@ def spread_rows(
     differences in double precision, so that another row may come out where rounding decides.
     """
     weights = weights.astype(rows.dtype, copy=False)
-    if compiled is None or issparse(rows):
+    if issparse(rows):
         return _spread_rows_in_python(rows, weights, seeds, n_clusters)
     chosen: IntArray = compiled.spread(rows, weights, seeds, n_clusters, n_threads)
     return chosen

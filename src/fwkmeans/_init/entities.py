@@ -302,10 +302,12 @@ def _centered(numbers: RowArray, dtype: np.dtype[Any], table: Description) -> Ro
 
 def _are_few(source: MemorySource, n_clusters: int) -> bool:
     """Tell whether k-means++ uses all rows, which are complete numbers with equal weights."""
-    n_rows, n_features = source.rows.shape
+    n_rows, n_features = map(int, source.rows.shape)
     plain = source.levels is None and source.sample_weight is None and not source._memory
-    few = n_rows <= max(50 * n_clusters, min(SEEDING_ROWS, SEEDING_BYTES // (8 * n_features)))
-    return plain and few and not source.gaps
+    if not plain or source.gaps:  # a table of categories alone has no column of numbers
+        return False
+    most = max(50 * n_clusters, min(SEEDING_ROWS, SEEDING_BYTES // (8 * n_features)))
+    return n_rows <= most
 
 
 def _for_seeding(entities: Entities, dtype: np.dtype[Any], table: Description) -> RowArray:

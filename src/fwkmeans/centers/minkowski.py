@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from fwkmeans._core import compiled
 from fwkmeans._core.passes import RootsOf, SlopesAt
 from fwkmeans._core.twin import Slopes
 from fwkmeans._support.checks import check_power
@@ -153,7 +152,7 @@ def _midranges(wanted: _Wanted) -> FloatArray:
 def _roots(wanted: _Wanted) -> FloatArray:
     """Return the minimizers for exponents between 1 and infinity."""
     source, before, power, _, far, starts = wanted
-    if compiled is not None and _is_small(source):
+    if _is_small(source):
         return source.reduce(RootsOf(before, power, starts))
     return _searched(wanted._replace(before=_steered(wanted)) if far.any() else wanted)
 

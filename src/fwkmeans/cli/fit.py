@@ -43,7 +43,6 @@ from fwkmeans.cli.rows import MERGED, named, with_clusters
 from fwkmeans.cli.run import Fitted, fit_choice
 from fwkmeans.cli.sizes import Streaming, is_streamed
 from fwkmeans.cli.workbook import profile_rows
-from fwkmeans.reports.printed import result_lines
 
 
 @click.command(
@@ -227,6 +226,8 @@ def fit(
         return
     notes += [one.text for one in warned if not one.is_in_summary]
     beside = out == "-"
+    from fwkmeans.reports.printed import result_lines  # help does not need it
+
     for lines in (fitted.doubts, fitted.reasons):
         for line in [*lines, ""] if lines else []:
             click.echo(line, err=beside)

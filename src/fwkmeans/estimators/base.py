@@ -174,7 +174,7 @@ class BaseFeatureWeightedKMeans(
         return self
 
     def _fit(self, X: Any, sample_weight: Any, device: Any = None) -> None:
-        with silent_overflow():  # what overflows is refused in words later
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # see silent_overflow
             plan = make_plan(self, X, sample_weight, device)
             for name in ("_stream", "n_steps_"):  # of partial_fit
                 self.__dict__.pop(name, None)
