@@ -90,7 +90,8 @@ def compare(
     chosen = read_columns(table, how, roles, name)
     asked = None if isinstance(options.clusters, int) else options
     begin = time.perf_counter()
-    first = fit_choice(choose(AUTO), options, chosen) if _needs_auto(choices, options) else None
+    own = options._replace(starts=None)  # AutoKMeans has no starts
+    first = fit_choice(choose(AUTO), own, chosen) if _needs_auto(choices, options) else None
     seconds = time.perf_counter() - begin
     if not isinstance(options.clusters, int):
         options, said = _with_number(options, first)
