@@ -169,7 +169,7 @@ def _last_pass(known: KnownRows) -> tuple[Any, ...]:
 def take_rows(block: Block, indices: IntArray) -> Entities:
     """See `fwkmeans._core.twin.take_rows`."""
     # indexed, since NumPy's take would copy rows in Fortran order as a whole
-    numbers = block.rows[indices].astype(np.float64)
+    numbers = block.rows[indices].astype(np.float64, copy=False)
     if block.levels is None:
         return Entities(numbers, np.empty((len(indices), 0), dtype=np.int32))
     return Entities(numbers, block.levels[indices])

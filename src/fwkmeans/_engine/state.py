@@ -89,7 +89,10 @@ class Outcome(NamedTuple):
 
     def best(self) -> Run:
         """Return the start with the lowest objective, the first one on ties."""
-        at = first_lowest(self.objective)
+        return self.run(first_lowest(self.objective))
+
+    def run(self, at: int) -> Run:
+        """Return how one of the starts ended."""
         n_iter = int(self.n_iter[at])
         return Run(
             self.centers[at],
@@ -113,3 +116,15 @@ def first_lowest(objective: FloatArray) -> int:
         return 0
     lowest = objective.min()
     return int(np.argmax(objective <= lowest + 1e-12 * abs(lowest)))
+
+
+def lowest(objective: FloatArray, n: int) -> list[int]:
+    """Return the indices of the n lowest objectives, of those equal up to rounding the first ones.
+
+    Objectives that are not finite are left out.
+    """
+    left, found = np.where(np.isfinite(objective), objective, np.inf), list[int]()
+    while len(found) < n and left.min(initial=np.inf) < np.inf:
+        found.append(first_lowest(left))
+        left[found[-1]] = np.inf
+    return found

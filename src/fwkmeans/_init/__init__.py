@@ -1,7 +1,13 @@
 """Initial centers and weights."""
 
 from fwkmeans._init.anomalous import Pattern, anomalous_patterns, anomalous_start
-from fwkmeans._init.entities import random_entities, spread_entities
+from fwkmeans._init.entities import (
+    Candidates,
+    candidates_of,
+    random_entities,
+    spread_entities,
+    times_drawn,
+)
 from fwkmeans._init.seeds import Seeds
 from fwkmeans._init.weights import initial_weights
 
@@ -11,11 +17,14 @@ INITIALIZATIONS = {"k-means++": spread_entities, "random": random_entities}
 
 __all__ = [
     "INITIALIZATIONS",
+    "Candidates",
     "Pattern",
     "Seeds",
     "anomalous_patterns",
     "anomalous_start",
+    "candidates_of",
     "initial_weights",
     "random_entities",
     "spread_entities",
+    "times_drawn",
 ]

@@ -86,7 +86,8 @@ def spread_entities(
         candidates = fetch(numbers)
         weights = candidates.weights
     else:
-        candidates, weights = _candidates(fetch, n_clusters, seeds, numbers)
+        candidates, expected = _candidates(fetch, n_clusters, seeds, numbers)
+        weights = candidates.weights * times_drawn(expected, numbers.size / present.n_rows)
     chosen = _spread(
         candidates.rows, weights, seeds.integers("centers", starts), n_clusters, source
     )
@@ -154,9 +155,9 @@ class _Fetching:
 
 
 def _candidates(
-    fetch: _Fetching, n_clusters: int, seeds: Seeds, numbers: IntArray
+    fetch: _Fetching, n_clusters: int, seeds: Seeds, numbers: IntArray, n_far: int | None = None
 ) -> tuple[_Rows, FloatArray]:
-    r"""Return a sample and rows that are far from another one, with weights as if all were here.
+    r"""Return a sample and rows that are far from another one, and how often to expect each there.
 
     As in k-means|| [1]_, a pass over all blocks draws rows in proportion to :math:`s_i d_i^2`,
     where :math:`d_i` is the distance to the nearest of K centers. Here these are chosen by
@@ -165,8 +166,8 @@ def _candidates(
     clusters that they miss, so that the rows drawn join them for another round. A second term lets
     some rows of every cluster be drawn, be it as small as it may [2]_. All starts share the rounds.
 
-    A row that becomes a candidate with the probability :math:`\pi_i`, by the sample or by the last
-    draw, has the weight :math:`s_i / \pi_i`: sums over candidates are on average those of all rows.
+    The last draw has taken a row with the probability :math:`1 - \exp(-e_i)`, where :math:`e_i` is
+    what comes back beside it; see `times_drawn`.
 
     References
     ----------
@@ -177,7 +178,7 @@ def _candidates(
        learning. https://arxiv.org/abs/1703.06476
     """
     source, present, generator = fetch.source, fetch.present, seeds.common("far rows")
-    n = min(max(FAR_ROWS, FAR_ROWS_EACH * n_clusters), numbers.size)
+    n = min(max(FAR_ROWS, FAR_ROWS_EACH * n_clusters), numbers.size) if n_far is None else n_far
     n_others = max(n_clusters, numbers.size // 2)
     others = np.sort(generator.choice(present.n_rows, n_others, replace=False))
     both = np.sort(np.concatenate([numbers, others[~_among(others, numbers)]]))
@@ -214,8 +215,40 @@ def _candidates(
         pool, pool_weights = pool.plus(drawn), np.concatenate([pool_weights, own])
     found = sample.plus(drawn.take(np.flatnonzero(~_among(drawn.numbers, numbers))))
     chance = found.weights * chances.of(*_nearest(found.rows, pilot_rows))
-    left_out = np.log1p(-numbers.size / present.n_rows) - threshold * chance
-    return found, found.weights / -np.expm1(left_out)
+    return found, threshold * chance
+
+
+def times_drawn(expected: FloatArray, share: float) -> FloatArray:
+    """Return for how many rows each candidate stands: sums are on average those of all rows.
+
+    A row becomes a candidate by a sample, which has this share of the rows, or by the last draw.
+    """
+    times: FloatArray = 1.0 / -np.expm1(np.log1p(-share) - expected)
+    return times
+
+
+class Candidates(NamedTuple):
+    """Rows of a sample and rows that are far from others, in rising order."""
+
+    numbers: IntArray  # see `Present`
+    is_far: BoolArray  # whether a row is not one of the sample
+    expected: FloatArray  # see `times_drawn`
+
+
+def candidates_of(
+    source: Source,
+    n_clusters: int,
+    seeds: Seeds,
+    table: Description,
+    numbers: IntArray,
+    n_far: int,
+) -> Candidates:
+    """Return the rows of a sample and so many that are far from others; see `_candidates`."""
+    fetch = _Fetching(source, count_present(source), table, numbers.size)
+    found, expected = _candidates(fetch, n_clusters, seeds, numbers, n_far)
+    order = np.argsort(found.numbers)
+    own = found.numbers[order]
+    return Candidates(own, ~_among(own, numbers), expected[order])
 
 
 def _drawn(fetch: _Fetching, far: FarRows, n: int) -> tuple[_Rows, float]:
@@ -292,11 +325,18 @@ def _sparse_for_seeding(rows: SparseRows, table: Description) -> Any:
     return to_scipy(rows.with_values(np.ldexp(values, -np.frexp(table.span.max())[1])))
 
 
+def _times_power_of_2(values: RowArray, exponent: int) -> RowArray:
+    """Return what `np.ldexp` does, which takes long; without it if the power is a number."""
+    with np.errstate(over="ignore", under="ignore"):
+        power = np.ldexp(values.dtype.type(1.0), exponent)
+    return np.asarray(values * power if 0.0 < power < np.inf else np.ldexp(values, exponent))
+
+
 def _centered(numbers: RowArray, dtype: np.dtype[Any], table: Description) -> RowArray:
     """Return complete numbers relative to their mean, scaled to a size of at most about 1."""
     exponent = -math.frexp(table.span_range[1])[1]
-    centered: RowArray = np.ldexp(numbers.astype(dtype, copy=False), exponent)
-    centered -= np.ldexp(table.mean.astype(dtype), exponent)
+    centered = _times_power_of_2(numbers.astype(dtype, copy=False), exponent)
+    centered -= _times_power_of_2(table.mean.astype(dtype), exponent)
     return centered
 
 

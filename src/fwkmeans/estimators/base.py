@@ -43,6 +43,7 @@ from fwkmeans.estimators.inputs import (
 from fwkmeans.estimators.notebook import html_repr
 from fwkmeans.estimators.plan import Plan, bound_parts, make_plan
 from fwkmeans.estimators.publish import label_rows, publish, set_attributes
+from fwkmeans.estimators.racing import race
 from fwkmeans.estimators.searches import warn_if_searched
 from fwkmeans.estimators.starts import (
     initial_centers_of,
@@ -503,7 +504,7 @@ class BaseFeatureWeightedKMeans(
     # ---- the fit --------------------------------------------------------------------------------
 
     def _best_run(self, plan: Plan) -> Run:
-        return best_run(self, plan)
+        return race(self, plan) or best_run(self, plan)
 
     def _set_fitted(
         self, source: Source, recipe: Recipe, table: Description, run: Run

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state, gen_batches
 
 from fwkmeans._engine import first_lowest
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
+from fwkmeans.estimators.racing import may_race
 from fwkmeans.estimators.starts import n_starts_of
 from fwkmeans.selection.sweep import COMMON, Sweep, sweep
 from fwkmeans.typing import LabelArray
@@ -117,7 +118,7 @@ def _run_batch(
 ) -> dict[int, Partition]:
     """Return the partitions at these settings; nothing if one fails, for it must fail alone.
 
-    Nothing either if settings differ in their number of starts.
+    Nothing either if settings differ in their number of starts, or starts may race.
     """
     if swept not in settings[places[0]]:
         return {}
@@ -127,9 +128,10 @@ def _run_batch(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             n_starts, *others = {n_starts_of(one) for one in models}
-        if others:
+        n_rows = _n_rows(X)
+        if others or any(may_race(one, n_rows) for one in models):
             return {}
-        for some in gen_batches(len(places), _n_values(X, n_starts)):
+        for some in gen_batches(len(places), max(1, LABELS // (n_rows * n_starts))):
             begin = time.perf_counter()
             values = [settings[at][swept] for at in places[some]]
             weights = fit_params.get("sample_weight")
@@ -141,11 +143,10 @@ def _run_batch(
     return found
 
 
-def _n_values(X: Any, n_starts: int) -> int:
-    """Return at how many values the labels of all starts may be in memory together."""
+def _n_rows(X: Any) -> int:
+    """Return the number of rows; a large one if it is not known."""
     shape = getattr(X, "shape", None)
-    n_rows = shape[0] if shape else len(X) if isinstance(X, list | tuple) else LABELS
-    return max(1, LABELS // max(1, n_rows * n_starts))
+    return max(1, shape[0] if shape else len(X) if isinstance(X, list | tuple) else LABELS)
 
 
 def _best_starts(runs: Sweep, places: list[int], seconds: float) -> dict[int, Partition]:

@@ -10,6 +10,7 @@ from fwkmeans.sources.describe import Faults, count_faults, describe, observed_m
 from fwkmeans.sources.entities import centers_of, count_present, indicators, rows_at
 from fwkmeans.sources.gaps import count_observed, weigh_gaps
 from fwkmeans.sources.memory import MemorySource
+from fwkmeans.sources.samples import sample_of
 from fwkmeans.sources.sparse import SparseSource
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ __all__ = [
     "on_block",
     "open_npy",
     "rows_at",
+    "sample_of",
     "weigh_gaps",
 ]
 
