@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from fwkmeans import AWKMeans, EWKMeans, FWSAKMeans, IMWKMeans, KMeans, WKMeans
-from fwkmeans.estimators import racing
+from fwkmeans.estimators import courses, racing
 from fwkmeans.estimators.plan import make_plan
 from fwkmeans.preprocessing import RangeStandardizer
 from fwkmeans.selection import LabelFreeSearch
@@ -27,7 +27,7 @@ def clusters(n_rows, n_columns=5, n_clusters=6, seed=0):
 @pytest.mark.parametrize("n_clusters", [1, 2, 8, 50])
 @pytest.mark.parametrize("n_rows", [10, 899, 900, 4999, 21_000, 128_000, 3_000_000])
 def test_samples_grow_and_are_small_parts_of_the_table(n_rows, n_clusters):
-    sizes = racing.sizes_of_samples(n_rows, n_clusters)
+    sizes = courses.sizes_of_samples(n_rows, n_clusters)
     assert bool(sizes) == (n_rows >= 3 * max(300, 30 * n_clusters))
     for size in sizes[:1]:
         assert 30 * n_clusters <= size <= n_rows / 3
@@ -135,8 +135,9 @@ def test_a_sample_stands_for_all_rows():
 def test_samples_of_a_race_are_nested_and_their_masses_are_those_of_the_table(n_rows):
     X = clusters(n_rows, 3)
     plan = make_plan(KMeans(4, random_state=0), X)
-    sizes = racing.sizes_of_samples(n_rows, 4)
-    samples = racing._samples(plan, sizes, far=True)
+    course = courses.course_of(KMeans(4), n_rows)
+    sizes = course.sizes
+    samples = racing._samples(plan, course._replace(far=True))
     rows = [{tuple(row) for row in sample.rows} for sample in samples]
     for size, sample, own in zip(sizes, samples, rows, strict=True):
         assert size <= len(own) <= size + sizes[0] // 4
@@ -148,3 +149,11 @@ def test_a_search_scores_what_its_best_estimator_finds():
     X = clusters(2500)
     search = LabelFreeSearch(WKMeans(6, random_state=0), {"beta": [2.0, 4.0]}).fit(X)
     np.testing.assert_array_equal(search.best_estimator_.labels_, search.labels_)
+
+
+def test_a_plan_says_how_starts_race():
+    X = clusters(140_000, 2)
+    assert "20 from 'k-means++'; they race on 1,000 and 8,000 rows" in KMeans(6).explain_plan(X)
+    assert "race" not in KMeans(6, n_init=10).explain_plan(X)
+    assert "race" not in KMeans(6, init=X[:6]).explain_plan(X)
+    assert "race" not in KMeans(6).explain_plan(X[:800])

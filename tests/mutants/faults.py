@@ -2098,6 +2098,42 @@ among(
 # ---- estimators ---------------------------------------------------------------------------------
 
 among(
+    "estimators/racing.py",
+    (
+        "race-of-samples-without-weights",
+        "forgotten factor",
+        "sample_of(source, found.numbers, present, times[-1])",
+        "sample_of(source, found.numbers, present, times[-1] / times[-1])",
+        "tests/estimators/test_racing.py",
+    ),
+    (
+        "race-without-far-rows",
+        "forgotten case",
+        "found.is_far | np.isin(found.numbers, drawn[:size])",
+        "np.isin(found.numbers, drawn[:size])",
+        "tests/estimators/test_racing.py",
+    ),
+    (
+        "race-history-of-the-end",
+        "forgotten part",
+        "history=history, n_iter=run.n_iter + last.n_iter",
+        "history=history, n_iter=last.n_iter",
+        "tests/estimators/test_racing.py",
+    ),
+)
+
+among(
+    "estimators/courses.py",
+    (
+        "a-number-of-starts-races",
+        "forgotten case",
+        "if not isinstance(estimator.n_init, str) or draws_nothing(estimator):",
+        "if draws_nothing(estimator):",
+        "tests/estimators/test_racing.py",
+    ),
+)
+
+among(
     "estimators/starts.py",
     (
         "pattern-weights-forgotten",

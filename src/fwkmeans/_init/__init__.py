@@ -4,9 +4,9 @@ from fwkmeans._init.anomalous import Pattern, anomalous_patterns, anomalous_star
 from fwkmeans._init.entities import (
     Candidates,
     candidates_of,
+    chance_drawn,
     random_entities,
     spread_entities,
-    times_drawn,
 )
 from fwkmeans._init.seeds import Seeds
 from fwkmeans._init.weights import initial_weights
@@ -23,8 +23,8 @@ __all__ = [
     "anomalous_patterns",
     "anomalous_start",
     "candidates_of",
+    "chance_drawn",
     "initial_weights",
     "random_entities",
     "spread_entities",
-    "times_drawn",
 ]

@@ -87,7 +87,7 @@ def spread_entities(
         weights = candidates.weights
     else:
         candidates, expected = _candidates(fetch, n_clusters, seeds, numbers)
-        weights = candidates.weights * times_drawn(expected, numbers.size / present.n_rows)
+        weights = candidates.weights / chance_drawn(expected, numbers.size / present.n_rows)
     chosen = _spread(
         candidates.rows, weights, seeds.integers("centers", starts), n_clusters, source
     )
@@ -167,7 +167,7 @@ def _candidates(
     some rows of every cluster be drawn, be it as small as it may [2]_. All starts share the rounds.
 
     The last draw has taken a row with the probability :math:`1 - \exp(-e_i)`, where :math:`e_i` is
-    what comes back beside it; see `times_drawn`.
+    what comes back beside it; see `chance_drawn`.
 
     References
     ----------
@@ -218,13 +218,13 @@ def _candidates(
     return found, threshold * chance
 
 
-def times_drawn(expected: FloatArray, share: float) -> FloatArray:
-    """Return for how many rows each candidate stands: sums are on average those of all rows.
+def chance_drawn(expected: FloatArray, share: float) -> FloatArray:
+    """Return how likely rows are to be candidates; divided by it, sums are those of all rows.
 
     A row becomes a candidate by a sample, which has this share of the rows, or by the last draw.
     """
-    times: FloatArray = 1.0 / -np.expm1(np.log1p(-share) - expected)
-    return times
+    chance: FloatArray = -np.expm1(np.log1p(-share) - expected)
+    return chance
 
 
 class Candidates(NamedTuple):
@@ -232,7 +232,7 @@ class Candidates(NamedTuple):
 
     numbers: IntArray  # see `Present`
     is_far: BoolArray  # whether a row is not one of the sample
-    expected: FloatArray  # see `times_drawn`
+    expected: FloatArray  # see `chance_drawn`
 
 
 def candidates_of(

@@ -36,6 +36,7 @@ from fwkmeans._support.copies import copied
 from fwkmeans._support.text import count
 from fwkmeans._support.threads import ENVIRONMENT, effective_n_threads
 from fwkmeans._tabular.columns import describe_columns
+from fwkmeans.estimators.courses import course_of
 from fwkmeans.estimators.spreads import MOST, warn_of_unequal_spreads
 from fwkmeans.estimators.starts import init_of, is_anomalous, n_starts_of, with_patterns
 from fwkmeans.sources import MemorySource, SparseSource, describe
@@ -115,15 +116,21 @@ class Plan(NamedTuple):
         if not source.layout.is_numeric:
             kind += f" and {count(source.layout.categorical.size, 'column')} of categories"
         cells = "; missing cells are left out" if source.gaps else ""
-        together = min(self.n_starts, self.n_together)
-        n_batches = -(-self.n_starts // together)
+        course = None if source.on_device else course_of(model, self.table.n_rows)
+        n_starts = self.n_starts if course is None else course.n_starts
+        race = ""
+        if course is not None:
+            samples = " and ".join(f"{size:,}" for size in course.sizes)
+            race = f"; they race on {samples} rows, {course.n_finalists} of them on all rows"
+        together = min(n_starts, self.n_together)
+        n_batches = -(-n_starts // together)
         several = n_batches > 1
         where = f"in Python, since {self.why_python}" if self.why_python else "in the compiled core"
         lines = [
             f"{type(model).__name__}: {count(self.n_clusters, 'cluster')}, {rule!r}",
             f"rows: {source.n_rows:,} x {source.layout.n_features}, {kind}, in "
             f"{count(source.n_blocks, 'block')} of {type(source).__name__}{cells}",
-            f"starts: {self.n_starts} from {begins}",
+            f"starts: {n_starts} from {begins}{race}",
             f"batches: {n_batches} of {'at most ' * several}{count(together, 'start')}"
             f"{', since more would take too much memory' * several}",
             f"loop: {where}, at most {count(self.max_iter, 'iteration')}, tol={self.tol:g}",

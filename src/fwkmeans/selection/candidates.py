@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state, gen_batches
 
 from fwkmeans._engine import first_lowest
 from fwkmeans.estimators.base import BaseFeatureWeightedKMeans
-from fwkmeans.estimators.racing import may_race
+from fwkmeans.estimators.courses import course_of
 from fwkmeans.estimators.starts import n_starts_of
 from fwkmeans.selection.sweep import COMMON, Sweep, sweep
 from fwkmeans.typing import LabelArray
@@ -129,7 +129,7 @@ def _run_batch(
             warnings.simplefilter("ignore")
             n_starts, *others = {n_starts_of(one) for one in models}
         n_rows = _n_rows(X)
-        if others or any(may_race(one, n_rows) for one in models):
+        if others or any(course_of(one, n_rows) is not None for one in models):
             return {}
         for some in gen_batches(len(places), max(1, LABELS // (n_rows * n_starts))):
             begin = time.perf_counter()
