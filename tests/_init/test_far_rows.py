@@ -166,7 +166,8 @@ def test_weights_of_candidates_make_them_count_for_all_rows(rng, small_sample):
     for seed in range(40):
         numbers, _ = module._seeding_numbers(source, 5, Seeds(seed))
         fetch = module._Fetching(source, present, table, numbers.size)
-        found, weights = module._candidates(fetch, 5, Seeds(seed), numbers)
+        found, expected = module._candidates(fetch, 5, Seeds(seed), numbers)
+        weights = found.weights / module.chance_drawn(expected, numbers.size / len(X))
         assert len(np.unique(found.numbers)) == found.numbers.size
         assert_array_equal(found.entities.numbers, X[found.numbers])
         assert (weights >= found.weights * (1 - 1e-12)).all()
