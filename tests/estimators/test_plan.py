@@ -500,13 +500,20 @@ def _entered(model: Any, X: np.ndarray) -> tuple[set[str], int]:
     return files, calls
 
 
-@pytest.mark.parametrize(("n_rows", "n_features"), [(300, 4), (30_000, 10)])
-def test_the_default_call_can_be_followed(n_rows: int, n_features: int) -> None:
+@pytest.mark.parametrize(("n_rows", "n_features", "n_init"), [(300, 4, "auto"), (30_000, 10, 10)])
+def test_a_fit_can_be_followed(n_rows: int, n_features: int, n_init: Any) -> None:
     """Whoever reads what a fit does opens 15 files at most; each of its calls is one to follow."""
     X = np.random.default_rng(0).normal(size=(n_rows, n_features))
-    files, calls = _entered(EWKMeans(3), X)
+    files, calls = _entered(EWKMeans(3, n_init=n_init), X)
     assert len(files) <= 15, sorted(files)
     assert calls <= 150
+
+
+def test_a_race_takes_some_files_more_than_a_fit_without_one() -> None:
+    X = np.random.default_rng(0).normal(size=(30_000, 10))
+    without, _ = _entered(EWKMeans(3, n_init=10), X)
+    files, _ = _entered(EWKMeans(3), X)
+    assert len(files - without) <= 10, sorted(files - without)
 
 
 def test_an_algorithm_imports_no_other_way_of_clustering() -> None:

@@ -33,6 +33,7 @@ from fwkmeans._support.sklearn_compat import NotebookMixin
 from fwkmeans._support.warn import silent_overflow
 from fwkmeans.estimators.batches import best_run
 from fwkmeans.estimators.constraints import check_parameters
+from fwkmeans.estimators.courses import FEWEST_ROWS
 from fwkmeans.estimators.inputs import (
     Input,
     describe_rows,
@@ -504,7 +505,9 @@ class BaseFeatureWeightedKMeans(
     # ---- the fit --------------------------------------------------------------------------------
 
     def _best_run(self, plan: Plan) -> Run:
-        return race(self, plan) or best_run(self, plan)
+        few = plan.n_starts == 1 or plan.table.n_rows < FEWEST_ROWS
+        run = None if few or not isinstance(self.n_init, str) else race(self, plan)
+        return run or best_run(self, plan)
 
     def _set_fitted(
         self, source: Source, recipe: Recipe, table: Description, run: Run

@@ -25,6 +25,8 @@ ON_SMALL, ON_LARGE = Course(10, 4, 3, None, False), Course(20, 10, 3, 5, True)
 FIRST_ROWS, FIRST_ROWS_EACH, FIRST_PART = 1000, 100, 3
 #: With fewer rows than these, or than so many for each cluster, there is no race.
 LEAST_ROWS, LEAST_ROWS_EACH = 300, 30
+#: Rows of a table below which there is no race, whatever the number of clusters.
+FEWEST_ROWS = FIRST_PART * LEAST_ROWS
 #: Rows far from others that are in all samples, as a part of the first one.
 FAR_PART = 4
 #: How many times as many rows the next sample has, how many starts go on to it, and how many
