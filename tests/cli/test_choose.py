@@ -17,7 +17,8 @@ FAST = ("-a", "k-means", "-a", "wk-means", "-k", "2:4", "--starts", 2)
 
 
 def test_numbers_are_scored_as_python_scores_them(run, iris_path):
-    found = run("choose", iris_path, "--drop", "class", *FAST, "--no-plot", "--json").json
+    fast = ("-a", "k-means", "-k", "2:4", "--starts", 2)
+    found = run("choose", iris_path, "--drop", "class", *fast, "--no-plot", "--json").json
     rows = RangeStandardizer().fit_transform(load_uci("iris").data)
     assert found["numbers"] == [2, 3, 4]
     for one in found["algorithms"]:
@@ -25,9 +26,9 @@ def test_numbers_are_scored_as_python_scores_them(run, iris_path):
     number = found["recommended"]["n_clusters"]
     labels = KMeans(number, n_init=2, random_state=0).fit(rows).labels_
     expected = silhouette_score(rows, labels, metric="manhattan")
-    (kmeans,) = (one for one in found["algorithms"] if one["name"] == "K-Means")
-    assert kmeans["silhouette"] == pytest.approx(expected)
-    assert found["recommended"]["algorithm"] in {"K-Means", "WK-Means"}
+    assert found["scores"]["silhouette"][str(number)] == pytest.approx(expected)
+    assert found["algorithms"][0]["sizes"] == sorted(np.bincount(labels).tolist(), reverse=True)
+    assert found["recommended"]["algorithm"] == "K-Means"
     assert found["tendency"]["verdict"] == "clear"
 
 
@@ -40,9 +41,38 @@ def test_text_ends_in_a_command_that_runs(run, iris_path, tmp_path):
     assert "clusters by" in run(*shlex.split(command)[1:]).out
 
 
+def test_choose_and_compare_begin_with_what_fit_finds(run, wine_path):
+    about = (wine_path, "--drop", "class", "--draws", 1)
+    fitted = run("fit", *about, "--json").json
+    chosen = run("choose", *about, "--no-plot", "--json").json
+    compared = run("compare", *about, "-a", "auto", "-a", "k-means", "--json").json
+    sizes = sorted((one["size"] for one in fitted["clusters"]), reverse=True)
+    assert chosen["recommended"]["n_clusters"] == fitted["number"]["chosen"]
+    assert chosen["recommended"]["algorithm"] == "AutoKMeans"
+    assert chosen["algorithms"][0]["sizes"] == sizes
+    assert chosen["algorithms"][0]["stability"] == fitted["stability"]["median"]
+    assert compared["suggestion"] == {"algorithm": "AutoKMeans", "n_clusters": len(sizes)}
+    assert sorted(compared["algorithms"][0]["sizes"], reverse=True) == sizes
+    kinds = {one["kind"]: one["n_clusters"] for one in chosen["alternatives"]}
+    assert kinds["coarser"] < len(sizes) < kinds["finer"]
+
+
+def test_one_cluster_is_recommended_where_fit_finds_one(run, write):
+    rows = np.random.default_rng(0).normal(size=(150, 4))
+    lines = "\n".join(",".join(f"{v:.4f}" for v in row) for row in rows)
+    cloud = write("cloud.csv", f"a,b,c,d\n{lines}\n")
+    text = run("choose", cloud, "--no-plot", "--draws", 1).out
+    assert text.startswith("Nothing clusters here")
+    assert "Recommended: 1 cluster by AutoKMeans; confidence: high." in text
+    assert "finer: " in text
+    assert "coarser: " not in text
+    told = run("compare", cloud, "-a", "auto", "-a", "k-means").out
+    assert told.startswith("Nothing clusters here")
+    assert "Suggestion: take all rows for one cluster, as AutoKMeans does: fwkmeans fit" in told
+
+
 @pytest.mark.long
-def test_auto_k_means_is_one_of_them(run, iris_path, monkeypatch):
-    monkeypatch.setattr("fwkmeans.cli.choose.AUTO_DRAWS", 1)
+def test_auto_k_means_is_one_of_them(run, iris_path):
     arguments = ("choose", iris_path, "--drop", "class", "-k", "3", "-a", "auto", "--json")
     found = run(*arguments, "--no-plot").json
     assert found["recommended"]["algorithm"] == "AutoKMeans"
@@ -53,7 +83,7 @@ def test_auto_k_means_is_one_of_them(run, iris_path, monkeypatch):
 def test_scores_that_are_not_known_are_left_blank(run, write):
     arguments = ("choose", write("t.csv", "a,b\n1,2\n3,5\n"), "--no-plot")
     text = run(*arguments).out
-    assert "t.csv: 2 rows, 2 columns, 2 clusters\n" in text
+    assert "t.csv: 2 rows, 2 columns\n" in text
     assert "nan" not in text
     algorithms = run(*arguments, "--json").json["algorithms"]
     assert {one["stability"] for one in algorithms} == {None}

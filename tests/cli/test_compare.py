@@ -10,6 +10,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
+from fwkmeans.cli.compare import _about_suggestion, _suggestion
 from fwkmeans.cli.models import NAMES
 from fwkmeans.datasets import load_uci
 from fwkmeans.estimators import ALGORITHMS
@@ -36,7 +37,10 @@ def test_everything_is_compared(run, wine_path, wine):
         model = make_pipeline(RangeStandardizer(), ALGORITHMS[one["name"]](3, random_state=0))
         model.fit(wine.data)
         mine = np.array(labels[one["name"]], dtype=int)
-        np.testing.assert_array_equal(mine, model[-1].labels_)
+        assert adjusted_rand_score(mine, model[-1].labels_) == 1.0  # numbered as the first one is
+        first = np.array(labels["AutoKMeans"], dtype=int)
+        ways = (np.array(way)[mine] for way in itertools.permutations(range(3)))
+        assert (mine == first).sum() == max((own == first).sum() for own in ways)
         assert one["sizes"] == np.bincount(mine, minlength=3).tolist()
         assert one["ari"] == pytest.approx(adjusted_rand_score(wine.target, mine), abs=1e-12)
         assert one["objective"] == pytest.approx(model[-1].inertia_)
@@ -75,18 +79,18 @@ def test_compare_ends_with_a_consensus_and_a_suggestion(run, wine_path, write):
     text = run("compare", wine_path, "-k", 3, "--drop", "class", *three).out
     assert "of the rows are in the same cluster for most algorithms" in text
     assert "Suggestion: begin with " in text
-    assert "fwkmeans fit wine.csv -k 3 -a " in text
+    assert re.search(r"fwkmeans fit \S*wine\.csv -k 3 --drop class -a ", text)
     told = run("compare", wine_path, "-k", 3, "--drop", "class", *three, "--json").json
-    assert told["consensus"]["suggested"] == told["consensus"]["middle"]
+    assert told["suggestion"] == {"algorithm": told["consensus"]["middle"], "n_clusters": 3}
     four = ("-a", "AutoKMeans", *three)
     text = run("compare", wine_path, "-k", 3, "--drop", "class", *four).out
     assert "Suggestion: begin with AutoKMeans, which " in text
-    assert "fwkmeans fit wine.csv -k 3 --report " in text
+    assert re.search(r"fwkmeans fit \S*wine\.csv -k 3 --drop class$", text, re.MULTILINE)
     rng = np.random.default_rng(0)
     lines = "\n".join(",".join(f"{v:.3f}" for v in row) for row in rng.random((60, 8)))
     noise = write("noise.csv", f"{','.join('abcdefgh')}\n{lines}\n")
     text = run("compare", noise, "-k", 5, *three).out
-    assert "the algorithms disagree" in text
+    assert "The algorithms disagree" in text
     assert "Consensus" not in run("compare", wine_path, "-k", 3, *three[:4]).out
 
 
@@ -150,3 +154,17 @@ def test_the_number_of_clusters_is_found_if_none_is_given(run, wine_path):
     done = run("compare", wine_path, "--drop", "class", "-a", "awk", "-a", "k-means", "--json").json
     assert done["n_clusters"] == 3
     assert "AutoKMeans found 3 clusters, and all algorithms" in done["notes"][0]
+
+
+def test_a_result_with_an_empty_cluster_is_not_suggested():
+    done = [
+        {"name": "AutoKMeans", "sizes": [10, 10, 0]},
+        {"name": "K-Means", "sizes": [8, 6, 6]},
+        {"name": "WK-Means", "sizes": [7, 7, 6]},
+    ]
+    agreement = [[1.0, 0.9, 0.9], [0.9, 1.0, 0.2], [0.9, 0.2, 1.0]]
+    assert _suggestion(done, agreement, None) == {"algorithm": "K-Means", "n_clusters": 3}
+    told = "\n".join(_about_suggestion({"algorithms": done, "suggestion": None}, "fit"))
+    assert "a cluster of theirs has no rows: AutoKMeans." in told
+    assert "every algorithm left one empty" in told
+    assert _suggestion(done[:1], [[1.0]], None) is None

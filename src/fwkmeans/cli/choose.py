@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import click
@@ -14,21 +14,20 @@ import numpy as np
 from fwkmeans._support.errors import InputError
 from fwkmeans._support.files import replacing
 from fwkmeans._support.optional import require
-from fwkmeans._support.text import aligned, count, harmless
+from fwkmeans._support.text import aligned, count, harmless, joined, two_decimals
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Chosen, Roles, read_columns
 from fwkmeans.cli.models import AUTO, Choice, FitOptions, build, check_sizes, choose
 from fwkmeans.cli.numbers import (
     AS_STABLE,
-    MOST_ROWS,
     TITLES,
     best_of,
+    command_of,
     is_auto,
     numbers_of,
     say_votes,
     score_numbers,
     some_rows,
-    tendency_lines,
     vote,
 )
 from fwkmeans.cli.options import (
@@ -43,16 +42,15 @@ from fwkmeans.cli.options import (
 )
 from fwkmeans.cli.output import check_apart, check_folder, echo_json, show_uses, table_name
 from fwkmeans.cli.progress import each, working
-from fwkmeans.cli.run import fit_and_collect
+from fwkmeans.cli.run import fit_and_collect, fit_choice
 
 #: Algorithms that are compared if nobody says which.
 DEFAULT = (AUTO, "K-Means", "WK-Means", "EW-KM")
 #: Kinds of pictures.
 SUFFIXES = (".png", ".svg", ".pdf")
-#: Draws of rows on which `AutoKMeans`, which takes its time, is repeated.
-AUTO_DRAWS = 3
-#: Stability from which clusters are found again, and below which they are not.
-STABLE, UNSTABLE = 0.8, 0.6
+#: Clusters that an answer names.
+MOST_NAMES = 4
+WIDTH = 100  # of lines of text
 
 
 @click.command(
@@ -65,7 +63,7 @@ STABLE, UNSTABLE = 0.8, 0.6
 @algorithm_option(
     "algorithms",
     multiple=True,
-    text=f"Only this one; may be repeated (default: {', '.join(DEFAULT)}).",
+    text=f"Begin with this one; more are set beside it (default: {', '.join(DEFAULT)}).",
 )
 @column_options
 @columns_option
@@ -84,12 +82,14 @@ def choose_command(
     as_json: bool,
     how: Format,
 ) -> None:
-    """Compare numbers of clusters and algorithms for TABLE, and recommend one.
+    """Say how many clusters TABLE has, what a coarser and a finer answer would gain, and how sure.
 
-    Every number is judged by the silhouette (are rows nearer to their own cluster?), the gap (is
-    there less scatter than in tables without clusters?), stability (are the same clusters found in
-    parts of the rows?), the agreement of the algorithms, and AutoKMeans' own criterion. Large
-    tables are judged by 1,000 of their rows.
+    The recommendation is what fwkmeans fit finds with the same options. Beside it stand the best
+    smaller and larger number of clusters, other algorithms with as many clusters, and what criteria
+    say of every number: the silhouette (are rows nearer to their own cluster?), the gap (is there
+    less scatter than in tables without clusters?), stability (are the same clusters found in parts
+    of the rows?), the agreement of the algorithms, and AutoKMeans' own criterion. For these
+    criteria 1,000 rows of large tables are used.
     """
     name = table_name(table)
     picture = None if no_plot else plot or f"{Path(name).stem or 'table'}_choose.png"
@@ -110,7 +110,7 @@ def choose_command(
             | {"notes": [*chosen.notes, *chosen.doubtful.values()], "written": written}
         )
         return
-    for line in _lines(name, table, roles, result):
+    for line in _lines(name, table, roles, options, result):
         click.echo(harmless(line))
     if picture is not None:
         click.echo(f"Wrote the plot to {picture}")
@@ -138,20 +138,25 @@ def _check_picture(path: str | None, table: str) -> None:
 def compare_numbers(
     choices: Sequence[Choice], options: FitOptions, chosen: Chosen
 ) -> dict[str, Any]:
-    """Return what criteria say about numbers of clusters and algorithms, ready for JSON."""
-    from fwkmeans.selection.tendency import cluster_tendency
+    """Return what is recommended, and what speaks for and against it, ready for JSON.
 
-    if isinstance(options.clusters, int):
-        options = options._replace(clusters=(options.clusters, options.clusters))
+    The first of the choices is fitted as ``fwkmeans fit`` does; this is the recommendation.
+    """
     check_sizes(options, chosen.features)
+    first, *others = choices
+    fitted = fit_choice(first, _own(first, options), chosen)
+    answer = _answer(first, fitted.pipeline, fitted.rows, options, chosen)
+    number, tendency = answer["n_clusters"], fitted.tendency
     rows = some_rows(chosen.features, options.seed)
-    numbers = numbers_of(options, rows.num_rows)
-    with working("Looking whether there are clusters"):
-        tendency = cluster_tendency(chosen.features, random_state=options.seed)
+    asked = options if not isinstance(options.clusters, int) else None
+    numbers = [number] if asked is None else numbers_of(options, rows.num_rows)
+    if asked is not None and not isinstance(options.clusters, tuple) and number > 1:
+        numbers = sorted({*numbers, number})
+    numbers = [k for k in numbers if k > 1]
     found: dict[str, Any] = {}
     labels: dict[str, dict[int, Any]] = {}
     skipped = []
-    named = [one for one in choices if not is_auto(one)]
+    named = [one for one in choices if not is_auto(one)] if numbers else []
     for choice in each(named, len(named), lambda one: one.title):
         try:
             found[choice.title], labels[choice.title] = score_numbers(
@@ -159,46 +164,103 @@ def compare_numbers(
             )
         except (ValueError, TypeError) as error:
             skipped.append({"name": choice.title, "reason": " ".join(str(error).split())})
-    auto = next((one for one in choices if is_auto(one)), None)
-    criterion: dict[int, float] = {}
-    n_found = None
-    if auto is not None:
-        with working("AutoKMeans looks for the number of clusters"):
-            model = build(auto, options, chosen.features, chosen.n_missing)
-            fit_and_collect(model, chosen.features)
-        criterion, n_found = model[-1].criteria_, model[-1].n_clusters_
-    if not found and auto is None:
-        raise InputError(" ".join(one["reason"] for one in skipped))
-    by_number = _by_number(found, labels, numbers)
-    by_number["criterion"] = {k: v for k, v in criterion.items() if k in numbers}
-    voting = {one: by_number[one] for one in TITLES if by_number.get(one)}
-    number, votes = vote(voting)
-    algorithms = _algorithms(choices, options, rows, number, found, labels)
-    best = _best(algorithms)
-    about = tendency._asdict() | {"verdict": tendency.verdict}
+    criterion = fitted.scores.get("criterion", {})
+    scores = _by_number(found, labels, numbers)
+    scores["criterion"] = criterion if len(criterion) > 1 else {}
+    voting = {one: scores[one] for one in TITLES if scores.get(one)}
+    votes = vote(voting)[1] if voting else {}
+    beside = []
+    if asked is not None:
+        for kind, k in _alternatives(scores, number):
+            beside.append({"kind": kind} | _with(first, k, options, chosen))
+    algorithms = [answer]
+    for choice in others if number > 1 else ():
+        if choice.title in {one["name"] for one in skipped}:
+            continue
+        try:
+            algorithms.append(_with(choice, number, options, chosen))
+        except (ValueError, TypeError) as error:
+            skipped.append({"name": choice.title, "reason": " ".join(str(error).split())})
+    _put_agreement(algorithms)
+    for one in (*algorithms, *beside):
+        del one["labels"]
     return {
         "n_rows": chosen.features.num_rows,
         "n_features": chosen.features.num_columns,
         "n_rows_used": rows.num_rows,
-        "tendency": about,
-        "doubts": tendency_lines(tendency, n_found, chosen.features.num_rows),
+        "tendency": tendency,
+        "doubts": fitted.doubts,
+        "reasons": fitted.reasons,
         "numbers": numbers,
-        "scores": by_number,
+        "scores": scores,
         "votes": votes,
+        "alternatives": beside,
         "algorithms": algorithms,
         "skipped": skipped,
         "recommended": {
             "n_clusters": number,
-            "algorithm": best["name"],
-            "confidence": _confidence(tendency.verdict, n_found, votes, number, best),
+            "algorithm": first.title,
+            "confidence": _confidence(tendency, votes, answer),
         },
     }
+
+
+def _own(choice: Choice, options: FitOptions) -> FitOptions:
+    """Return the options of an algorithm: `AutoKMeans` has no starts."""
+    return options._replace(starts=None) if is_auto(choice) else options
+
+
+def _with(choice: Choice, number: int, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
+    """Return what an algorithm finds if it is asked for so many clusters."""
+    own = _own(choice, options)._replace(clusters=number)
+    with working(f"{choice.name} with {count(number, 'cluster')}"):
+        pipeline = build(choice, own, chosen.features, chosen.n_missing)
+        rows, _ = fit_and_collect(pipeline, chosen.features)
+        return _answer(choice, pipeline, rows, options, chosen)
+
+
+def _answer(
+    choice: Choice, pipeline: Any, rows: Any, options: FitOptions, chosen: Chosen
+) -> dict[str, Any]:
+    """Return what clusters an algorithm finds, and how far to trust them."""
+    from fwkmeans.reports.summarize import summarize_rows
+
+    summary = summarize_rows(
+        pipeline,
+        chosen.features,
+        rows,
+        draws=options.draws,
+        random_state=options.seed,
+        for_page=False,
+    )
+    clusters = [one for one in summary["clusters"] if one["size"]]
+    clusters.sort(key=lambda one: -one["size"])
+    stability = summary["stability"]
+    return {
+        "name": choice.title,
+        "n_clusters": len(clusters),
+        "stability": None if stability is None else stability["median"],
+        "verdict": None if stability is None else stability["verdict"],
+        "sizes": [one["size"] for one in clusters],
+        "clusters": [one["name"] for one in clusters],
+        "labels": pipeline[-1].labels_,
+    }
+
+
+def _alternatives(scores: dict[str, dict[int, float]], number: int) -> Iterator[tuple[str, int]]:
+    """Yield the best smaller and larger number of clusters by the first criterion that has any."""
+    for kind, is_other in (("coarser", range(2, number)), ("finer", range(number + 1, 10**6))):
+        for one in ("criterion", "silhouette"):
+            own = {k: value for k, value in scores.get(one, {}).items() if k in is_other}
+            if own:
+                yield kind, max(own, key=lambda k: (own[k], -k))
+                break
 
 
 def _by_number(
     found: dict[str, Any], labels: dict[str, dict[int, Any]], numbers: Sequence[int]
 ) -> dict[str, dict[int, float]]:
-    """Return what criteria say of each number, over all algorithms."""
+    """Return what criteria say of each number, over all named algorithms."""
     from fwkmeans._support.agreement import adjusted_rand_score
 
     best: dict[str, dict[int, float]] = {"silhouette": {}, "gap": {}, "stability": {}}
@@ -215,91 +277,29 @@ def _by_number(
     return best | {"agreement": agreement}
 
 
-def _algorithms(
-    choices: Sequence[Choice],
-    options: FitOptions,
-    rows: Any,
-    number: int,
-    found: dict[str, Any],
-    labels: dict[str, dict[int, Any]],
-) -> list[dict[str, Any]]:
-    """Return what is known of each algorithm at one number of clusters."""
-    from fwkmeans.selection import mean_agreement
-    from fwkmeans.selection.criteria import Stability
+def _put_agreement(algorithms: list[dict[str, Any]]) -> None:
+    """Say of each algorithm how far it agrees with the others on average."""
+    from fwkmeans._support.agreement import mean_agreement
 
-    own = {name: one[number] for name, one in labels.items() if number in one}
-    scores = {name: {c: one[c].get(number) for c in one} for name, one in found.items()}
-    for choice in choices:
-        if is_auto(choice):
-            with working(f"AutoKMeans with {number} clusters"):
-                draws = Stability(n_resamples=AUTO_DRAWS, random_state=options.seed)
-                own[choice.title], scores[choice.title] = _auto_at(
-                    choice, options, rows, number, draws
-                )
-    agreement = dict(zip(own, mean_agreement(list(own.values())), strict=True))
-    return [
-        {
-            "name": name,
-            "silhouette": scores[name].get("silhouette"),
-            "stability": scores[name].get("stability"),
-            "agreement": float(agreement[name]) if len(own) > 1 else None,
-            "sizes": sorted(np.bincount(own[name]).tolist(), reverse=True),
-        }
-        for name in (choice.title for choice in choices)
-        if name in own
-    ]
-
-
-def _auto_at(
-    choice: Choice, options: FitOptions, rows: Any, number: int, draws: Any
-) -> tuple[Any, dict[str, float]]:
-    import warnings
-
-    from fwkmeans.selection.candidates import run_settings
-    from fwkmeans.selection.criteria import Candidates, Silhouette
-
-    model = build(choice, options._replace(clusters=number), rows, 0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        (partition,) = run_settings(model, [{}], rows, {})
-        if isinstance(partition, Exception):
-            raise partition
-        candidates = Candidates(model, [{}], [partition], rows, None, {}, None)
-        scores = {
-            "silhouette": float(Silhouette(p=1.0, max_rows=MOST_ROWS)(candidates).values[0]),
-            "stability": float(draws(candidates).values[0]),
-        }
-    return partition.labels, {name: one for name, one in scores.items() if np.isfinite(one)}
-
-
-def _best(algorithms: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the algorithm with the best mean rank; the first of several."""
-    from fwkmeans.selection import mean_ranks
-
-    known = [
-        one
-        for one in ("silhouette", "stability", "agreement")
-        if any(algorithm[one] is not None for algorithm in algorithms)
-    ]
-    table = [
-        [
-            -np.inf if algorithm[one] is None else round(algorithm[one], 2)
-            for algorithm in algorithms
-        ]
-        for one in known
-    ]
-    return algorithms[int(np.nanargmin(mean_ranks(table)))]
+    means = [None]
+    if len(algorithms) > 1:
+        means = mean_agreement([one["labels"] for one in algorithms]).tolist()
+    for one, mean in zip(algorithms, means, strict=True):
+        one["agreement"] = mean
 
 
 def _confidence(
-    verdict: str, n_found: int | None, votes: dict[str, int], number: int, best: dict[str, Any]
+    tendency: dict[str, Any] | None, votes: dict[str, int], answer: dict[str, Any]
 ) -> str:
     """Return "high", "medium" or "low"."""
-    share = sum(one == number for one in votes.values()) / len(votes)
-    stability = best["stability"] if best["stability"] is not None else 0.0
-    if verdict == "clear" and n_found != 1 and share > 0.7 and stability >= STABLE:
+    number, verdict = answer["n_clusters"], None if tendency is None else tendency["verdict"]
+    if number == 1:
+        return {"none": "high", "doubtful": "medium"}.get(verdict or "", "low")
+    share = sum(one == number for one in votes.values()) / max(1, len(votes))
+    stable = answer["verdict"]
+    if verdict == "clear" and share > 0.5 and stable == "stable":
         return "high"
-    if verdict == "none" or n_found == 1 or share <= 0.25 or stability < UNSTABLE:
+    if verdict == "none" or stable in (None, "not stable"):
         return "low"
     return "medium"
 
@@ -309,58 +309,122 @@ def _confidence(
 _COLUMNS = ("silhouette", "gap", "stability", "agreement", "criterion")
 
 
-def _lines(name: str, table: str, roles: Roles, result: dict[str, Any]) -> Iterator[str]:
-    if result["doubts"]:
-        yield from [*result["doubts"], ""]
-    numbers, scores = result["numbers"], result["scores"]
+def _lines(
+    name: str, table: str, roles: Roles, options: FitOptions, result: dict[str, Any]
+) -> Iterator[str]:
+    for said in (result["doubts"], result["reasons"]):
+        if said:
+            yield from [*said, ""]
+    best, (answer, *others) = result["recommended"], result["algorithms"]
+    number = best["n_clusters"]
+    yield f"{name}: {count(result['n_rows'], 'row')}, {count(result['n_features'], 'column')}"
     yield (
-        f"{name}: {count(result['n_rows'], 'row')}, {count(result['n_features'], 'column')}, "
-        f"{numbers[0]}{f' to {numbers[-1]}' if len(numbers) > 1 else ''} clusters"
+        f"Recommended: {count(number, 'cluster')} by {best['algorithm']}; confidence: "
+        f"{best['confidence']}. This finds them:"
     )
-    if result["n_rows_used"] < result["n_rows"]:
-        yield f"(judged by {result['n_rows_used']:,} rows)"
+    yield f"  {command_of(table, roles, options, best['algorithm'])}"
     yield ""
-    shown = [one for one in _COLUMNS if scores.get(one)]
-    header = ["clusters", *shown]
-    rows = [[str(k), *(_cell(one, scores[one], k) for one in shown)] for k in numbers]
-    yield from aligned(rows, header, right=set(header))
-    yield (
-        "\n* preferred. Silhouette: of the best algorithm; stability and agreement: means over "
-        "algorithms"
-    )
-    yield (
-        f"(adjusted Rand index); of the numbers within {AS_STABLE} of the most stable one, the "
-        "largest is preferred;"
-    )
-    yield "gap: flat beyond the number that is enough; criterion: AutoKMeans', less its highest."
-    number = result["recommended"]["n_clusters"]
-    yield f"\nWith {number} clusters\n"
-    rows = [
-        [
-            one["name"],
-            *("" if one[c] is None else f"{one[c]:.2f}" for c in ("silhouette", "stability")),
-            "" if one["agreement"] is None else f"{one['agreement']:.2f}",
-            " ".join(map(str, one["sizes"][:6])) + (" ..." if len(one["sizes"]) > 6 else ""),
+    yield from _told(f"{number}", answer)
+    for one in result["alternatives"]:
+        yield from _told(f"{one['n_clusters']}, {one['kind']}", one)
+        yield from _gained(one, answer, result["scores"])
+    if others:
+        yield f"\nOther algorithms with {count(number, 'cluster')}\n"
+        rows = [
+            [
+                one["name"],
+                "" if one["stability"] is None else two_decimals(one["stability"]),
+                "" if one["agreement"] is None else two_decimals(one["agreement"]),
+                " ".join(map(str, one["sizes"][:6])) + (" ..." if len(one["sizes"]) > 6 else ""),
+            ]
+            for one in result["algorithms"]
         ]
-        for one in result["algorithms"]
-    ]
-    header = ["algorithm", "silhouette", "stability", "agreement", "rows in clusters"]
-    yield from aligned(rows, header, right=set(header[1:4]))
+        header = ["algorithm", "stability", "agreement", "rows in clusters"]
+        yield from aligned(rows, header, right=set(header[1:3]))
     for one in result["skipped"]:
         yield f"\nSkipped {one['name']}: {one['reason']}"
-    best = result["recommended"]
-    yield (
-        f"\nRecommended: {number} clusters by {best['algorithm']}; confidence: "
-        f"{best['confidence']}."
+    yield from _numbers(result)
+
+
+def _numbers(result: dict[str, Any]) -> Iterator[str]:
+    """Yield what criteria say of each number."""
+    scores, numbers = result["scores"], result["numbers"]
+    shown = [one for one in _COLUMNS if scores.get(one)]
+    if not shown:
+        return
+    used = (
+        f", by {result['n_rows_used']:,} rows" if result["n_rows_used"] < result["n_rows"] else ""
     )
-    yield f"{_capital(say_votes(result['votes'], scores.get('gap', {})))}."
-    if number == numbers[-1] and len(numbers) > 1:
-        yield f"{number} is the most that was tried: see also -k {numbers[0]}:{number + 4}."
-    yield f"  {_command(table, roles, number, best['algorithm'])}\n"
+    yield f"\nWhat criteria say of each number{used}\n"
+    header = ["clusters", *shown]
+    rows = sorted({k for one in shown for k in scores[one]} & {1, *numbers})
+    cells = [[str(k), *(_cell(one, scores[one], k) for one in shown)] for k in rows]
+    yield from aligned(cells, header, right=set(header))
+    yield ""
+    yield fill(
+        "* preferred. Silhouette: of the best named algorithm; stability and agreement: means over "
+        f"them (adjusted Rand index); of the numbers within {AS_STABLE} of the most stable one the "
+        "largest is preferred; gap: flat beyond the number that is enough; criterion: AutoKMeans', "
+        "less its highest.",
+        WIDTH,
+    )
+    if result["votes"]:
+        said = say_votes(result["votes"], scores.get("gap", {}))
+        yield fill(f"{said[:1].upper()}{said[1:]}.", WIDTH)
+        if result["recommended"]["n_clusters"] not in result["votes"].values():
+            yield (
+                "They do not decide: the number above is that of AutoKMeans' own criterion, or the "
+                "one asked for."
+            )
+    yield ""
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _told(title: str, answer: dict[str, Any]) -> Iterator[str]:
+    """Yield the clusters of an answer, and whether they are found again."""
+    if answer["n_clusters"] == 1:
+        yield "  1: all rows together"
+        return
+    told = [
+        f"{name} ({count(size, 'row')})"
+        for name, size in zip(answer["clusters"], answer["sizes"], strict=True)
+    ]
+    more = len(told) - MOST_NAMES
+    if more > 0:
+        told = [*told[:MOST_NAMES], f"{more} more"]
+    stability = "stability not known"
+    if answer["stability"] is not None:
+        stability = f"{answer['verdict']} ({two_decimals(answer['stability'])})"
+    yield fill(
+        f"{title}: {'; '.join(told)}: {stability}",
+        WIDTH,
+        initial_indent="  ",
+        subsequent_indent="     ",
+    )
+
+
+def _gained(
+    one: dict[str, Any], answer: dict[str, Any], scores: dict[str, dict[int, float]]
+) -> Iterator[str]:
+    """Yield what an alternative gains and loses."""
+    gains, losses = [], []
+    known = one["stability"] is not None and answer["stability"] is not None
+    if known and abs(one["stability"] - answer["stability"]) > AS_STABLE:
+        is_more = one["stability"] > answer["stability"]
+        (gains if is_more else losses).append(f"it is {'more' if is_more else 'less'} stable")
+    if one["kind"] == "finer":
+        gains.append("more detail")
+    else:
+        gains.append("fewer clusters to remember")
+    criterion = scores.get("criterion", {})
+    if {one["n_clusters"], answer["n_clusters"]} <= criterion.keys():
+        behind = criterion[answer["n_clusters"]] - criterion[one["n_clusters"]]
+        losses.append(
+            f"the criterion is lower by {behind:.0f}" if behind >= 1 else "nearly nothing"
+        )
+    text = f"gains: {joined(gains)}"
+    if losses:
+        text += f"; loses: {joined(losses)}"
+    yield f"     {text}"
 
 
 def _cell(name: str, scores: dict[int, float], k: int) -> str:
@@ -373,24 +437,6 @@ def _cell(name: str, scores: dict[int, float], k: int) -> str:
         text = f"{value:.2f}"
     mark = "*" if name in TITLES and best_of(name, scores) == k else " "
     return text + mark
-
-
-def _command(table: str, roles: Roles, number: int, algorithm: str) -> str:
-    parts = ["fwkmeans", "fit", table, "-k", str(number)]
-    for option in ("categorical", "numeric", "drop", "id"):
-        names = getattr(roles, option)
-        if names:
-            parts += [f"--{option}", ",".join(f'"{one}"' if "," in one else one for one in names)]
-    if roles.labels is not None:
-        parts += ["--labels", roles.labels]
-    if roles.dates != "drop":
-        parts += ["--dates", roles.dates]
-    if algorithm != AUTO:
-        name, _, parameters = algorithm.partition(" (")
-        parts += ["-a", name]
-        for one in filter(None, parameters.rstrip(")").split(", ")):
-            parts += ["-p", one]
-    return shlex.join(parts)
 
 
 def _draw(result: dict[str, Any], name: str, path: str) -> None:
@@ -407,12 +453,12 @@ def _draw(result: dict[str, Any], name: str, path: str) -> None:
         "criterion": "AutoKMeans' criterion, less its highest",
     }
     shown = [one for one in titles if scores.get(one)]
-    figure = Figure(figsize=(9.0, 2.6 * ((len(shown) + 1) // 2)), layout="constrained")
+    figure = Figure(figsize=(9.0, 2.6 * max(1, (len(shown) + 1) // 2)), layout="constrained")
     figure.suptitle(
         f"{harmless(name)}: {number} clusters recommended, confidence "
         f"{result['recommended']['confidence']}"
     )
-    grid = figure.subplots((len(shown) + 1) // 2, 2, squeeze=False).ravel()
+    grid = figure.subplots(max(1, (len(shown) + 1) // 2), 2, squeeze=False).ravel()
     for axes, one in zip(grid, shown, strict=False):
         numbers = sorted(scores[one])
         values = np.array([scores[one][k] for k in numbers])

@@ -13,6 +13,7 @@ from fwkmeans._support.text import aligned, count, for_terminal, harmless, has_b
 from fwkmeans._tabular.format import Format
 from fwkmeans.cli.columns import Chosen, Roles, check_keys, read_columns, with_shares
 from fwkmeans.cli.models import AUTO, Choice, FitOptions, build, choose, every_choice
+from fwkmeans.cli.numbers import command_of, is_auto
 from fwkmeans.cli.options import (
     SectionedCommand,
     algorithm_option,
@@ -32,7 +33,7 @@ from fwkmeans.cli.output import (
     write_columns,
 )
 from fwkmeans.cli.progress import each
-from fwkmeans.cli.run import fit_and_collect, fit_choice
+from fwkmeans.cli.run import Fitted, fit_and_collect, fit_choice
 
 MOST_SIZES = 6
 MOST_FEATURES = 3
@@ -87,10 +88,16 @@ def compare(
     if out is not None:
         check_keys(roles.id, [*(one.title for one in choices), "consensus"])
     chosen = read_columns(table, how, roles, name)
+    asked = None if isinstance(options.clusters, int) else options
+    begin = time.perf_counter()
+    first = fit_choice(choose(AUTO), options, chosen) if _needs_auto(choices, options) else None
+    seconds = time.perf_counter() - begin
     if not isinstance(options.clusters, int):
-        options, said = _with_number(options, chosen)
+        options, said = _with_number(options, first)
         chosen.notes.insert(0, said)
-    result = compared(choices, options, chosen, patient=bool(algorithms))
+    result = compared(choices, options, chosen, patient=bool(algorithms), first=first)
+    for one in result["algorithms"]:
+        one["seconds"] = round(seconds, 3) if one["seconds"] is None else one["seconds"]
     if not result["algorithms"]:
         reasons = {one["reason"] for one in result["skipped"]}
         raise InputError(next(iter(reasons)) if len(reasons) == 1 else " ".join(sorted(reasons)))
@@ -110,7 +117,10 @@ def compare(
     if as_json:
         echo_json({"table": name} | result | {"notes": chosen.notes, "left_out": chosen.left_out})
         return
-    for line in _lines(name, result, roles.labels):
+    suggested = result["suggestion"] or {"algorithm": AUTO, "n_clusters": 1}
+    asked_for = options if asked is None or suggested["algorithm"] != AUTO else asked
+    command = command_of(table, roles, asked_for, suggested["algorithm"])
+    for line in _lines(name, result, roles.labels, command):
         click.echo(harmless(line), err=out == "-")
     if out not in (None, "-"):
         click.echo(f"\nWrote the clusters to {out}")
@@ -118,20 +128,33 @@ def compare(
         click.echo(harmless(f"\nNote: {text}"), err=out == "-")
 
 
-def _with_number(options: FitOptions, chosen: Chosen) -> tuple[FitOptions, str]:
-    """Return the options with the number of clusters that `AutoKMeans` finds, and a sentence."""
-    found = fit_choice(choose(AUTO), options, chosen).chosen or 1
+def _needs_auto(choices: Sequence[Choice], options: FitOptions) -> bool:
+    """Tell whether what ``fwkmeans fit`` finds has to be known."""
+    asked = isinstance(options.clusters, int)
+    return not asked or any(is_auto(one) and not one.parameters for one in choices)
+
+
+def _with_number(options: FitOptions, first: Fitted | None) -> tuple[FitOptions, str]:
+    """Return the options with the number that ``fwkmeans fit`` finds, and a sentence."""
+    found = (first.chosen if first is not None else None) or 1
     said = f"AutoKMeans found {count(found, 'cluster')}, and all algorithms were asked for "
     said += "as many (-k)." if found > 1 else "2 (-k)."
     return options._replace(clusters=max(2, found)), said
 
 
 def compared(
-    choices: Sequence[Choice], options: FitOptions, chosen: Chosen, *, patient: bool = False
+    choices: Sequence[Choice],
+    options: FitOptions,
+    chosen: Chosen,
+    *,
+    patient: bool = False,
+    first: Fitted | None = None,
 ) -> dict[str, Any]:
     """Return sizes, weights and agreement of the partitions, ready for JSON but for the labels.
 
-    Unless `patient`, algorithms that tables of very many columns slow down are skipped.
+    Labels are those of one algorithm wherever the same rows are together. Unless `patient`,
+    algorithms that tables of very many columns slow down are skipped. `first` is what ``fwkmeans
+    fit`` finds.
     """
     from fwkmeans._support.agreement import adjusted_rand_score
 
@@ -141,10 +164,12 @@ def compared(
         try:
             if not patient:
                 _refuse_width(choice, chosen)
-            done.append(_one(choice, options, chosen))
+            done.append(_one(choice, options, chosen, first))
         except (ValueError, TypeError) as error:
             reason = " ".join(str(error).split())
             skipped.append({"name": choice.title, "reason": reason})
+    if done:
+        _match_labels(done)
     partitions = [one["labels"] for one in done]
     agreement = [[float(adjusted_rand_score(a, b)) for b in partitions] for a in partitions]
     return {
@@ -155,7 +180,43 @@ def compared(
         "skipped": skipped,
         "agreement": {"names": [one["name"] for one in done], "ari": agreement},
         "consensus": _consensus(done, agreement) if len(done) > 2 else None,
+        "suggestion": _suggestion(done, agreement, first),
+        "doubts": [] if first is None else first.doubts,
     }
+
+
+def _suggestion(
+    done: Sequence[dict[str, Any]], agreement: Sequence[Sequence[float]], first: Fitted | None
+) -> dict[str, Any] | None:
+    """Return what to begin with: what ``fwkmeans fit`` finds, or the one in the middle.
+
+    A result with an empty cluster is none; nothing is suggested if all have one.
+    """
+    if first is not None and first.chosen == 1:
+        return {"algorithm": AUTO, "n_clusters": 1}
+    whole = [at for at, one in enumerate(done) if all(one["sizes"])]
+    if not whole:
+        return None
+    auto = next((at for at in whole if done[at]["name"] == AUTO), None)
+    at = max(whole, key=lambda at: sum(agreement[at])) if auto is None else auto
+    return {"algorithm": done[at]["name"], "n_clusters": len(done[at]["sizes"])}
+
+
+def _match_labels(done: Sequence[dict[str, Any]]) -> None:
+    """Give the clusters of all algorithms the numbers of the first, as far as they agree."""
+    import numpy as np
+    from scipy.optimize import linear_sum_assignment
+
+    n_clusters = max(len(one["sizes"]) for one in done)
+    reference = np.asarray(done[0]["labels"])
+    for one in done[1:]:
+        labels = np.asarray(one["labels"])
+        both = np.zeros((n_clusters, n_clusters))
+        np.add.at(both, (labels, reference), 1.0)
+        numbers = linear_sum_assignment(-both)[1]
+        one["labels"] = numbers[labels].tolist()
+        n_own = max(len(one["sizes"]), 1 + max(one["labels"]))
+        one["sizes"] = np.bincount(one["labels"], minlength=n_own).tolist()
 
 
 def _consensus(done: Sequence[dict[str, Any]], agreement: Sequence[Sequence[float]]) -> Any:
@@ -189,8 +250,6 @@ def _consensus(done: Sequence[dict[str, Any]], agreement: Sequence[Sequence[floa
         "share_agreed": float((votes.max(axis=1) > len(done) / 2).mean()),
         "share_unanimous": float((votes.max(axis=1) == len(done)).mean()),
         "middle": done[middle]["name"],
-        "suggested": next((one["name"] for one in done if one["name"] == AUTO), None)
-        or done[middle]["name"],
         "mean_agreement": float(means[middle]),
         "alike": like_it,
     }
@@ -212,16 +271,22 @@ def _refuse_width(choice: Choice, chosen: Chosen) -> None:
         )
 
 
-def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
+def _one(
+    choice: Choice, options: FitOptions, chosen: Chosen, first: Fitted | None
+) -> dict[str, Any]:
     from fwkmeans._support.agreement import adjusted_rand_score
     from fwkmeans.reports.summarize import summarize_rows
 
+    seconds = None
     if choice.name == AUTO:  # which has no starts
         options = options._replace(starts=None)
-    pipeline = build(choice, options, chosen.features, chosen.n_missing)
-    begin = time.perf_counter()
-    rows, warned = fit_and_collect(pipeline, chosen.features)
-    seconds = time.perf_counter() - begin
+    if first is not None and choice == choose(AUTO) and first.chosen in (None, options.clusters):
+        pipeline, rows, warned = first.pipeline, first.rows, first.warned
+    else:
+        pipeline = build(choice, options, chosen.features, chosen.n_missing)
+        begin = time.perf_counter()
+        rows, warned = fit_and_collect(pipeline, chosen.features)
+        seconds = round(time.perf_counter() - begin, 3)
     summary = summarize_rows(pipeline, chosen.features, rows, draws=0, for_page=False)
     labels = pipeline[-1].labels_.tolist()
     known = chosen.classes is not None
@@ -235,14 +300,16 @@ def _one(choice: Choice, options: FitOptions, chosen: Chosen) -> dict[str, Any]:
         "ari": float(adjusted_rand_score(chosen.classes, labels)) if known else None,
         "objective": summary["objective"],
         "converged": summary["converged"],
-        "seconds": round(seconds, 3),
+        "seconds": seconds,
         "warnings": [one.text for one in warned],
         "labels": labels,
     }
 
 
-def _lines(name: str, result: dict[str, Any], labels: str | None) -> Iterator[str]:
+def _lines(name: str, result: dict[str, Any], labels: str | None, command: str) -> Iterator[str]:
     done = result["algorithms"]
+    if result["doubts"]:
+        yield from [*result["doubts"], ""]
     yield (
         f"{name}: {count(result['n_rows'], 'row')}, {count(result['n_features'], 'column')}, "
         f"{count(result['n_clusters'], 'cluster')}"
@@ -269,50 +336,62 @@ def _lines(name: str, result: dict[str, Any], labels: str | None) -> Iterator[st
         yield from _matrix(result["agreement"])
     if result["consensus"] is not None:
         yield ""
-        yield from _about_consensus(result["consensus"], len(done), name)
+        yield from _about_consensus(result["consensus"], len(done))
+    yield ""
+    yield from _about_suggestion(result, command)
     for one in result["skipped"]:
         yield f"\nSkipped {one['name']}: {one['reason']}"
 
 
-def _about_consensus(consensus: dict[str, Any], n_done: int, name: str) -> Iterator[str]:
-    """Yield what the algorithms agree on, and what to do with it.
-
-    AutoKMeans is suggested where it is among them: it is nearer to known classes than the one in
-    the middle, on real tables and on others, with noise and without (the page on clusters without
-    labels has the figures).
-    """
-    others = [one for one in consensus["alike"] if one != consensus["middle"]]
-    alike = (
-        f"{', '.join(others)} give nearly the same clusters" if others else "no other is near it"
-    )
-    if len(others) == 1:
-        alike = f"{others[0]} gives nearly the same clusters"
+def _about_consensus(consensus: dict[str, Any], n_done: int) -> Iterator[str]:
+    """Yield what the algorithms agree on."""
     yield (
         f"Consensus: {percent(consensus['share_agreed'])} of the rows are in the same cluster for "
         f"most algorithms, {percent(consensus['share_unanimous'])} for all {n_done}; majority "
         f"clusters of {_sizes(consensus['sizes'])} rows (the column 'consensus' of --out)."
     )
+    others = [one for one in consensus["alike"] if one != consensus["middle"]]
+    alike = f"{', '.join(others)} {'give' if len(others) > 1 else 'gives'} nearly the same clusters"
     agreement = consensus["mean_agreement"]
+    yield (
+        f"In the middle of all is {consensus['middle']} (mean agreement {agreement:.2f}; "
+        f"{alike if others else 'no other is near it'})."
+    )
     if agreement < DISAGREE:
         yield (
-            f"Suggestion: the algorithms disagree (the one in the middle, {consensus['middle']}, "
-            f"agrees with the others to {agreement:.2f} on average): the table may have no clear "
-            "clusters, or another number of them. Try other numbers, or fewer columns, before you "
-            "trust any."
+            "The algorithms disagree: the table may have no clear clusters, or another number of "
+            "them. Try other numbers, or fewer columns, before you trust any."
+        )
+
+
+def _about_suggestion(result: dict[str, Any], command: str) -> Iterator[str]:
+    """Yield what to begin with.
+
+    AutoKMeans is suggested where it is among them: it is nearer to known classes than the one in
+    the middle, on real tables and on others, with noise and without (the page on clusters without
+    labels has the figures).
+    """
+    suggestion = result["suggestion"]
+    empty = [one["name"] for one in result["algorithms"] if not all(one["sizes"])]
+    if empty:
+        yield (
+            f"Not suggested, because a cluster of theirs has no rows: {', '.join(empty)}. "
+            "Ask for fewer clusters."
+        )
+    if suggestion is None:
+        yield "Suggestion: ask for fewer clusters, as every algorithm left one empty."
+        return
+    if suggestion["n_clusters"] == 1:
+        yield (
+            f"Suggestion: take all rows for one cluster, as AutoKMeans does: {command}. The two "
+            "clusters of each algorithm only divide the rows."
         )
         return
-    choice = consensus["suggested"]
-    option = "" if choice == choose(None).title else f" -a {choice.partition(' (')[0]}"
-    why = f"which is in the middle of the others (mean agreement {agreement:.2f}; {alike})"
-    if choice != consensus["middle"]:
-        why = (
-            "which on average comes closest to known classes; in the middle of all is "
-            f"{consensus['middle']} (mean agreement {agreement:.2f}; {alike})"
-        )
-    yield (
-        f"Suggestion: begin with {choice}, {why}: fwkmeans fit {name} -k "
-        f"{sum(size > 0 for size in consensus['sizes'])}{option} --report report.html"
-    )
+    name = suggestion["algorithm"]
+    why = "which agrees most with the others"
+    if name == AUTO:
+        why = "which on average comes closest to known classes"
+    yield f"Suggestion: begin with {name}, {why}: {command}"
 
 
 def _without(cells: Sequence[str], at: int) -> list[str]:

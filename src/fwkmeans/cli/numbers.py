@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -261,3 +262,38 @@ def tendency_lines(tendency: Any, n_found: int | None, n_rows: int) -> list[str]
             *_few_rows(n_rows),
         ]
     return []
+
+
+def command_of(table: str, roles: Any, options: FitOptions, algorithm: str) -> str:
+    """Return the command that fits an algorithm to a table with these options."""
+    parts = ["fwkmeans", "fit", table]
+    clusters = options.clusters
+    if clusters != "auto":
+        parts += [
+            "-k",
+            ":".join(map(str, clusters)) if isinstance(clusters, tuple) else f"{clusters}",
+        ]
+    for option in ("use", "categorical", "numeric", "drop", "id"):
+        names = getattr(roles, option)
+        if names:
+            parts += [f"--{option}", ",".join(f'"{one}"' if "," in one else one for one in names)]
+    if roles.coerce:
+        parts.append("--coerce")
+    if roles.labels is not None:
+        parts += ["--labels", roles.labels]
+    if roles.dates != "drop":
+        parts += ["--dates", roles.dates]
+    if algorithm != AUTO:
+        name, _, parameters = algorithm.partition(" (")
+        parts += ["-a", name]
+        for one in filter(None, parameters.rstrip(")").split(", ")):
+            parts += ["-p", one]
+    if options.missing is not None:
+        parts += ["--missing", options.missing]
+    if not options.standardize:
+        parts.append("--no-standardize")
+    for option in ("starts", "seed"):
+        value = getattr(options, option)
+        if value and not (option == "starts" and algorithm == AUTO):
+            parts += [f"--{option}", str(value)]
+    return shlex.join(parts)
