@@ -406,7 +406,8 @@ def _gained(
     one: dict[str, Any], answer: dict[str, Any], scores: dict[str, dict[int, float]]
 ) -> Iterator[str]:
     """Yield what an alternative gains and loses."""
-    gains, losses = [], []
+    gains: list[str] = []
+    losses: list[str] = []
     known = one["stability"] is not None and answer["stability"] is not None
     if known and abs(one["stability"] - answer["stability"]) > AS_STABLE:
         is_more = one["stability"] > answer["stability"]

@@ -105,8 +105,8 @@ def compare(
         column: max(one["weights"].get(column, 0.0) for one in result["algorithms"])
         for column in chosen.doubtful
     }
-    first, others = with_shares(chosen.doubtful, most)
-    chosen.notes.extend(said.replace("It has ", "It has up to ") for said in [*first, *others])
+    deciding, others = with_shares(chosen.doubtful, most)
+    chosen.notes.extend(said.replace("It has ", "It has up to ") for said in [*deciding, *others])
     labels = {one["name"]: one.pop("labels") for one in result["algorithms"]}
     labels |= {"consensus": result["consensus"].pop("labels")} if result["consensus"] else {}
     if out is not None:
