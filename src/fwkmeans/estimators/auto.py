@@ -321,7 +321,7 @@ class AutoKMeans(BaseFeatureWeightedKMeans):
             and ``doubts`` hold the same as lists of dicts.
         """
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
+        names = self._names
         if names is None:
             names = [f"column {v}" for v in range(self.n_features_in_)]
         return explanation_of(self, [str(name) for name in names])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -26,6 +26,7 @@ from fwkmeans._engine import (
     Run,
     assignment_of,
 )
+from fwkmeans._engine.stream import Stream
 from fwkmeans._init import Seeds
 from fwkmeans._support.arrays import is_dask, like, to_host
 from fwkmeans._support.progress import show_progress
@@ -40,6 +41,7 @@ from fwkmeans.estimators.inputs import (
     source_of_gaps,
     why_not_sparse,
 )
+from fwkmeans.estimators.model import OfTable
 from fwkmeans.estimators.notebook import html_repr
 from fwkmeans.estimators.plan import Plan, bound_parts, make_plan
 from fwkmeans.estimators.publish import label_rows, publish, set_attributes
@@ -55,6 +57,7 @@ from fwkmeans.typing import (
     Assignment,
     Description,
     FloatArray,
+    IntArray,
     LabelArray,
     Source,
     WeightRuleProtocol,
@@ -79,6 +82,7 @@ def _fits_by_plan(model: BaseFeatureWeightedKMeans) -> bool:
 
 
 class BaseFeatureWeightedKMeans(
+    OfTable,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     ClusterMixin,
@@ -119,6 +123,19 @@ class BaseFeatureWeightedKMeans(
     _table: Description
     _memory: Mapping[str, FloatArray]  # of the weight rule
     _frequencies: FloatArray  # (K, levels) of the centers
+    _stream: Stream | None = None  # of partial_fit
+    _unit_spaces: Sequence[IntArray] = ()  # in which only directions count
+    _found_groups: IntArray
+    n_features_in_: int
+    n_steps_: int
+    category_frequencies_: Any
+    modes_: Any
+    groups_: Mapping[Any, IntArray]  # of those that weigh groups
+    group_weights_: FloatArray
+    # of those that take categories
+    categorical_features: Any
+    missing_category: str
+    handle_unknown: str
 
     _html_repr = html_repr  # scikit-learn shows it in notebooks
 
@@ -370,7 +387,7 @@ class BaseFeatureWeightedKMeans(
         source = self._rows_of(X, device)
         _, source = source.run(self._parts.dissimilarity.distances(self._assignment()))
         distances = source.gather("distances")
-        rescale = getattr(self, "missing", "error") == "rescale"  # infinity has a meaning there
+        rescale = self._missing == "rescale"  # infinity has a meaning there
         if not rescale and not np.isfinite(float(distances.max())):
             raise ValueError(
                 f"Distances are too large for {distances.dtype} numbers. Rescale X, for example "
@@ -411,7 +428,7 @@ class BaseFeatureWeightedKMeans(
         """Return what scikit-learn should know about the estimator."""
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        tags.input_tags.allow_nan = getattr(self, "missing", "error") != "error"
+        tags.input_tags.allow_nan = self._missing != "error"
         mixed = getattr(self, "categorical_features", None) is not None
         tags.input_tags.categorical = tags.input_tags.string = mixed
         tags.input_tags.sparse = why_not_sparse(self) is None
@@ -429,9 +446,9 @@ class BaseFeatureWeightedKMeans(
 
     def _opened(self, X: Any, sample_weight: Any, *, reset: bool, device: Any = None) -> Input:
         """Return the rows that a user passed, and remember the codes of their categories."""
-        coding = None if reset else getattr(self, "_coding", None)
+        coding = None if reset else self._coding
         given = open_rows(self, X, sample_weight, coding, reset=reset, device=device)
-        if reset and hasattr(self, "categorical_features"):
+        if reset and self._takes_categories:
             self._coding = given.coding
         if reset and _finds_groups(self):
             from fwkmeans.estimators.feature_groups import find_groups  # takes a while
@@ -450,10 +467,6 @@ class BaseFeatureWeightedKMeans(
         state = super().__getstate__()
         return {name: value for name, value in state.items() if not is_dask(value)}
 
-    def _why_not_sparse(self) -> str | None:
-        """Return why the algorithm cannot use sparse rows, None if it can."""
-        return None
-
     def _why_no_stream(self) -> str | None:
         """Return why the algorithm has no `partial_fit`, None if it has."""
         return None
@@ -469,7 +482,7 @@ class BaseFeatureWeightedKMeans(
     def _is_plain(self, source: Source) -> bool:
         """Tell whether the algorithm sees rows in memory as they are, if all cells are there."""
         unchanged = type(self)._view is BaseFeatureWeightedKMeans._view
-        refuses = getattr(self, "missing", "error") == "error"
+        refuses = self._missing == "error"
         in_memory = isinstance(source, MemorySource) and source.layout.is_numeric
         return unchanged and refuses and in_memory
 
@@ -485,6 +498,26 @@ class BaseFeatureWeightedKMeans(
 
     def _check_parameters(self) -> None:
         check_parameters(self)
+
+    @property
+    def _weight_init(self) -> Any:
+        """How initial weights are chosen."""
+        return vars(self).get("weight_init", "uniform")
+
+    @property
+    def _columns(self) -> Sequence[Any]:
+        """Names of the columns, or their numbers."""
+        return range(self.n_features_in_) if self._names is None else self._names
+
+    @property
+    def _smallest_pattern(self) -> float:
+        """The number of rows that an anomalous pattern must have."""
+        return 1 if self.n_clusters is not None else 2
+
+    @property
+    def _may_find_fewer(self) -> bool:
+        """Whether there may be fewer clusters than were asked for."""
+        return False
 
     def _pattern_exponent(self) -> float | None:
         """Return the exponent of the weights of anomalous patterns; None means no weights."""

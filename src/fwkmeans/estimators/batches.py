@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwkmeans._engine import Outcome, Recipe, Run, alternate, first_lowest
+from fwkmeans.estimators.model import Model
 from fwkmeans.estimators.plan import Plan
 from fwkmeans.typing import FloatArray, Weights
 
@@ -31,7 +32,7 @@ class Batch(NamedTuple):
     outcome: Outcome
 
 
-def best_run(model: Any, plan: Plan) -> Run:
+def best_run(model: Model, plan: Plan) -> Run:
     """Run all starts of a plan; return the one with the lowest objective, the first on ties."""
     runs = []
     for batch in run_plans(model, [plan]):
@@ -51,7 +52,7 @@ def best_run(model: Any, plan: Plan) -> Run:
     return runs[first_lowest(np.asarray([run.objective for run in runs]))]
 
 
-def run_plans(model: Any, plans: Sequence[Plan]) -> Iterator[Batch]:
+def run_plans(model: Model, plans: Sequence[Plan]) -> Iterator[Batch]:
     """Run all starts of some plans of a model, as many together as memory allows.
 
     Yields
@@ -78,7 +79,7 @@ def run_plans(model: Any, plans: Sequence[Plan]) -> Iterator[Batch]:
             yield _run_batch(model, plans, parts)
 
 
-def _run_batch(model: Any, plans: Sequence[Plan], parts: list[tuple[int, range]]) -> Batch:
+def _run_batch(model: Model, plans: Sequence[Plan], parts: list[tuple[int, range]]) -> Batch:
     """Run some starts of some plans together."""
     begins = [_begin(model, plans[at], starts) for at, starts in parts]
     centers, weights = begins[0]
@@ -103,7 +104,7 @@ def _run_batch(model: Any, plans: Sequence[Plan], parts: list[tuple[int, range]]
     return Batch(parts, plan, outcome)
 
 
-def _begin(model: Any, plan: Plan, starts: range) -> tuple[FloatArray, Weights]:
+def _begin(model: Model, plan: Plan, starts: range) -> tuple[FloatArray, Weights]:
     """Return initial centers and weights of some starts."""
     if plan.begin is None:
         return (

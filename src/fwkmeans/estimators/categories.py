@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from fwkmeans._tabular.coding import Coding
+from fwkmeans.estimators.model import Model
 from fwkmeans.typing import FloatArray, Source
 
 
 def describe_categories(
-    estimator: Any, source: Source, counts: FloatArray | None = None
+    estimator: Model, source: Source, counts: FloatArray | None = None
 ) -> tuple[dict[Any, dict[Any, FloatArray]], dict[Any, list[Any]]]:
     """Return the frequency of each category in each cluster, and the modes, by column.
 
@@ -22,7 +23,7 @@ def describe_categories(
         return {}, {}
     centers = estimator._frequencies
     frequencies = _counted(estimator, source, counts) if _are_modes(estimator) else centers
-    names = getattr(estimator, "feature_names_in_", range(estimator.n_features_in_))
+    names = estimator._columns
     by_name, modes = {}, {}
     for v, categories, first in zip(
         coding.categorical, coding.categories, coding.offsets[:-1], strict=True
@@ -36,12 +37,12 @@ def describe_categories(
     return by_name, modes
 
 
-def _are_modes(estimator: Any) -> bool:
+def _are_modes(estimator: Model) -> bool:
     """Tell whether the centers are modes, without frequencies."""
     return bool(getattr(estimator._parts.center, "categories", "mode") == "mode")
 
 
-def _counted(estimator: Any, source: Source, counts: FloatArray | None) -> FloatArray:
+def _counted(estimator: Model, source: Source, counts: FloatArray | None) -> FloatArray:
     """Return the frequencies of the categories in the cluster of each row: (K, levels)."""
     if counts is None:
         counting = estimator._parts.dissimilarity.accumulation(estimator._assignment())

@@ -27,6 +27,7 @@ from fwkmeans._support.checks import (
     several,
 )
 from fwkmeans._support.checks import check_parameters as check_against
+from fwkmeans.estimators.model import Model
 
 __all__ = ["SHARED", "accepts", "check_parameters"]
 
@@ -48,7 +49,7 @@ SHARED: Mapping[str, Constraint] = {
 }
 
 
-def check_parameters(estimator: Any) -> None:
+def check_parameters(estimator: Model) -> None:
     """Raise an error that says which parameter is wrong, what is expected and what to do."""
     kind: Any = type(estimator)
     check_against(estimator, _known(kind))
@@ -62,9 +63,9 @@ def accepts(estimator: type, name: str, value: Any) -> bool:
     return has_it and (name not in known or known[name].holds(value))
 
 
-def _check_number_of_clusters(estimator: Any) -> None:
+def _check_number_of_clusters(estimator: Model) -> None:
     """Raise if the number of clusters is neither given nor found."""
-    if not hasattr(estimator, "init"):  # it looks for the number by itself
+    if "init" not in vars(estimator):  # it looks for the number by itself
         return
     finds = isinstance(estimator.init, str) and estimator.init in ("anomalous", "auto")
     if estimator.n_clusters is None and not finds:
@@ -75,5 +76,5 @@ def _check_number_of_clusters(estimator: Any) -> None:
 
 
 @functools.cache
-def _known(estimator: Any) -> Mapping[str, Constraint]:
+def _known(estimator: Model) -> Mapping[str, Constraint]:
     return {**SHARED, **getattr(estimator, "_constraints", {})}

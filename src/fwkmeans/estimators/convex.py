@@ -234,7 +234,7 @@ class ConvexKMeans(BaseFeatureWeightedKMeans):
         return source.mapped(partial(unit_rows, spaces=self._unit_spaces))
 
     def _spaces(self) -> Groups:
-        names = getattr(self, "feature_names_in_", None)
+        names = self._names
         if self.spaces is None:
             columns = np.arange(self.n_features_in_)
             return Groups(columns.tolist() if names is None else list(names), columns)

@@ -14,6 +14,7 @@ import numpy as np
 from fwkmeans._engine import Outcome, Run, assignment_of, first_lowest
 from fwkmeans._init import Seeds
 from fwkmeans.estimators.batches import run_plans
+from fwkmeans.estimators.model import Model
 from fwkmeans.estimators.plan import Plan
 from fwkmeans.typing import BoolArray, FloatArray, IntArray, Weights
 from fwkmeans.weighting.simplex import FLOOR
@@ -116,7 +117,7 @@ class Search:
         Initial centers, the same for every candidate.
     """
 
-    def __init__(self, model: Any, plan: Plan, spaces: Spaces, centers: FloatArray) -> None:
+    def __init__(self, model: Model, plan: Plan, spaces: Spaces, centers: FloatArray) -> None:
         self._model, self._plan, self._spaces, self._centers = model, plan, spaces, centers
         self._candidates: list[FloatArray] = []
         self._log_fisher: list[float] = []

@@ -40,6 +40,7 @@ from fwkmeans.estimators.inputs import (
     refuse_repeated_names,
     refuse_sparse,
 )
+from fwkmeans.estimators.model import Model, Reader
 from fwkmeans.sources.dask import DaskSource, Pieces
 from fwkmeans.sources.dask_tasks import Cells
 from fwkmeans.sources.sparse import sparse_rows
@@ -47,7 +48,7 @@ from fwkmeans.typing import FloatArray
 
 
 def open_collection(
-    estimator: Any, X: Any, sample_weight: Any, coding: Coding | None, *, reset: bool
+    estimator: Reader, X: Any, sample_weight: Any, coding: Coding | None, *, reset: bool
 ) -> Input:
     """Return the rows of a Dask array or frame; they stay where they are."""
     if isinstance(sample_weight, str):
@@ -55,7 +56,7 @@ def open_collection(
     table = _table_of(estimator, X, reset=reset)
     table = table._replace(pieces=table.pieces.held())
     categorical = np.empty(0, dtype=np.intp)
-    if reset and hasattr(estimator, "categorical_features"):
+    if reset and estimator._takes_categories:
         categorical = _categorical_columns(table, estimator.categorical_features)
         Census(table.meta, categorical)  # refuses dates at once
     numeric = np.setdiff1d(np.arange(table.meta.shape[1]), categorical)
@@ -84,7 +85,7 @@ def open_collection(
     return Input(source, coding, None)
 
 
-def compute_later(estimator: Any, method: str, X: Any, n_columns: int | None = None) -> Any:
+def compute_later(estimator: Model, method: str, X: Any, n_columns: int | None = None) -> Any:
     """Return what a method of a fitted model says of the rows of X, as a Dask array.
 
     It has a chunk for each partition of X, and `n_columns` columns; None means one dimension.
@@ -118,11 +119,11 @@ class _Table(NamedTuple):
     meta: Any  # a table of the same kind without rows
 
 
-def _table_of(estimator: Any, X: Any, *, reset: bool) -> _Table:
+def _table_of(estimator: Reader, X: Any, *, reset: bool) -> _Table:
     """Return a collection as a table, or raise an error that says why it is none."""
     if isinstance(X, dd.DataFrame):
         refuse_repeated_names(X)
-        names = None if reset else getattr(estimator, "feature_names_in_", None)
+        names = None if reset else estimator._names
         if names is not None and {*names} <= {*X.columns}:
             X = X[list(names)]  # found by name, as in files
         table = _Table(Pieces.of(X.to_delayed()), None, X._meta)
@@ -137,7 +138,7 @@ def _table_of(estimator: Any, X: Any, *, reset: bool) -> _Table:
     if not table.meta.shape[1]:
         refuse_empty(estimator, table.meta)
     validate_data(estimator, table.meta, reset=reset, skip_check_array=True)
-    if not hasattr(estimator, "categorical_features"):
+    if not estimator._takes_categories:
         refuse_text(table.meta, type(estimator).__name__)
     return table
 
@@ -333,7 +334,7 @@ def _by_dtype(piece: Any) -> list[int]:
     return found
 
 
-def _check(estimator: Any, found: _Look, sample_weight: Any) -> None:
+def _check(estimator: Reader, found: _Look, sample_weight: Any) -> None:
     """Raise an error that says what is wrong with the numbers of rows, or with the weights."""
     if not sum(found.lengths):
         refuse_empty(estimator, np.empty((0, estimator.n_features_in_)))
@@ -349,7 +350,9 @@ def _check(estimator: Any, found: _Look, sample_weight: Any) -> None:
     check_sample_weight(np.array([found.lowest, found.highest]), 2)
 
 
-def _learned(estimator: Any, table: _Table, categorical: IndexArray, found: _Look) -> Coding | None:
+def _learned(
+    estimator: Reader, table: _Table, categorical: IndexArray, found: _Look
+) -> Coding | None:
     """Return the codes of the categories; None if there are none."""
     if found.counted is None or not categorical.size:
         return None
@@ -365,7 +368,7 @@ def _learned(estimator: Any, table: _Table, categorical: IndexArray, found: _Loo
 
 
 def _check_sparse(
-    estimator: Any, X: Any, n_sparse: int, n_full: int, coding: Coding | None
+    estimator: Reader, X: Any, n_sparse: int, n_full: int, coding: Coding | None
 ) -> None:
     if n_sparse < n_full:
         raise TypeError(
@@ -400,7 +403,7 @@ class _Reading:
 class _Method:
     """Call a method of a fitted model with a piece of a table."""
 
-    model: Any
+    model: Model
     name: str
     empty: Any  # the answer if there are no rows
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fwkmeans._core.functions import largest_share
 from fwkmeans._support.text import count
 from fwkmeans._support.warn import warn_user
+from fwkmeans.estimators.model import Model
 from fwkmeans.estimators.shares import counted_weights
 from fwkmeans.exceptions import DominantColumnWarning
 from fwkmeans.typing import Description, FloatArray
@@ -19,7 +18,7 @@ __all__ = ["MOST", "warn_of_dominant_column"]
 MOST = 0.9
 
 
-def warn_of_dominant_column(estimator: Any, table: Description) -> None:
+def warn_of_dominant_column(estimator: Model, table: Description) -> None:
     """Warn if one of several columns has more than 90 % of the weight of a cluster."""
     if table.n_varying < 2:
         return
@@ -33,7 +32,7 @@ def warn_of_dominant_column(estimator: Any, table: Description) -> None:
         return
     worst = int(where[np.argmax(largest[where])])
     column = int(weights[worst].argmax())
-    names = getattr(estimator, "feature_names_in_", None)
+    names = estimator._names
     name = column if names is None else repr(str(names[column]))
     clusters = f"cluster {worst}"
     if where.size == len(weights) and (weights.argmax(axis=1) == column).all():
@@ -60,7 +59,7 @@ def warn_of_dominant_column(estimator: Any, table: Description) -> None:
     )
 
 
-def _influence(estimator: Any, table: Description) -> FloatArray:
+def _influence(estimator: Model, table: Description) -> FloatArray:
     """Return each column's share of the weighted scatter of the table, (K, M)."""
     factors = estimator._parts.weighting.effective(estimator._weights()).values[0]
     spread = np.broadcast_to(factors * table.scatter, estimator.feature_weights_.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from fwkmeans._engine import Recipe
@@ -89,7 +90,7 @@ class EWKMeans(BaseFeatureWeightedKMeans):
     survey_settings: ClassVar = {"dispersion": "mean"}
 
     _recipe_of_parameters = True
-    _shown_of_rule: ClassVar = {"gamma_": "gamma"}
+    _shown_of_rule: ClassVar[Mapping[str, str]] = {"gamma_": "gamma"}
 
     _constraints: ClassVar = EntropyWeights._constraints
 

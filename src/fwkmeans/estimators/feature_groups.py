@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from fwkmeans._mixture import Sample, Table, correlated_groups, encoded_sample, fixed_sample
 from fwkmeans._support.threads import one_blas_thread
 from fwkmeans.estimators.inputs import open_rows, refuse_infinite
+from fwkmeans.estimators.model import OfTable
 from fwkmeans.sources import MemorySource, count_faults
 from fwkmeans.typing import FloatArray, IntArray, Source
 
@@ -18,13 +19,18 @@ from fwkmeans.typing import FloatArray, IntArray, Source
 SAMPLE_ROWS = 5000
 
 
-class _Reader(BaseEstimator):
+class _Reader(OfTable, BaseEstimator):
     """What `open_rows` needs to know of an estimator."""
 
-    n_jobs, handle_unknown, missing_category, missing = 1, "ignore", "same", "ignore"
+    n_jobs: int | None = 1
+    handle_unknown, missing_category, _missing = "ignore", "same", "ignore"
+    n_features_in_: int
 
     def __init__(self, categorical_features: Any) -> None:
         self.categorical_features = categorical_features
+
+    def _why_not_sparse(self) -> str | None:
+        return "it reads every cell"
 
 
 _Reader.__name__ = "group_features"  # what messages call it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -103,7 +104,7 @@ class FGKMeans(BaseFeatureWeightedKMeans):
 
     survey_settings: ClassVar = {"dispersion": "sum", "category_weight": 1.0}
 
-    _shown_of_rule: ClassVar = {"lam_": "lam", "eta_": "eta"}
+    _shown_of_rule: ClassVar[Mapping[str, str]] = {"lam_": "lam", "eta_": "eta"}
 
     _constraints: ClassVar = GroupEntropyWeights._constraints
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwkmeans._tabular.columns import describe_columns, resolve_columns
+from fwkmeans.estimators.model import Model
 from fwkmeans.typing import IntArray
 
 
@@ -19,12 +20,12 @@ class Groups(NamedTuple):
     numbers: IntArray  # (n_features,) number of each column's group
 
 
-def groups_of_estimator(estimator: Any, parameter: str) -> Groups:
+def groups_of_estimator(estimator: Model, parameter: str) -> Groups:
     """Return the groups that an estimator was given, or found if its parameter is "auto"."""
     given = getattr(estimator, parameter)
     if isinstance(given, str) and given == "auto":
         given = estimator._found_groups
-    names = getattr(estimator, "feature_names_in_", None)
+    names = estimator._names
     return resolve_groups(given, names, estimator.n_features_in_, parameter)
 
 

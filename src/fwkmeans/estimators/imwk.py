@@ -204,6 +204,14 @@ class IMWKMeans(BaseFeatureWeightedKMeans):
             rule = RadiusWeights(smoothing=self.smoothing, guard=self.guard)
         return Recipe(Minkowski(p=self.p), MinkowskiCenter(p=self.p), rule)
 
+    @property
+    def _smallest_pattern(self) -> float:
+        return self.min_pattern_size
+
+    @property
+    def _may_find_fewer(self) -> bool:
+        return self.few_patterns == "accept"
+
     def _pattern_exponent(self) -> float | None:
         return float(self.p)
 

@@ -32,6 +32,7 @@ from fwkmeans._tabular.columns import (
 from fwkmeans._tabular.layout import numeric_layout
 from fwkmeans._tabular.readers import is_iterator, is_list_of_paths, is_sliced
 from fwkmeans.estimators.constraints import accepts
+from fwkmeans.estimators.model import Reader
 from fwkmeans.sources import (
     BLOCK_BYTES,
     BlockSource,
@@ -61,7 +62,7 @@ class Input(NamedTuple):
 
 
 def open_rows(
-    estimator: Any,
+    estimator: Reader,
     X: Any,
     sample_weight: Any,
     coding: Coding | None,
@@ -85,7 +86,7 @@ def open_rows(
     elsewhere = isinstance(X, BlockSource) and (X.on_device or X.streams)
     if device is None and not elsewhere:
         return _open_rows(estimator, X, sample_weight, coding, reset=reset)
-    if not getattr(estimator, "_runs_on_device", True):
+    if not estimator._runs_on_device:
         raise TypeError(
             f"{type(estimator).__name__} cannot use rows on a device. Give them as an array of "
             "NumPy, and leave device out."
@@ -106,7 +107,7 @@ def _on_its_device(X: Any) -> BlockSource:
 
 
 def _open_rows(
-    estimator: Any, X: Any, sample_weight: Any, coding: Coding | None, *, reset: bool
+    estimator: Reader, X: Any, sample_weight: Any, coding: Coding | None, *, reset: bool
 ) -> Input:
     """Return the rows: in memory, or in blocks for paths and large memory maps.
 
@@ -132,7 +133,7 @@ def _open_rows(
             return _open_sparse(estimator, X, sample_weight, n_threads, coding, reset=reset)
         _refuse_others(X)
         refuse_repeated_names(X)
-    if hasattr(estimator, "categorical_features"):
+    if estimator._takes_categories:
         if not plain:
             X = as_table(X, estimator=estimator, input_name="X", ensure_min_samples=0)
             plain = is_plain(X)
@@ -170,7 +171,7 @@ def _open_rows(
 
 
 def describe_rows(
-    estimator: Any,
+    estimator: Reader,
     source: Source,
     view: Callable[..., Source],
     *,
@@ -186,12 +187,12 @@ def describe_rows(
     seen = source_of_gaps(estimator, source, view, faults, reset=reset, refusal=refusal)
     if seen is not source:
         table, _ = describe(seen)
-    if getattr(estimator, "missing", "error") == "rescale":
+    if estimator._missing == "rescale":
         table = table._replace(rescale=True)
     return seen, table
 
 
-def refuse_infinite(estimator: Any, source: Source, faults: Faults) -> None:
+def refuse_infinite(estimator: Reader, source: Source, faults: Faults) -> None:
     """Raise an error if a cell is infinite."""
     if np.count_nonzero(faults.infinite):
         none = np.zeros(source.layout.categorical.size)
@@ -201,7 +202,7 @@ def refuse_infinite(estimator: Any, source: Source, faults: Faults) -> None:
 
 
 def source_of_gaps(
-    estimator: Any,
+    estimator: Reader,
     source: Source,
     view: Callable[..., Source],
     faults: Faults,
@@ -220,7 +221,7 @@ def source_of_gaps(
         changed = seen is not source and count_faults(seen).missing.any()
         return seen.with_gaps(stretch=False) if changed else seen
     missing = layout.features(faults.missing.astype(np.float64), in_categories.astype(np.float64))
-    if refusal is None and getattr(estimator, "missing", "error") == "error":
+    if refusal is None and estimator._missing == "error":
         refusal = _advice(estimator)
     if refusal is not None:
         _refuse(estimator, missing, "NaN or other missing values", refusal)
@@ -228,7 +229,7 @@ def source_of_gaps(
         advice = "Rows on a device need every cell: fill them, or give X as an array of NumPy."
         _refuse(estimator, missing, "NaN or other missing values", advice)
     observed, weighed = weigh_gaps(source)
-    names = getattr(estimator, "feature_names_in_", None)
+    names = estimator._names
     if reset and not observed.in_column.all():
         raise ValueError(
             f"Nothing is observed in {describe_columns(observed.in_column == 0, names)} of X: "
@@ -253,7 +254,7 @@ def _refuse_empty_rows(observed: Observed) -> None:
         )
 
 
-def _learn_coding(estimator: Any, X: Any, weights: FloatArray | None) -> Coding | None:
+def _learn_coding(estimator: Reader, X: Any, weights: FloatArray | None) -> Coding | None:
     """Return the codes of the categories of a table; None if it has only numbers."""
     if not is_frame(X) and X.dtype.kind in "fiuc" and _by_dtype(estimator):
         return None
@@ -268,7 +269,7 @@ def _learn_coding(estimator: Any, X: Any, weights: FloatArray | None) -> Coding 
 
 
 def _coding_of_blocks(
-    estimator: Any, source: ChunkedSource, weights: FloatArray | None
+    estimator: Reader, source: ChunkedSource, weights: FloatArray | None
 ) -> Coding | None:
     reader, given = source.reader, estimator.categorical_features
     if isinstance(given, str) and given == "from_dtype":
@@ -310,7 +311,7 @@ def _coding_of_blocks(
     return coding if coding.categorical.size else None
 
 
-def refuse_empty_columns(estimator: Any, coding: Coding, names: Any) -> None:
+def refuse_empty_columns(estimator: Reader, coding: Coding, names: Any) -> None:
     """Raise if a categorical column has no category."""
     empty = np.zeros(coding.n_features, dtype=np.bool_)
     empty[coding.categorical] = [not categories for categories in coding.categories]
@@ -322,7 +323,7 @@ def refuse_empty_columns(estimator: Any, coding: Coding, names: Any) -> None:
 
 
 def _open_mixed(
-    estimator: Any,
+    estimator: Reader,
     X: Any,
     sample_weight: Any,
     n_threads: int,
@@ -344,7 +345,7 @@ def _open_mixed(
 
 
 def _open_blocks(
-    estimator: Any,
+    estimator: Reader,
     source: ChunkedSource,
     sample_weight: Any,
     n_threads: int,
@@ -365,7 +366,7 @@ def _open_blocks(
             warn_user(f"{text.removesuffix(', say so.')}, give {say}.", UserWarning)
     given = source.sample_weight if sample_weight is None else sample_weight
     weights = check_sample_weight(given, source.n_rows)
-    mixed = hasattr(estimator, "categorical_features")
+    mixed = estimator._takes_categories
     if reset and mixed:
         coding = _coding_of_blocks(estimator, source, weights)
     if coding is None:
@@ -378,9 +379,9 @@ def _open_blocks(
     return Input(source.with_(weights, n_threads, coding, **options), coding, rows)
 
 
-def _with_columns_of(estimator: Any, source: ChunkedSource) -> ChunkedSource:
+def _with_columns_of(estimator: Reader, source: ChunkedSource) -> ChunkedSource:
     """Return a source with the columns that a model was fitted to, found by name."""
-    names = getattr(estimator, "feature_names_in_", None)
+    names = estimator._names
     if names is None or source.names is None or list(names) == list(source.names):
         return source
     known = set(source.names)
@@ -394,7 +395,7 @@ def _with_columns_of(estimator: Any, source: ChunkedSource) -> ChunkedSource:
 
 
 def _open_sparse(
-    estimator: Any,
+    estimator: Reader,
     X: Any,
     sample_weight: Any,
     n_threads: int,
@@ -424,7 +425,7 @@ def _open_sparse(
     return Input(SparseSource(rows, weights, n_threads), None, given)
 
 
-def refuse_sparse(estimator: Any, X: Any, coding: Coding | None) -> str:
+def refuse_sparse(estimator: Reader, X: Any, coding: Coding | None) -> str:
     """Raise if an estimator cannot use these sparse rows; return what was found."""
     found = f"X is sparse ({type(X).__name__}, shape {X.shape})"
     who = type(estimator).__name__
@@ -444,9 +445,9 @@ def refuse_sparse(estimator: Any, X: Any, coding: Coding | None) -> str:
     return found
 
 
-def why_not_sparse(estimator: Any) -> str | None:
+def why_not_sparse(estimator: Reader) -> str | None:
     """Return why an estimator cannot use sparse rows, None if it can."""
-    if hasattr(estimator, "categorical_features") and not _by_dtype(estimator):
+    if estimator._takes_categories and not _by_dtype(estimator):
         given = np.asarray(estimator.categorical_features)
         named = given.any() if given.dtype == np.bool_ else given.size > 0
         if named:
@@ -455,16 +456,11 @@ def why_not_sparse(estimator: Any) -> str | None:
         groups = getattr(estimator, parameter, None)
         if isinstance(groups, str) and groups == "auto":
             return f"{parameter}='auto' compares all pairs of columns"
-    reason: str | None = getattr(estimator, "_why_not_sparse", _needs_every_cell)()
-    return reason
-
-
-def _needs_every_cell() -> str:
-    return "it reads every cell"
+    return estimator._why_not_sparse()
 
 
 def _open_source(
-    estimator: Any,
+    estimator: Reader,
     source: BlockSource,
     sample_weight: Any,
     n_threads: int,
@@ -475,7 +471,7 @@ def _open_source(
     """Return a source of any kind; its categories are levels already, their names are numbers."""
     _check_columns(estimator, source, reset=reset)
     layout, own = source.layout, getattr(source, "coding", None)
-    if not layout.is_numeric and not hasattr(estimator, "categorical_features"):
+    if not layout.is_numeric and not estimator._takes_categories:
         raise ValueError(
             f"The source has categorical columns; {type(estimator).__name__} needs numbers. Encode "
             "them, for example with fwkmeans.preprocessing.TableEncoder."
@@ -496,7 +492,7 @@ def _open_source(
     return Input(source.with_weights(weights, n_threads), coding, None)
 
 
-def refuse_empty(estimator: Any, X: Any) -> None:
+def refuse_empty(estimator: Reader, X: Any) -> None:
     """Raise if a table has no row or no column."""
     if 0 in X.shape:
         raise ValueError(
@@ -505,18 +501,18 @@ def refuse_empty(estimator: Any, X: Any) -> None:
         )
 
 
-def level_options(estimator: Any, *, reset: bool) -> dict[str, Any]:
+def level_options(estimator: Reader, *, reset: bool) -> dict[str, Any]:
     """Return how unknown and missing categories are treated."""
     unknown = "ignore" if reset else estimator.handle_unknown
     return {"unknown": unknown, "own_missing": _own_missing(estimator)}
 
 
-def _by_dtype(estimator: Any) -> bool:
+def _by_dtype(estimator: Reader) -> bool:
     given = estimator.categorical_features
     return given is None or (isinstance(given, str) and given == "from_dtype")
 
 
-def _own_missing(estimator: Any) -> bool:
+def _own_missing(estimator: Reader) -> bool:
     own: bool = estimator.missing_category == "own"
     return own
 
@@ -559,7 +555,7 @@ def _is_outside(X: Any) -> bool:
     )
 
 
-def _check_columns(estimator: Any, source: BlockSource, *, reset: bool) -> None:
+def _check_columns(estimator: Reader, source: BlockSource, *, reset: bool) -> None:
     if source.n_rows == 0 or source.n_features == 0:
         raise ValueError(
             f"Found array with shape {(source.n_rows, source.n_features)}; at least one row and "
@@ -574,19 +570,19 @@ def _check_columns(estimator: Any, source: BlockSource, *, reset: bool) -> None:
         )
 
 
-def set_columns(estimator: Any, n_features: int, names: Sequence[Any] | None = None) -> None:
+def set_columns(estimator: Reader, n_features: int, names: Sequence[Any] | None = None) -> None:
     """Remember the number of columns, and their names if all of them are text."""
     estimator.n_features_in_ = n_features
     if names is not None and all(isinstance(name, str) for name in names):
-        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+        vars(estimator)["feature_names_in_"] = np.asarray(names, dtype=object)
     else:
         vars(estimator).pop("feature_names_in_", None)
 
 
-def _has_columns(estimator: Any, n_features: int) -> bool:
+def _has_columns(estimator: Reader, n_features: int) -> bool:
     """Tell whether the rows of fit had as many columns, without names."""
     same = getattr(estimator, "n_features_in_", None) == n_features
-    return same and not hasattr(estimator, "feature_names_in_")
+    return same and estimator._names is None
 
 
 def _is_sparse_frame(X: Any) -> bool:
@@ -615,7 +611,7 @@ def refuse_repeated_names(X: Any) -> None:
         seen.add(name)
 
 
-def _advice(estimator: Any) -> str:
+def _advice(estimator: Reader) -> str:
     who = type(estimator).__name__
     filling = (
         "fill or drop those rows, for example with sklearn.impute.SimpleImputer or "
@@ -624,7 +620,7 @@ def _advice(estimator: Any) -> str:
     if not accepts(type(estimator), "missing", "ignore"):
         return f"{who} needs every cell: {filling}"
     own = ""
-    if getattr(estimator, "_coding", None) is not None:
+    if estimator._coding is not None:
         own = ", or missing_category='own' to make a missing category one of its own"
     return (
         f"Give {who} missing='ignore' to leave missing cells out, missing='rescale' to compare "
@@ -632,9 +628,9 @@ def _advice(estimator: Any) -> str:
     )
 
 
-def _refuse(estimator: Any, cells: FloatArray, what: str, advice: str) -> None:
+def _refuse(estimator: Reader, cells: FloatArray, what: str, advice: str) -> None:
     """Raise an error that names the columns with such cells."""
-    names: Sequence[str] | None = getattr(estimator, "feature_names_in_", None)
+    names: Sequence[str] | None = estimator._names
     n = int(cells.sum())
     raise ValueError(
         f"Input X contains {what} in {describe_columns(cells > 0, names)} "

@@ -10,6 +10,7 @@ from sklearn.utils import estimator_html_repr
 
 from fwkmeans._support.arrays import is_dask
 from fwkmeans._support.text import count
+from fwkmeans.estimators.model import Model
 from fwkmeans.estimators.shares import counted_weights, has_group_weights
 from fwkmeans.typing import FloatArray, IntArray
 
@@ -33,7 +34,7 @@ _STYLE = """<style>
 </style>"""
 
 
-def html_repr(model: Any) -> str:
+def html_repr(model: Model) -> str:
     """Return scikit-learn's HTML of a model and, if it is fitted, its clusters and weights."""
     diagram: str = estimator_html_repr(model)
     fitted = all(hasattr(model, name) for name in ("feature_weights_", "labels_", "n_iter_"))
@@ -41,7 +42,7 @@ def html_repr(model: Any) -> str:
     return diagram + summary(model) if fitted else diagram
 
 
-def summary(model: Any) -> str:
+def summary(model: Model) -> str:
     """Return a table of the clusters, their sizes and the weights of the heaviest features.
 
     Weights of features are multiplied by those of their groups, which are shown beside them, as
@@ -66,7 +67,7 @@ def summary(model: Any) -> str:
     )
 
 
-def _names(model: Any, sizes: IntArray) -> str:
+def _names(model: Model, sizes: IntArray) -> str:
     """Return what each cluster is like: the features in which it is farthest from all rows."""
     table, centers = model._table, np.asarray(model.cluster_centers_, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -74,7 +75,7 @@ def _names(model: Any, sizes: IntArray) -> str:
     away[:, table.maximum <= table.minimum] = 0.0
     away[:, table.layout.categorical] = 0.0
     away = np.where(np.isfinite(away), away, 0.0)
-    names = getattr(model, "feature_names_in_", None)
+    names = model._names
     categories = getattr(model, "category_frequencies_", {})
     told = []
     for k in np.flatnonzero(sizes)[:MOST_CLUSTERS]:
@@ -103,7 +104,7 @@ def _category(name: Any, shares: dict[Any, FloatArray], k: int, sizes: IntArray)
     return float(away[best]) if mean[best] < 1 else 0.0, text
 
 
-def _sentence(model: Any, sizes: IntArray) -> str:
+def _sentence(model: Model, sizes: IntArray) -> str:
     end = "converged after" if getattr(model, "converged_", True) else "not converged in"
     return (
         f"{count(len(sizes), 'cluster')} of {count(int(sizes.sum()), 'row')}, {end} "
@@ -111,7 +112,7 @@ def _sentence(model: Any, sizes: IntArray) -> str:
     )
 
 
-def _group_weights(model: Any) -> dict[Any, FloatArray]:
+def _group_weights(model: Model) -> dict[Any, FloatArray]:
     """Return the weights of the first groups of features in each cluster, by name."""
     if not (has_group_weights(model) and hasattr(model, "groups_")):
         return {}
@@ -120,8 +121,8 @@ def _group_weights(model: Any) -> dict[Any, FloatArray]:
     return dict(zip(list(model.groups_)[:MOST_GROUPS], weights.T, strict=False))
 
 
-def _head(model: Any, order: IntArray, groups: list[Any]) -> str:
-    names = getattr(model, "feature_names_in_", None)
+def _head(model: Model, order: IntArray, groups: list[Any]) -> str:
+    names = model._names
     cells = "".join(_name(f"x{v}" if names is None else str(names[v])) for v in order)
     cells += "".join(_name(str(name)) for name in groups)
     kind = "feature weights times group weights" if has_group_weights(model) else "feature weights"
@@ -132,7 +133,7 @@ def _head(model: Any, order: IntArray, groups: list[Any]) -> str:
     )
 
 
-def _group_title(model: Any) -> str:
+def _group_title(model: Model) -> str:
     left_out = len(model.groups_) - MOST_GROUPS
     return f"group weights ({left_out} more)" if left_out > 0 else "group weights"
 

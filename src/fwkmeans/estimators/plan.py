@@ -36,6 +36,7 @@ from fwkmeans._support.copies import copied
 from fwkmeans._support.text import count
 from fwkmeans._support.threads import ENVIRONMENT, effective_n_threads
 from fwkmeans._tabular.columns import describe_columns
+from fwkmeans.estimators.model import Model
 from fwkmeans.estimators.spreads import MOST, warn_of_unequal_spreads
 from fwkmeans.estimators.starts import init_of, is_anomalous, n_starts_of, with_patterns
 from fwkmeans.sources import MemorySource, SparseSource, describe
@@ -105,7 +106,7 @@ class Plan(NamedTuple):
             by_labels = max(by_labels, BATCH_BYTES // (4 * source.n_rows))
         return max(1, min(by_state, by_labels))
 
-    def explain(self, model: Any) -> str:
+    def explain(self, model: Model) -> str:
         """Return what will run, where, in which batches, and why, in some lines."""
         source, rule = self.source, self.recipe.weighting
         how = init_of(model)
@@ -145,7 +146,7 @@ class Settings(NamedTuple):
 _known: dict[Any, Settings] = {}
 
 
-def _settings_of(model: Any) -> Settings:
+def _settings_of(model: Model) -> Settings:
     """Check the parameters of a model; return what they decide."""
     key = _key_of(model)
     if key is not None and key in _known:
@@ -159,7 +160,7 @@ def _settings_of(model: Any) -> Settings:
     return settings
 
 
-def _key_of(model: Any) -> tuple[Any, ...] | None:
+def _key_of(model: Model) -> tuple[Any, ...] | None:
     """Return what tells the settings of a model from others; None if they are not simple."""
     kind: Any = type(model)
     own = vars(model)
@@ -193,11 +194,11 @@ def _parameters_of(kind: Any) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
     return itemgetter(*sorted(names))
 
 
-def _parts_of(model: Any) -> tuple[Recipe, bool] | tuple[()]:
+def _parts_of(model: Model) -> tuple[Recipe, bool] | tuple[()]:
     """Return the parts for complete numbers in the core, if nothing else is needed to make them."""
-    no_gaps = getattr(model, "missing", "error") == "error"
+    no_gaps = model._missing == "error"
     by_dtype = getattr(model, "categorical_features", None) in (None, "from_dtype")
-    uniform = getattr(model, "weight_init", "uniform") == "uniform"
+    uniform = model._weight_init == "uniform"
     usual = no_gaps and by_dtype and uniform and model.n_clusters is not None
     if not usual or is_anomalous(model):
         return ()
@@ -207,7 +208,7 @@ def _parts_of(model: Any) -> tuple[Recipe, bool] | tuple[()]:
     table = describe(rows)[0]
     recipe = model._recipe(rows, table)
     check_recipe(recipe, rows)
-    rule = recipe.weighting
+    rule: Any = recipe.weighting
     usual = type(rule).observe is WeightRule.observe and type(rule).bind is WeightRule.bind
     if not usual or why_not_in_core(rows, recipe, table):
         return ()
@@ -218,7 +219,7 @@ def _parts_of(model: Any) -> tuple[Recipe, bool] | tuple[()]:
 # ---- plans --------------------------------------------------------------------------------------
 
 
-def make_plan(model: Any, X: Any, sample_weight: Any = None, device: Any = None) -> Plan:
+def make_plan(model: Model, X: Any, sample_weight: Any = None, device: Any = None) -> Plan:
     """Return the plan of a fit; raise an error that says what is wrong with parameters or rows."""
     settings = _settings_of(model)
     if settings.recipe is not None and sample_weight is None and device is None and is_plain(X):
@@ -231,11 +232,11 @@ def make_plan(model: Any, X: Any, sample_weight: Any = None, device: Any = None)
     return plan_of(model, given.rows, source, table, settings.n_starts)
 
 
-def _plan_of_numbers(model: Any, X: Any, settings: Settings, recipe: Recipe) -> Plan | None:
+def _plan_of_numbers(model: Model, X: Any, settings: Settings, recipe: Recipe) -> Plan | None:
     """Return the plan for complete numbers in memory; None if anything has to be looked at."""
     n_rows, n_features = X.shape
     n_clusters, flags = model.n_clusters, X.flags
-    if n_rows < n_clusters or not (flags.aligned and flags.forc):
+    if n_clusters is None or n_rows < n_clusters or not (flags.aligned and flags.forc):
         return None
     n_threads = compiled.useful_threads(
         n_rows, n_features, n_clusters, settings.n_starts, settings.shared
@@ -254,7 +255,7 @@ def _plan_of_numbers(model: Any, X: Any, settings: Settings, recipe: Recipe) -> 
         return None
     model.n_features_in_ = n_features
     vars(model).pop("feature_names_in_", None)
-    if "categorical_features" in vars(model):
+    if model._takes_categories:
         model._coding = None
     return Plan(
         MemorySource.of_plain(X, n_threads),
@@ -284,7 +285,9 @@ def _rebound(recipe: Recipe, table: Description, n_clusters: int) -> Recipe:
     return Recipe(dissimilarity, center, copied(rule) if rule is before else rule)
 
 
-def plan_of(model: Any, given: Any, source: Source, table: Description, n_starts: int = 1) -> Plan:
+def plan_of(
+    model: Model, given: Any, source: Source, table: Description, n_starts: int = 1
+) -> Plan:
     """Return the plan of a fit to rows that have been described."""
     if model.n_clusters is not None and table.n_rows < model.n_clusters:
         raise ValueError(
@@ -318,7 +321,7 @@ def plan_of(model: Any, given: Any, source: Source, table: Description, n_starts
 
 
 def bound_parts(
-    model: Any, recipe: Recipe, source: Source, table: Description
+    model: Model, recipe: Recipe, source: Source, table: Description
 ) -> tuple[Recipe, Description]:
     """Bind the parts to the table; raise if its powers overflow or underflow."""
     recipe, table = bind_parts(recipe, source, table)
@@ -329,7 +332,7 @@ def bound_parts(
     lost &= table.span > 1e-13 * table.magnitude  # less is rounding: the column is constant
     if lost.any():
         squares = not recipe.dissimilarity.needs_labels
-        names = getattr(model, "feature_names_in_", None)
+        names = model._names
         raise ValueError(
             f"The {'squares' if squares else 'powers'} of {describe_columns(lost, names)} of X "
             "underflow to zero or overflow. Rescale X, for example with "

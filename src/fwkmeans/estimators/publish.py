@@ -12,6 +12,7 @@ from fwkmeans._engine import Recipe, Run
 from fwkmeans._support.warn import warn_user
 from fwkmeans.estimators.categories import describe_categories
 from fwkmeans.estimators.dominance import MOST, warn_of_dominant_column
+from fwkmeans.estimators.model import Model
 from fwkmeans.estimators.plan import Plan
 from fwkmeans.exceptions import FewerClustersWarning, NotConvergedWarning
 from fwkmeans.typing import Description, FloatArray, LabelArray, Labeled, Source, WeightContext
@@ -21,7 +22,7 @@ __all__ = ["label_rows", "publish", "set_attributes"]
 _CLEAR = 0.99 * MOST  # the largest weight that is far from a warning
 
 
-def publish(model: Any, plan: Plan, run: Run) -> None:
+def publish(model: Model, plan: Plan, run: Run) -> None:
     """Set the attributes of the best start, and warn of what is odd about it."""
     if not math.isfinite(run.objective):
         raise ValueError(
@@ -39,7 +40,7 @@ def publish(model: Any, plan: Plan, run: Run) -> None:
 
 
 def set_attributes(
-    model: Any, source: Source, recipe: Recipe, table: Description, run: Run
+    model: Model, source: Source, recipe: Recipe, table: Description, run: Run
 ) -> FloatArray:
     """Set the attributes that all models have; return the mass of each cluster."""
     layout, dtype, centers = table.layout, source.dtype, run.centers
@@ -64,14 +65,14 @@ def set_attributes(
     )
     mass: FloatArray
     model.labels_, model.inertia_, mass = model._label(source, table, recipe.weighting, run)
-    if "categorical_features" in vars(model):
+    if model._takes_categories:
         found = ({}, {}) if model._coding is None else describe_categories(model, source)
         model.category_frequencies_, model.modes_ = found
     return mass
 
 
 def label_rows(
-    model: Any, source: Source, table: Description, rule: Any, run: Run | None = None
+    model: Model, source: Source, table: Description, rule: Any, run: Run | None = None
 ) -> tuple[LabelArray, float, FloatArray]:
     """Return labels, objective and mass of the clusters for the public centers and weights.
 
@@ -93,7 +94,7 @@ def label_rows(
     return labels, float(objective[0]), mass
 
 
-def _warn_of(model: Any, run: Run, mass: FloatArray) -> None:
+def _warn_of(model: Model, run: Run, mass: FloatArray) -> None:
     if not run.converged:
         why = f"did not converge in {run.n_iter} iterations. Increase max_iter or tol"
         if run.n_iter < model.max_iter:

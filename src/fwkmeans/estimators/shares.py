@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from fwkmeans.estimators.model import Model
 from fwkmeans.typing import FloatArray
 
 __all__ = ["counted_weights", "has_group_weights"]
 
 
-def has_group_weights(model: Any) -> bool:
+def has_group_weights(model: Model) -> bool:
     """Tell whether the weights of features are multiplied by weights of several groups."""
     rule: Any = getattr(getattr(model, "_parts", None), "weighting", None)
     if not getattr(rule, "weighs_groups", False):  # a rule of a user may know nothing of groups
@@ -19,7 +20,7 @@ def has_group_weights(model: Any) -> bool:
     return bool(np.unique(np.asarray(rule.groups)).size > 1)
 
 
-def counted_weights(model: Any) -> FloatArray:
+def counted_weights(model: Model) -> FloatArray:
     """Return the weights of a fitted model that can be compared between features: (K, M).
 
     These are its feature weights. If groups have weights too, it is the product of both, divided by

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from fwkmeans._support.warn import caller_outside, warn_user
+from fwkmeans.estimators.model import Model
 from fwkmeans.exceptions import UnequalSpreadWarning
 from fwkmeans.typing import Description
 
@@ -29,14 +30,14 @@ MOST = 100.0
 _said: set[tuple[Any, ...]] = set()  # classes and columns
 
 
-def warn_of_unequal_spreads(estimator: Any, table: Description) -> None:
+def warn_of_unequal_spreads(estimator: Model, table: Description) -> None:
     """Warn if a numeric column spreads more than 100 times as widely as another.
 
     Both the standard deviation and the range must differ that much, so that standardized columns
     never lead to a warning. Constant and categorical columns and spherical spaces do not count. The
     warning is shown once for each class and set of columns, unless all warnings are enabled.
     """
-    how = getattr(estimator, "weight_init", "uniform")
+    how = estimator._weight_init
     if not isinstance(how, str) or how == "inverse-variance":
         return
     smallest, largest = table.span_range
@@ -44,7 +45,7 @@ def warn_of_unequal_spreads(estimator: Any, table: Description) -> None:
         return  # the usual case
     numeric = np.zeros(table.scatter.size, dtype=np.bool_)
     numeric[table.layout.numeric] = True
-    for columns in getattr(estimator, "_unit_spaces", ()):  # only directions count there
+    for columns in estimator._unit_spaces:  # only directions count there
         numeric[columns] = False
     counts = numeric & (table.span > 0) & (table.scatter > 0) & np.isfinite(table.scatter)
     if counts.sum() < 2:
@@ -57,7 +58,7 @@ def warn_of_unequal_spreads(estimator: Any, table: Description) -> None:
     if min(ratio, float(table.span[wide] / table.span[narrow])) <= MOST:
         return
     who = type(estimator).__name__
-    names = getattr(estimator, "feature_names_in_", None)
+    names = estimator._names
     first, second = (at if names is None else repr(str(names[at])) for at in (wide, narrow))
     _warn_once(
         (who, counts.size if names is None else tuple(names), wide, narrow),

@@ -15,8 +15,8 @@ from fwkmeans._core.functions import copy_finite
 from fwkmeans._init import INITIALIZATIONS, Seeds, anomalous_start, initial_weights
 from fwkmeans._support.arrays import is_foreign, to_host
 from fwkmeans._support.warn import silent_overflow, warn_user
-from fwkmeans._tabular.coding import Coding
 from fwkmeans._tabular.columns import as_table, read_categorical
+from fwkmeans.estimators.model import Model
 from fwkmeans.sources import indicators
 from fwkmeans.typing import Description, FloatArray, Weights
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("fwkmeans")
 
 
-def init_of(estimator: Any) -> Any:
+def init_of(estimator: Model) -> Any:
     """Return `init`, with "auto" replaced by what it stands for."""
     init = estimator.init
     if isinstance(init, str) and init == "auto":
@@ -34,17 +34,17 @@ def init_of(estimator: Any) -> Any:
     return init
 
 
-def is_anomalous(estimator: Any) -> bool:
+def is_anomalous(estimator: Model) -> bool:
     """Tell whether clusters start from anomalous patterns."""
     init = init_of(estimator)
     return isinstance(init, str) and init == "anomalous"
 
 
-def draws_nothing(estimator: Any) -> bool:
+def draws_nothing(estimator: Model) -> bool:
     """Tell whether nothing is drawn at random, so that all starts would be the same."""
-    if not hasattr(estimator, "init"):  # it has starts of its own
+    if "init" not in vars(estimator):  # it has starts of its own
         return True
-    how = getattr(estimator, "weight_init", "uniform")
+    how = estimator._weight_init
     random_weights = isinstance(how, str) and how == "random"
     return _is_given(estimator.init) or (is_anomalous(estimator) and not random_weights)
 
@@ -53,7 +53,7 @@ def _is_given(init: Any) -> bool:
     return not (isinstance(init, str) or callable(init))
 
 
-def n_starts_of(estimator: Any) -> int:
+def n_starts_of(estimator: Model) -> int:
     """Return the number of starts; warn if it is 1 although the user asked for more."""
     only_one, n_init = draws_nothing(estimator), estimator.n_init
     if isinstance(n_init, str):
@@ -65,10 +65,10 @@ def n_starts_of(estimator: Any) -> int:
     return 1 if only_one else int(n_init)
 
 
-def with_patterns(estimator: Any, plan: Plan, exponent: float | None) -> Plan:
+def with_patterns(estimator: Model, plan: Plan, exponent: float | None) -> Plan:
     """Return the plan with the start from anomalous patterns."""
     n_clusters = estimator.n_clusters
-    smallest = getattr(estimator, "min_pattern_size", 1 if n_clusters is not None else 2)
+    smallest = estimator._smallest_pattern
     start = anomalous_start(
         plan.source,
         plan.recipe.dissimilarity,
@@ -82,7 +82,7 @@ def with_patterns(estimator: Any, plan: Plan, exponent: float | None) -> Plan:
     logger.info("%s: %d anomalous patterns chosen", type(estimator).__name__, start.n_patterns)
     n_found = len(start.centers)
     if not n_found:
-        can_lower = hasattr(estimator, "min_pattern_size")
+        can_lower = "min_pattern_size" in vars(estimator)
         lower = "Lower min_pattern_size, or give" if can_lower else "Give"
         raise ValueError(
             f"No anomalous pattern has {smallest} rows or more, so there is no cluster. "
@@ -105,7 +105,7 @@ def with_patterns(estimator: Any, plan: Plan, exponent: float | None) -> Plan:
     return plan._replace(n_clusters=n_found, centers=start.centers, weights=weights)
 
 
-def initial_centers_of(estimator: Any, plan: Plan, seeds: Seeds, starts: range) -> FloatArray:
+def initial_centers_of(estimator: Model, plan: Plan, seeds: Seeds, starts: range) -> FloatArray:
     """Return the initial centers of some starts: (R, K, P)."""
     table, init = plan.table, init_of(estimator)
     if plan.centers is not None:
@@ -127,20 +127,20 @@ def initial_centers_of(estimator: Any, plan: Plan, seeds: Seeds, starts: range) 
 
 
 def initial_weights_of(
-    estimator: Any, plan: Plan, seeds: Seeds, starts: range, how: Any = None
+    estimator: Model, plan: Plan, seeds: Seeds, starts: range, how: Any = None
 ) -> Weights:
     """Return the initial weights of some starts; `how` is `weight_init` unless given."""
-    how = getattr(estimator, "weight_init", "uniform") if how is None else how
+    how = estimator._weight_init if how is None else how
     rule = plan.recipe.weighting
     if type(how) is str and how == "uniform":
         if plan.weights is None:
             return rule.initial(len(starts), plan.n_clusters, plan.table)
         how = plan.weights
-    names = getattr(estimator, "feature_names_in_", None)
+    names = estimator._names
     return initial_weights(how, rule, plan.n_clusters, plan.table, seeds, starts, names)
 
 
-def checked_centers(estimator: Any, centers: Any, table: Description) -> FloatArray:
+def checked_centers(estimator: Model, centers: Any, table: Description) -> FloatArray:
     """Return centers that a user passed, or raise an error that says what is wrong with them."""
     shape = (estimator.n_clusters, estimator.n_features_in_)
     plain = type(centers) is np.ndarray and centers.dtype.kind == "f" and table.layout.is_numeric
@@ -150,7 +150,7 @@ def checked_centers(estimator: Any, centers: Any, table: Description) -> FloatAr
     if type(centers) is not np.ndarray and is_foreign(centers):
         centers = to_host(centers)
     names = getattr(centers, "columns", None)
-    expected = getattr(estimator, "feature_names_in_", None)
+    expected = estimator._names
     if names is not None and expected is not None and list(names) != list(expected):
         raise ValueError(
             f"The columns of init are {list(names)}, those of X {list(expected)}. Give the "
@@ -175,15 +175,16 @@ def checked_centers(estimator: Any, centers: Any, table: Description) -> FloatAr
     return values if table.layout.is_numeric else _mixed_centers(estimator, values, table)
 
 
-def _mixed_centers(estimator: Any, centers: Any, table: Description) -> FloatArray:
+def _mixed_centers(estimator: Model, centers: Any, table: Description) -> FloatArray:
     """Return centers given as rows of numbers and categories."""
-    coding: Coding = estimator._coding
+    coding = estimator._coding
+    assert coding is not None  # the table has categories
     points = coding.rows(centers).astype(np.float64)
     levels = coding.levels(centers)
     unseen = levels == coding.offsets[1:] - 1
     if unseen.any():
         at, v = (int(where[0]) for where in np.nonzero(unseen))
-        names = getattr(estimator, "feature_names_in_", range(estimator.n_features_in_))
+        names = estimator._columns
         value = read_categorical(centers, int(coding.categorical[v]))[at]
         raise ValueError(
             f"init has {value!r} in column {names[coding.categorical[v]]!r}, which is none of "

@@ -14,6 +14,7 @@ from fwkmeans._engine.stream import Stream, advance, describe_stream
 from fwkmeans._support.warn import warn_user
 from fwkmeans.estimators.categories import describe_categories
 from fwkmeans.estimators.inputs import check_sample_weight
+from fwkmeans.estimators.model import Model
 from fwkmeans.estimators.plan import plan_of
 from fwkmeans.estimators.spreads import warn_of_unequal_spreads
 from fwkmeans.exceptions import FewerClustersWarning
@@ -24,7 +25,7 @@ from fwkmeans.typing import Description, Source
 HISTORY = 1000
 
 
-def has_stream(estimator: Any) -> bool:
+def has_stream(estimator: Model) -> bool:
     """Tell whether an estimator has `partial_fit`; raise an error that says why not."""
     reason = estimator._why_no_stream()
     if reason is not None:
@@ -62,9 +63,9 @@ def check_decay(decay: Any) -> None:
         )
 
 
-def learn_batch(estimator: Any, X: Any, sample_weight: Any, decay: float) -> None:
+def learn_batch(estimator: Model, X: Any, sample_weight: Any, decay: float) -> None:
     """Do one step with a batch of rows, and set the attributes."""
-    first = not hasattr(estimator, "cluster_centers_")
+    first = "cluster_centers_" not in vars(estimator)
     given = estimator._opened(X, sample_weight, reset=first)
     refusal = (
         f"{type(estimator).__name__}.partial_fit cannot leave them out. Fill them or drop those "
@@ -77,7 +78,7 @@ def learn_batch(estimator: Any, X: Any, sample_weight: Any, decay: float) -> Non
         estimator.n_steps_, history = 0, np.empty(0)
     else:
         recipe, batch = bind_parts(estimator._recipe(source, batch), source, batch)
-        stream = getattr(estimator, "_stream", None) or _continued(estimator, batch)
+        stream = estimator._stream or _continued(estimator, batch)
         estimator.n_steps_ = getattr(estimator, "n_steps_", 0)
         history = estimator.objective_history_ if estimator.n_steps_ else np.empty(0)
         table = batch
@@ -124,7 +125,7 @@ def learn_batch(estimator: Any, X: Any, sample_weight: Any, decay: float) -> Non
         )
 
 
-def _check_number(estimator: Any, known: int | None, n_rows: int) -> None:
+def _check_number(estimator: Model, known: int | None, n_rows: int) -> None:
     """Raise if a batch cannot have as many clusters as asked for."""
     asked = estimator.n_clusters
     if asked is None:
@@ -135,7 +136,7 @@ def _check_number(estimator: Any, known: int | None, n_rows: int) -> None:
             "start from its rows. Begin with a larger batch (batch_size, if that cuts it), or ask "
             "for fewer clusters."
         )
-    may_be_fewer = getattr(estimator, "few_patterns", None) == "accept"
+    may_be_fewer = estimator._may_find_fewer
     if known is not None and known != asked and not (may_be_fewer and known < asked):
         raise ValueError(
             f"n_clusters={asked}, but the model has {known} clusters, and batches do not change "
@@ -145,7 +146,7 @@ def _check_number(estimator: Any, known: int | None, n_rows: int) -> None:
 
 
 def _begin(
-    estimator: Any, given: Any, source: Source, batch: Description
+    estimator: Model, given: Any, source: Source, batch: Description
 ) -> tuple[Stream, Any, Description]:
     """Return the start of a stream, from the first batch as `fit` would start."""
     warn_of_unequal_spreads(estimator, batch)
@@ -155,6 +156,6 @@ def _begin(
     return Stream(centers, weights, plan.table), plan.recipe, plan.table
 
 
-def _continued(estimator: Any, batch: Description) -> Stream:
+def _continued(estimator: Model, batch: Description) -> Stream:
     """Return a stream that begins at the centers and weights of a model that was fitted."""
     return Stream(estimator._assignment().centers, estimator._weights(), batch)
