@@ -123,7 +123,7 @@ class BaseFeatureWeightedKMeans(
     _table: Description
     _memory: Mapping[str, FloatArray]  # of the weight rule
     _frequencies: FloatArray  # (K, levels) of the centers
-    _stream: Stream | None = None  # of partial_fit
+    _stream: Stream  # of partial_fit, while no fit follows
     _unit_spaces: Sequence[IntArray] = ()  # in which only directions count
     _found_groups: IntArray
     n_features_in_: int

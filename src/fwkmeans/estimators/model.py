@@ -76,7 +76,7 @@ class Model(Reader, Protocol):
     _table: Description
     _memory: Mapping[str, FloatArray]
     _frequencies: FloatArray
-    _stream: Stream | None
+    _stream: Stream
     _unit_spaces: Sequence[IntArray]
     _shown_of_rule: ClassVar[Mapping[str, str]]
     _found_groups: IntArray

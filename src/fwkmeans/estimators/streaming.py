@@ -78,7 +78,7 @@ def learn_batch(estimator: Model, X: Any, sample_weight: Any, decay: float) -> N
         estimator.n_steps_, history = 0, np.empty(0)
     else:
         recipe, batch = bind_parts(estimator._recipe(source, batch), source, batch)
-        stream = estimator._stream or _continued(estimator, batch)
+        stream = vars(estimator).get("_stream") or _continued(estimator, batch)
         estimator.n_steps_ = getattr(estimator, "n_steps_", 0)
         history = estimator.objective_history_ if estimator.n_steps_ else np.empty(0)
         table = batch
