@@ -124,7 +124,7 @@ class BaseFeatureWeightedKMeans(
     _memory: Mapping[str, FloatArray]  # of the weight rule
     _frequencies: FloatArray  # (K, levels) of the centers
     _stream: Stream  # of partial_fit, while no fit follows
-    _unit_spaces: Sequence[IntArray] = ()  # in which only directions count
+    _unit_spaces: Sequence[IntArray]  # in which only directions count
     _found_groups: IntArray
     n_features_in_: int
     n_steps_: int
@@ -446,7 +446,7 @@ class BaseFeatureWeightedKMeans(
 
     def _opened(self, X: Any, sample_weight: Any, *, reset: bool, device: Any = None) -> Input:
         """Return the rows that a user passed, and remember the codes of their categories."""
-        coding = None if reset else self._coding
+        coding = None if reset else vars(self).get("_coding")
         given = open_rows(self, X, sample_weight, coding, reset=reset, device=device)
         if reset and self._takes_categories:
             self._coding = given.coding

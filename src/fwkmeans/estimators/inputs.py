@@ -620,7 +620,7 @@ def _advice(estimator: Reader) -> str:
     if not accepts(type(estimator), "missing", "ignore"):
         return f"{who} needs every cell: {filling}"
     own = ""
-    if estimator._coding is not None:
+    if vars(estimator).get("_coding") is not None:
         own = ", or missing_category='own' to make a missing category one of its own"
     return (
         f"Give {who} missing='ignore' to leave missing cells out, missing='rescale' to compare "

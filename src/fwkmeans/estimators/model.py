@@ -117,7 +117,7 @@ class Model(Reader, Protocol):
 class OfTable:
     """What is known of the table of an estimator, and of parameters that only some have."""
 
-    _coding: Coding | None = None
+    _coding: Coding | None  # of its categorical columns, once they are known
     _runs_on_device: bool = True
 
     @property

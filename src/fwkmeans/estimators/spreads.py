@@ -45,7 +45,7 @@ def warn_of_unequal_spreads(estimator: Model, table: Description) -> None:
         return  # the usual case
     numeric = np.zeros(table.scatter.size, dtype=np.bool_)
     numeric[table.layout.numeric] = True
-    for columns in estimator._unit_spaces:  # only directions count there
+    for columns in vars(estimator).get("_unit_spaces", ()):  # only directions count there
         numeric[columns] = False
     counts = numeric & (table.span > 0) & (table.scatter > 0) & np.isfinite(table.scatter)
     if counts.sum() < 2:
