@@ -1,8 +1,8 @@
 """The only code that computes on rows: compiled kernels, and their twin in array-API Python.
 
 `kernels_for` chooses: the compiled kernels for NumPy rows in float32 and float64, and the twin for
-other dense rows. Both offer the same functions; sparse rows have
-kernels of their own, which offer those that do not need every cell.
+other dense rows. Both offer the same functions; sparse rows have kernels of their own, which offer
+those that do not need every cell.
 """
 
 from __future__ import annotations

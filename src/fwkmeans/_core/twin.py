@@ -1,7 +1,7 @@
 """The kernels in a few lines of array-API Python.
 
-This is the specification of the C++ kernels, and tests compare them with it. It also takes over
-where they were not built. Everything is computed from differences, in float64, block by block.
+This is the specification of the C++ kernels, and tests compare them with it. It also serves
+other dense rows than NumPy's. Everything is computed from differences, in float64, block by block.
 """
 
 from __future__ import annotations
