@@ -223,18 +223,6 @@ def test_results_do_not_depend_on_threads(shared):
     np.testing.assert_array_equal(few.distances(sparse), few.distances(sparse, n_threads=3))
 
 
-def test_the_twin_takes_over_without_the_core(monkeypatch):
-    dense, few = pair(9, 60, 10, 4, n_starts=2, sample_weight=True)
-    monkeypatch.setattr(sparse, "_kernels", None)
-    monkeypatch.setattr(sparse, "_DENSE_BYTES", 8 * 10 * 7)  # seven rows at a time
-    assert_equals_twin(dense, few)
-    last = LastLabels(np.zeros((2, 60), np.int32), np.array([False, True]))
-    other = LastLabels(last.labels.copy(), last.update)
-    got, expected = accumulated(few, last=last), dense.accumulate(twin, last=other)
-    np.testing.assert_array_equal(last.labels, other.labels)
-    np.testing.assert_allclose(got.sums, expected.sums, atol=1e-12)
-
-
 @pytest.mark.parametrize("isa", ["baseline", "x86_64_v3"])
 @pytest.mark.long
 def test_every_instruction_set_equals_the_twin(isa):

@@ -1,20 +1,17 @@
 """Sparse rows, and their kernels.
 
 What a kernel computes is defined by its twin for dense rows: it gives the same result as the twin
-on the same rows with all their zeros. The C++ kernels only look at stored cells. Where they were
-not built, a few rows at a time are made dense for the twin.
+on the same rows with all their zeros. The C++ kernels only look at stored cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fwkmeans._core import twin
+import fwkmeans._core._kernels as _kernels
 from fwkmeans._core.array_kernels import Observed, mass_of, no_labels
 from fwkmeans._core.twin import Moments
 from fwkmeans.typing import (
@@ -29,12 +26,6 @@ from fwkmeans.typing import (
     RowArray,
     Statistics,
 )
-
-_kernels: Any
-try:
-    from fwkmeans._core import _kernels
-except ImportError:  # pragma: no cover - exercised in a subprocess by the tests
-    _kernels = None
 
 __all__ = [
     "OPERATIONS",
@@ -65,7 +56,6 @@ OPERATIONS = frozenset(
 )
 
 _SMALL = 1 << 19  # multiply-adds below which a second thread costs more than it saves
-_DENSE_BYTES = 32 * 2**20  # of the rows that are made dense together for the twin
 
 
 class SparseRows:
@@ -177,23 +167,6 @@ def _rows(block: Block) -> SparseRows:
     return rows
 
 
-def _dense(block: Block) -> Iterator[tuple[slice, Block]]:
-    """Yield pieces of the block as dense rows."""
-    rows = _rows(block)
-    step = max(1, _DENSE_BYTES // (8 * rows.shape[1]))
-    for begin in range(0, len(rows), step):
-        piece = slice(begin, min(begin + step, len(rows)))
-        weight = None if block.sample_weight is None else block.sample_weight[piece]
-        yield (
-            piece,
-            block._replace(
-                rows=rows[piece].toarray(),
-                sample_weight=weight,
-                first_row=block.first_row + begin,
-            ),
-        )
-
-
 def assign_and_accumulate(
     block: Block, assigning: Pass, reference: FloatArray, last: LastLabels | None
 ) -> Statistics:
@@ -202,12 +175,6 @@ def assign_and_accumulate(
     Where not only changes are summed, the reference of the result is the mean of each cluster: many
     columns have no cell in it, and zeros would cancel with any other reference.
     """
-    if _kernels is None:
-        parts = []
-        for piece, dense in _dense(block):
-            own = None if last is None else LastLabels(last.labels[:, piece], last.update)
-            parts.append(twin.assign_and_accumulate(dense, assigning, reference, own))
-        return reduce(Statistics.plus, parts)
     centers = assigning.centers
     n_starts, n_clusters, _ = centers.shape
     out = Statistics(
@@ -242,12 +209,6 @@ def find_farthest(
     """See `fwkmeans._core.twin.find_farthest`."""
     distance = np.zeros(assigning.centers.shape[0])
     row = np.full(assigning.centers.shape[0], -1, dtype=np.int64)
-    if _kernels is None:
-        for _, dense in _dense(block):
-            part, at = twin.find_farthest(dense, assigning, eligible)
-            farther = part > distance
-            distance[farther], row[farther] = part[farther], at[farther]
-        return distance, row
     _kernels.sparse_farthest(
         _rows(block).values,
         _block(block, assigning.offsets.size),
@@ -262,12 +223,6 @@ def find_farthest(
 def assign(block: Block, assigning: Pass, *, summed: bool = True) -> tuple[LabelArray, float]:
     """See `fwkmeans._core.twin.assign`."""
     labels = np.empty(len(block.rows), dtype=np.int32)
-    objective = 0.0
-    if _kernels is None:
-        for piece, dense in _dense(block):
-            labels[piece], part = twin.assign(dense, assigning)
-            objective += part
-        return labels, objective if summed else np.nan
     objective = _kernels.sparse_assign(
         _rows(block).values, _block(block, assigning.offsets.size), assigning, labels
     )
@@ -277,10 +232,6 @@ def assign(block: Block, assigning: Pass, *, summed: bool = True) -> tuple[Label
 def distances(block: Block, assigning: Pass) -> RowArray:
     """See `fwkmeans._core.twin.distances`."""
     out = np.empty((len(block.rows), assigning.centers.shape[1]), dtype=block.rows.dtype)
-    if _kernels is None:
-        for piece, dense in _dense(block):
-            out[piece] = twin.distances(dense, assigning)
-        return out
     each = _block(block, assigning.offsets.size)
     _kernels.sparse_distances(_rows(block).values, each, assigning, out)
     return out
@@ -288,8 +239,6 @@ def distances(block: Block, assigning: Pass) -> RowArray:
 
 def describe(block: Block, reference: FloatArray) -> Moments:
     """See `fwkmeans._core.twin.describe`."""
-    if _kernels is None:
-        return reduce(Moments.plus, (twin.describe(dense, reference) for _, dense in _dense(block)))
     mass, n_rows = np.empty(1), np.empty(1, dtype=np.int64)
     numbers = np.empty((5, block.rows.shape[1]))
     counts = np.empty((2, block.rows.shape[1]), dtype=np.int64)
